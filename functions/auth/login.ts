@@ -1,0 +1,70 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import * as v from 'valibot'
+import { endpoint, type LimitInput } from '#shared/http/endpoint.ts'
+import { unauthorized } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { log } from '#shared/log.ts'
+import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
+import { normalize, SentPassword } from '#shared/password/password.ts'
+import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
+import { keyedHash, newToken, tokenKey } from '#shared/secret/secret.ts'
+import { Email, emailKey } from '#shared/user/user.ts'
+import { findAccount, mintSession } from './queries.ts'
+
+const Credentials = v.object({ email: Email, password: SentPassword })
+
+const emailLimit = ({ config, pepper }: Pick<LimitInput<unknown>, 'config' | 'pepper'>, email: string): Limit => ({
+  name: 'login-email',
+  subject: keyedHash(pepper, 'login-email', emailKey(email)),
+  limit: config.login.emailLimit,
+  windowSeconds: config.login.windowSeconds,
+})
+
+export const login = endpoint({
+  route: 'POST /v1/auth/login',
+  access: 'anyone',
+  body: Credentials,
+  limits: ({ body, client, config, pepper }) => [
+    emailLimit({ config, pepper }, body.email),
+    {
+      name: 'login-ip',
+      subject: keyedHash(pepper, 'login-ip', clientNetwork(client.ip)),
+      limit: config.login.ipLimit,
+      windowSeconds: config.login.windowSeconds,
+    },
+  ],
+  async handle({ body, sql, client, requestId, runtime: { config, pepper, limiter } }) {
+    const password = normalize(body.password)
+    const account = await findAccount(sql, body.email)
+    const verified = await verifyPassword(password, account?.password_hash ?? null, config.argon2)
+    if (account === null) throw unauthorized('sign-in: no such account')
+    const { password_hash, disabled_at, ...user } = account
+    if (password_hash === null || !verified) throw unauthorized('sign-in: the password does not verify')
+    if (disabled_at !== null) throw unauthorized('sign-in: the account is disabled')
+
+    const token = newToken()
+    const csrfSecret = randomBytes(32)
+    const ipHash = keyedHash(pepper, 'ip', client.ip)
+    const session = await mintSession(sql, {
+      userId: user.id,
+      verifiedHash: password_hash,
+      newHash: isOutdated(password_hash, config.argon2) ? await hashPassword(password, config.argon2) : password_hash,
+      tokenKey: tokenKey(pepper, token),
+      csrfSecret,
+      ipHash,
+      userAgent: client.userAgent,
+      pendingSeconds: config.session.pendingSeconds,
+      absoluteSeconds: config.session.absoluteSeconds,
+    })
+    if (session === null) throw unauthorized('sign-in: the account changed meanwhile')
+    await limiter.forget(emailLimit({ config, pepper }, body.email))
+    log.info('signed in', {
+      request_id: requestId,
+      user_id: user.id,
+      session_id: session.id,
+      ip_hash: ipHash.toString('hex'),
+    })
+    const csrfToken = createHmac('sha256', csrfSecret).update(session.id).digest('base64url')
+    return ok({ token, token_type: 'Bearer', csrf_token: csrfToken, session, user })
+  },
+})

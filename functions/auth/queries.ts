@@ -1,0 +1,114 @@
+import type { Sql } from '#shared/db/connect.ts'
+import type { Session } from '#shared/session/session.ts'
+import type { Tenant } from '#shared/tenant/tenant.ts'
+import type { User } from '#shared/user/user.ts'
+
+export interface Account extends User {
+  readonly password_hash: string | null
+  readonly disabled_at: Date | null
+}
+
+/** The account with this address, whatever the case of its letters. */
+export async function findAccount(sql: Sql, email: string): Promise<Account | null> {
+  const [account] = await sql<Account>`
+    select id, email, email_verified_at, full_name, avatar_url, password_hash, disabled_at
+      from app.users where email = ${email}`
+  return account ?? null
+}
+
+export interface NewSession {
+  readonly userId: string
+  readonly verifiedHash: string
+  readonly newHash: string
+  readonly tokenKey: Buffer
+  readonly csrfSecret: Buffer
+  readonly ipHash: Buffer
+  readonly userAgent: string | null
+  readonly pendingSeconds: number
+  readonly absoluteSeconds: number
+}
+
+/**
+ * Mints a session without a tenant, and null when the account was disabled or its password changed since the password
+ * was verified: the hash that was verified must still be the account's.
+ */
+export async function mintSession(sql: Sql, session: NewSession): Promise<Session | null> {
+  const [row] = await sql<Session>`
+    with signed_in as (
+      update app.users set last_login_at = now(), password_hash = ${session.newHash}
+       where id = ${session.userId} and disabled_at is null and password_hash = ${session.verifiedHash}
+      returning id
+    )
+    insert into app.sessions
+      (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
+    select ${session.tokenKey}, id, ${session.csrfSecret}, ${session.ipHash}, ${session.userAgent},
+           now() + make_interval(secs => least(${session.pendingSeconds}::int, ${session.absoluteSeconds}::int)),
+           now() + make_interval(secs => ${session.absoluteSeconds}::int)
+      from signed_in
+    returning id, idle_expires_at, absolute_expires_at`
+  return row ?? null
+}
+
+export interface Choice {
+  readonly membership_id: string
+  readonly tenant_id: string
+  readonly slug: string
+  readonly legal_name: string
+  readonly status: string
+  readonly role_code: string
+  readonly role_label: string
+  readonly role_rank: number
+}
+
+export const listTenants = (sql: Sql, sessionId: string): Promise<Choice[]> =>
+  sql<Choice>`select * from app.tenants_of_session(${sessionId})`
+
+export interface SessionRow extends Omit<Tenant, 'id'> {
+  readonly id: string
+  readonly user_agent: string | null
+  readonly created_at: Date
+  readonly last_seen_at: Date
+  readonly tenant_id: string | null
+}
+
+export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]> =>
+  sql<SessionRow>`select * from app.sessions_of_session(${sessionId})`
+
+export async function endSession(sql: Sql, sessionId: string): Promise<void> {
+  await sql`update app.sessions set revoked_at = now() where id = ${sessionId} and revoked_at is null`
+}
+
+/** Revokes one live session of the user; false when there is none with this id. */
+export async function revokeSession(sql: Sql, userId: string, sessionId: string): Promise<boolean> {
+  const revoked = await sql`
+    update app.sessions set revoked_at = now()
+     where id = ${sessionId} and user_id = ${userId} and revoked_at is null
+       and idle_expires_at > now() and absolute_expires_at > now()
+    returning id`
+  return revoked.length > 0
+}
+
+export async function revokeOtherSessions(sql: Sql, userId: string, sessionId: string): Promise<void> {
+  await sql`
+    update app.sessions set revoked_at = now() where user_id = ${userId} and id <> ${sessionId} and revoked_at is null`
+}
+
+/**
+ * Replaces the password of the user of a live session; false when the session is no longer live or the hash that was
+ * verified is no longer the account's. The user's row is locked first, so that changes by two sessions take turns.
+ */
+export async function replacePassword(
+  sql: Sql,
+  change: { userId: string; sessionId: string; verifiedHash: string; newHash: string },
+): Promise<boolean> {
+  await sql`select from app.users where id = ${change.userId} for update`
+  const live = await sql`
+    select from app.sessions where id = ${change.sessionId} and revoked_at is null
+       and idle_expires_at > now() and absolute_expires_at > now() for update`
+  if (live.length === 0) return false
+  const changed = await sql`
+    update app.users set password_hash = ${change.newHash}
+     where id = ${change.userId} and password_hash = ${change.verifiedHash} and disabled_at is null
+    returning id`
+  return changed.length > 0
+}

@@ -1,0 +1,36 @@
+import { endpoint } from '#shared/http/endpoint.ts'
+import { unavailable } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { describeError, log } from '#shared/log.ts'
+
+const PROBE_MS = 1000
+
+/** Whether a dependency answered within a second; why not is for the log alone. */
+async function probe(name: string, call: () => Promise<unknown>): Promise<'ok' | 'failed'> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer in time')), PROBE_MS)
+  })
+  try {
+    await Promise.race([call(), late])
+    return 'ok'
+  } catch (error) {
+    log.warn('a dependency is not ready', { dependency: name, error: describeError(error) })
+    return 'failed'
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export const ready = endpoint({
+  route: 'GET /health/ready',
+  access: 'anyone',
+  async handle({ sql, runtime }) {
+    const [database, cache] = await Promise.all([
+      probe('database', () => sql`select 1`),
+      probe('cache', () => runtime.limiter.ping()),
+    ])
+    if (database === 'failed' || cache === 'failed') throw unavailable(null, { database, cache })
+    return ok({ status: 'ok', database, cache })
+  },
+})

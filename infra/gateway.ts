@@ -1,0 +1,53 @@
+import { STATUS_CODES } from 'node:http'
+import type { ProblemBody } from '#shared/http/problem.ts'
+
+/** The failures that the gateway makes itself, by API Gateway's own names, and what each answers. */
+export const GATEWAY_RESPONSES = {
+  MISSING_AUTHENTICATION_TOKEN: { status: 404 },
+  BAD_REQUEST_BODY: { status: 400 },
+  REQUEST_TOO_LARGE: { status: 413 },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415 },
+  THROTTLED: { status: 429, slug: 'rate-limited', retryAfterSeconds: 1 },
+  QUOTA_EXCEEDED: { status: 429, slug: 'rate-limited', retryAfterSeconds: 60 },
+  WAF_FILTERED: { status: 403 },
+  INTEGRATION_FAILURE: { status: 502, slug: 'dependency-unavailable', retryAfterSeconds: 1 },
+  INTEGRATION_TIMEOUT: { status: 504, slug: 'dependency-unavailable', retryAfterSeconds: 1 },
+  API_CONFIGURATION_ERROR: { status: 500 },
+} as const satisfies Record<string, { status: number; slug?: string; retryAfterSeconds?: number }>
+
+export type GatewayFailure = keyof typeof GATEWAY_RESPONSES
+
+/** A payload of more bytes never reaches a function; API Gateway's own quota for a REST API. */
+export const PAYLOAD_LIMIT_BYTES = 10 * 1024 * 1024
+
+/** The bytes that all headers of a request may have together; API Gateway's own quota. */
+export const HEADERS_LIMIT_BYTES = 10_240
+
+/** How long a function may take to answer. */
+export const INTEGRATION_TIMEOUT_MS = 10_000
+
+/** The body and the headers of a failure that the gateway makes, in the same shape as those of the functions. */
+export function gatewayResponse(
+  failure: GatewayFailure,
+  request: { requestId: string; problemBaseUrl: string },
+): { status: number; headers: Record<string, string>; body: string } {
+  const response: { status: number; slug?: string; retryAfterSeconds?: number } = GATEWAY_RESPONSES[failure]
+  const body: ProblemBody = {
+    type: response.slug === undefined ? 'about:blank' : `${request.problemBaseUrl}/${response.slug}`,
+    title: STATUS_CODES[response.status] ?? 'Error',
+    status: response.status,
+    instance: `urn:uuid:${request.requestId}`,
+  }
+  return {
+    status: response.status,
+    headers: {
+      'content-type': 'application/problem+json',
+      'x-request-id': request.requestId,
+      'cache-control': 'no-store',
+      'strict-transport-security': 'max-age=63072000; includeSubDomains',
+      'x-content-type-options': 'nosniff',
+      ...(response.retryAfterSeconds === undefined ? {} : { 'retry-after': String(response.retryAfterSeconds) }),
+    },
+    body: JSON.stringify(body),
+  }
+}

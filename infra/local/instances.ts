@@ -1,0 +1,127 @@
+import { type Writable } from 'node:stream'
+import { Worker } from 'node:worker_threads'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import { type Invoke, TimedOut } from './gateway.ts'
+import type { Invocation } from './instance-worker.ts'
+
+interface Instance {
+  readonly worker: Worker
+  settle: ((outcome: Outcome) => void) | null
+}
+
+type Outcome = { result: APIGatewayProxyResult } | { error: string }
+
+interface Waiting {
+  readonly event: APIGatewayProxyEvent
+  readonly deadline: number
+  readonly settle: (outcome: Outcome) => void
+  instance: Instance | null
+}
+
+export interface Instances {
+  readonly invoke: Invoke
+  close(): Promise<void>
+}
+
+/**
+ * The instances of one function: worker threads that take one request at a time, as Lambda runs them, so that a password
+ * hash in one stalls no other. More are started as requests come in, up to `most`; beyond that requests wait their turn.
+ * An instance that breaks, or takes longer than its request may, is thrown away.
+ */
+export async function startInstances(options: {
+  handlerFile: string
+  functionName: string
+  env: Readonly<Record<string, string>>
+  most: number
+  logs: Writable
+}): Promise<Instances> {
+  const { handlerFile, functionName, env, most, logs } = options
+  // The last one used is the first one used again, so that few instances are warm and most are at rest.
+  const idle: Instance[] = []
+  const all = new Set<Instance>()
+  const waiting: Waiting[] = []
+  let closing = false
+
+  const start = (): Promise<Instance> =>
+    new Promise((resolve, reject) => {
+      const worker = new Worker(new URL('./instance-worker.ts', import.meta.url), {
+        workerData: { handlerFile, functionName },
+        env: { ...env },
+        stdout: true,
+        stderr: true,
+      })
+      worker.stdout.pipe(logs, { end: false })
+      worker.stderr.pipe(logs, { end: false })
+      const instance: Instance = { worker, settle: null }
+      all.add(instance)
+      worker.on('message', (message: Outcome | { ready: true }) => {
+        if ('ready' in message) return resolve(instance)
+        instance.settle?.(message)
+      })
+      worker.on('error', (error) => {
+        logs.write(
+          `${JSON.stringify({ level: 'ERROR', message: 'instance broke', functionName, error: String(error) })}\n`,
+        )
+      })
+      worker.on('exit', () => {
+        all.delete(instance)
+        const at = idle.indexOf(instance)
+        if (at >= 0) idle.splice(at, 1)
+        instance.settle?.({ error: 'the instance broke' })
+        reject(new Error(`${functionName} does not start; see its log`))
+        if (waiting.length > 0) grow()
+      })
+    })
+
+  const serve = (instance: Instance) => {
+    const next = waiting.shift()
+    if (next === undefined) {
+      idle.push(instance)
+      return
+    }
+    next.instance = instance
+    instance.settle = (outcome) => {
+      instance.settle = null
+      if (all.has(instance) && !closing) serve(instance)
+      next.settle(outcome)
+    }
+    instance.worker.postMessage({ event: next.event, deadline: next.deadline } satisfies Invocation)
+  }
+
+  const grow = () => {
+    if (closing || all.size >= most) return
+    start().then(serve, () => {})
+  }
+
+  const invoke: Invoke = (event, timeoutMs) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        if (request.instance === null) waiting.splice(waiting.indexOf(request), 1)
+        else void request.instance.worker.terminate()
+        reject(new TimedOut())
+      }, timeoutMs)
+      const request: Waiting = {
+        event,
+        deadline: Date.now() + timeoutMs,
+        settle: (outcome) => {
+          clearTimeout(timer)
+          if ('result' in outcome) resolve(outcome.result)
+          else reject(new Error(outcome.error))
+        },
+        instance: null,
+      }
+      waiting.push(request)
+      const free = idle.pop()
+      if (free === undefined) grow()
+      else serve(free)
+    })
+
+  serve(await start())
+  return {
+    invoke,
+    close: async () => {
+      closing = true
+      await Promise.all([...all].map(({ worker }) => worker.terminate()))
+    },
+  }
+}

@@ -1,0 +1,128 @@
+-- The statements that every request begins with: the session check, the choice of a tenant, the entry into its scope.
+set local role identity_owner;
+
+-- Each session that may still be used, with what its holder may do. `live` is defined here and nowhere else: neither
+-- revoked nor expired, the user not disabled, and, once a tenant is chosen, that tenant open and the membership
+-- accepted and not revoked. Row security applies to the reader: with another tenant set, an active session is not live.
+create view app.live_sessions with (security_invoker = true) as
+select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
+       u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
+       t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
+       m.id as membership_id,
+       r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
+       (select coalesce(jsonb_agg(p.permission order by p.permission collate "C"), '[]')
+          from app.role_permissions p where p.role_id = r.id) as permissions
+  from app.sessions s
+  join app.users u on u.id = s.user_id and u.disabled_at is null
+  left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and t.status in ('trial', 'active', 'past_due')
+  left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id
+        and m.accepted_at is not null and m.revoked_at is null
+  left join app.roles r on r.id = m.role_id
+ where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+   and (s.tenant_id is null or (t.id is not null and m.id is not null));
+grant select on app.live_sessions to identity_app;
+
+-- The session check, in one round trip: the live session of a token key, with its idle expiry moved to p_idle_seconds
+-- from now (never past the absolute expiry; not moved while no tenant is chosen), or no row. Call it as a statement of
+-- its own: it lets its transaction commit without waiting for the disk, which no other write may.
+create function app.authenticate(p_token_key bytea, p_idle_seconds integer) returns setof app.live_sessions
+  language plpgsql
+  rows 1
+  as $$
+declare
+  v_session uuid;
+  v_tenant uuid;
+  v_live app.live_sessions;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  loop
+    select s.id, s.tenant_id into v_session, v_tenant from app.sessions s where s.token_key = p_token_key;
+    exit when v_session is null;
+    perform set_config('app.tenant_id', coalesce(v_tenant::text, ''), true);
+    select l.* into v_live from app.live_sessions l where l.session_id = v_session;
+    if v_live.session_id is not null then
+      update app.sessions s
+         set idle_expires_at = case when v_tenant is null then s.idle_expires_at
+               else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
+             last_seen_at = now()
+       where s.id = v_session and s.revoked_at is null
+      returning s.idle_expires_at into v_live.idle_expires_at;
+      if found then
+        return next v_live;
+      end if;
+      exit;
+    end if;
+    -- Not live for the tenant that was read. Another request may have chosen a tenant in between: only then look again.
+    perform from app.sessions s where s.id = v_session and s.tenant_id is distinct from v_tenant;
+    exit when not found;
+  end loop;
+end
+$$;
+
+-- Binds a live session to a tenant in which its user has a live membership, and returns it; no row when there is no
+-- such membership or the tenant is not open. Holds the tenant and the membership, so that neither is suspended or
+-- revoked before this commits. Raises TN401 when the session died meanwhile. Locks in the house's order: tenant,
+-- membership, session.
+create function app.select_tenant(p_session uuid, p_tenant uuid, p_idle_seconds integer) returns setof app.live_sessions
+  language plpgsql
+  rows 1
+  as $$
+begin
+  perform set_config('app.tenant_id', p_tenant::text, true);
+  perform from app.tenants t
+    where t.id = p_tenant and t.deleted_at is null and t.status in ('trial', 'active', 'past_due') for share;
+  if not found then
+    return;
+  end if;
+  perform from app.memberships m
+    where m.tenant_id = p_tenant and m.user_id = (select s.user_id from app.sessions s where s.id = p_session)
+      and m.accepted_at is not null and m.revoked_at is null for share;
+  if not found then
+    return;
+  end if;
+  update app.sessions s
+     set tenant_id = p_tenant, last_seen_at = now(),
+         idle_expires_at = least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at)
+   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now();
+  if not found then
+    raise exception 'the session is no longer live' using errcode = 'TN401';
+  end if;
+  return query select l.* from app.live_sessions l where l.session_id = p_session;
+end
+$$;
+
+-- Opens a tenant's scope for a write, as the first statement of its transaction: what the session check found is
+-- checked again under locks that last until the write commits, so that a revocation or a change of role that was
+-- answered is never followed by a write that it forbids. Raises TN401 when the session or its membership is no longer
+-- live in that tenant, TN403 when the role no longer holds the permission.
+--   The membership is locked FOR SHARE: any change of it waits. The session is locked FOR KEY SHARE: revoking it waits
+--   (sessions_revocation_is_a_key_change), while the slide of the session's next request does not.
+create function app.enter_tenant(p_tenant uuid, p_session uuid, p_permission text) returns void
+  language plpgsql
+  as $$
+declare
+  v_role smallint;
+begin
+  perform set_config('app.tenant_id', p_tenant::text, true);
+  select m.role_id into v_role from app.memberships m
+   where m.tenant_id = p_tenant and m.user_id = (select s.user_id from app.sessions s where s.id = p_session)
+     and m.accepted_at is not null and m.revoked_at is null for share;
+  if found then
+    perform from app.sessions s
+      where s.id = p_session and s.tenant_id = p_tenant and s.revoked_at is null
+        and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
+  end if;
+  if not found then
+    raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
+  end if;
+  perform from app.role_permissions p where p.role_id = v_role and p.permission in (p_permission, '*');
+  if not found then
+    raise exception 'the role no longer holds the permission' using errcode = 'TN403';
+  end if;
+end
+$$;
+
+revoke all on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
+  app.enter_tenant(uuid, uuid, text) from public;
+grant execute on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
+  app.enter_tenant(uuid, uuid, text) to identity_app;

@@ -1,0 +1,41 @@
+-- Rate limits counted in the database, for the time in which the cache fails. Unlogged: after a crash of the database
+-- the counts begin anew, and no attempt waits for the disk.
+set local role identity_owner;
+
+create unlogged table app.rate_limits (
+  key          bytea not null,
+  window_start timestamptz not null,
+  attempts     integer not null,
+  primary key (key, window_start)
+);
+grant select, insert, update, delete on app.rate_limits to identity_app;
+
+-- Counts one attempt against a sliding window of p_window_seconds: the present window's attempts, and those of the one
+-- before in the share of it that is still within reach (the cache counts in the same way). A refused attempt is not
+-- counted. Atomic: of any number of attempts at once, no more than p_limit are allowed.
+create function app.count_attempt(p_key bytea, p_limit integer, p_window_seconds integer)
+  returns table (allowed boolean, retry_after_seconds integer)
+  language plpgsql
+  as $$
+declare
+  v_window interval := make_interval(secs => p_window_seconds);
+  v_start timestamptz := date_bin(v_window, clock_timestamp(), timestamptz '2000-01-01 00:00:00Z');
+  v_elapsed double precision := extract(epoch from clock_timestamp() - v_start) / p_window_seconds;
+  v_carried integer;
+begin
+  delete from app.rate_limits r where r.key = p_key and r.window_start < v_start - v_window;
+  select floor(coalesce(max(r.attempts), 0) * (1 - v_elapsed)) into v_carried
+    from app.rate_limits r where r.key = p_key and r.window_start = v_start - v_window;
+  if v_carried < p_limit then
+    insert into app.rate_limits as r (key, window_start, attempts) values (p_key, v_start, 1)
+      on conflict (key, window_start) do update set attempts = r.attempts + 1 where r.attempts + v_carried < p_limit;
+    allowed := found;
+  else
+    allowed := false;
+  end if;
+  retry_after_seconds := ceil(p_window_seconds * (1 - v_elapsed));
+  return next;
+end
+$$;
+revoke all on function app.count_attempt(bytea, integer, integer) from public;
+grant execute on function app.count_attempt(bytea, integer, integer) to identity_app;

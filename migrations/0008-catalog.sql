@@ -1,0 +1,59 @@
+-- The catalog: the platform's styles (tenant_id null: every tenant reads them, none writes them) and a tenant's own.
+set local role identity_owner;
+
+create table app.styles (
+  id           uuid primary key default gen_random_uuid(),
+  tenant_id    uuid references app.tenants,
+  style_number text collate app.case_insensitive not null check (length(style_number) between 1 and 40),
+  name         text not null check (length(name) between 1 and 200),
+  brand        text not null check (length(brand) between 1 and 100),
+  category     text not null check (length(category) between 1 and 100),
+  vendors      text[] not null default '{}',
+  search       tsvector generated always as
+                 (to_tsvector('english', name || ' ' || brand || ' ' || category || ' ' || (style_number collate "C"))) stored,
+  unique nulls not distinct (tenant_id, brand, style_number)
+);
+create index styles_search on app.styles using gin (search);
+select app.enforce_tenant('app.styles', p_system_rows => true);
+grant select on app.styles to identity_app;
+grant insert (id, tenant_id, style_number, name, brand, category, vendors) on app.styles to identity_app;
+grant update (tenant_id, style_number, name, brand, category, vendors), delete on app.styles to identity_app;
+
+create table app.sizes (
+  id       smallint primary key,
+  code     text not null unique,
+  position smallint not null unique
+);
+create table app.size_aliases (
+  alias   text collate app.case_insensitive primary key,
+  size_id smallint not null references app.sizes
+);
+grant select on app.sizes, app.size_aliases to identity_app;
+
+-- The id of the size that a vendor's spelling means, or null: an unknown alias is never guessed.
+create function app.resolve_size(p_alias text) returns smallint
+  language sql stable
+  return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias));
+revoke all on function app.resolve_size(text) from public;
+grant execute on function app.resolve_size(text) to identity_app;
+
+insert into app.sizes (id, code, position) values
+  (1, 'XS', 1), (2, 'S', 2), (3, 'M', 3), (4, 'L', 4), (5, 'XL', 5), (6, '2XL', 6), (7, '3XL', 7), (8, '4XL', 8),
+  (9, '5XL', 9), (10, '6XL', 10), (11, 'OSFA', 11);
+insert into app.size_aliases (alias, size_id)
+select a, s.id
+from (values
+  ('XS',   array['XS', 'X-SMALL', 'XSMALL', 'EXTRA SMALL']),
+  ('S',    array['S', 'SM', 'SML', 'SMALL']),
+  ('M',    array['M', 'MD', 'MED', 'MEDIUM']),
+  ('L',    array['L', 'LG', 'LRG', 'LARGE']),
+  ('XL',   array['XL', '1XL', 'X-LARGE', 'XLARGE', 'EXTRA LARGE']),
+  ('2XL',  array['2XL', 'XXL', '2X', 'XX-LARGE', 'XXLARGE']),
+  ('3XL',  array['3XL', 'XXXL', '3X', 'XXX-LARGE', 'XXXLARGE']),
+  ('4XL',  array['4XL', 'XXXXL', '4X', 'XXXX-LARGE']),
+  ('5XL',  array['5XL', '5X']),
+  ('6XL',  array['6XL', '6X']),
+  ('OSFA', array['OSFA', 'OS', 'OSFM', 'ONE SIZE', 'ONE SIZE FITS ALL', 'ADJUSTABLE'])
+) as g(code, aliases)
+join app.sizes s on s.code = g.code
+cross join unnest(g.aliases) as a;

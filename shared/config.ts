@@ -1,0 +1,83 @@
+import * as v from 'valibot'
+
+const wholeNumber = (fallback: number, min: number, max: number) =>
+  v.pipe(
+    v.optional(v.string(), String(fallback)),
+    v.regex(/^\d{1,9}$/, 'must be a whole number'),
+    v.transform(Number),
+    v.minValue(min, `must be at least ${min}`),
+    v.maxValue(max, `must be at most ${max}`),
+  )
+
+const flag = (fallback: boolean) =>
+  v.pipe(
+    v.optional(v.string(), String(fallback)),
+    v.picklist(['true', 'false'], 'must be true or false'),
+    v.transform((value) => value === 'true'),
+  )
+
+const url = (fallback: string) => v.optional(v.pipe(v.string(), v.url('must be an absolute URL')), fallback)
+
+const DAY_SECONDS = 86_400
+
+const Settings = v.object({
+  SERVICE_SECRET_ID: v.pipe(v.string('is required'), v.nonEmpty('is required')),
+  DATABASE_CONNECTIONS: wholeNumber(1, 1, 100),
+  DATABASE_PREPARE: flag(true),
+  SESSION_IDLE_SECONDS: wholeNumber(12 * 3600, 1, 365 * DAY_SECONDS),
+  SESSION_ABSOLUTE_SECONDS: wholeNumber(7 * DAY_SECONDS, 1, 365 * DAY_SECONDS),
+  SESSION_PENDING_SECONDS: wholeNumber(15 * 60, 1, 365 * DAY_SECONDS),
+  LOGIN_WINDOW_SECONDS: wholeNumber(15 * 60, 1, DAY_SECONDS),
+  LOGIN_EMAIL_LIMIT: wholeNumber(10, 1, 999_999_999),
+  LOGIN_IP_LIMIT: wholeNumber(100, 1, 999_999_999),
+  // NIST SP 800-63B and OWASP ASVS 6.2.1 allow no less than 8.
+  PASSWORD_MIN_LENGTH: wholeNumber(15, 8, 128),
+  // Upper bounds: one sign-in may not take more memory or time than a Lambda instance has.
+  ARGON2_MEMORY_KIB: wholeNumber(19_456, 8, 262_144),
+  ARGON2_ITERATIONS: wholeNumber(2, 1, 16),
+  PWNED_PASSWORDS_URL: v.optional(v.union([v.literal(''), v.pipe(v.string(), v.url('must be an absolute URL'))]), ''),
+  PROBLEM_BASE_URL: url('https://tenantry.example/problems'),
+})
+
+/** What a stage sets: durations in seconds, memory in KiB. One object for the whole life of a process. */
+export interface Config {
+  readonly serviceSecretId: string
+  readonly database: { readonly connections: number; readonly prepare: boolean }
+  readonly session: { readonly idleSeconds: number; readonly absoluteSeconds: number; readonly pendingSeconds: number }
+  readonly login: { readonly windowSeconds: number; readonly emailLimit: number; readonly ipLimit: number }
+  readonly password: { readonly minLength: number; readonly pwnedPasswordsUrl: string }
+  readonly argon2: { readonly memoryKib: number; readonly iterations: number }
+  readonly problemBaseUrl: string
+}
+
+/** A setting that does not parse. The message names the setting and never its value, which may be a secret. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+/** Parses the environment once, at start. Throws ConfigError, naming every setting that is wrong. */
+export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const parsed = v.safeParse(Settings, env)
+  if (!parsed.success) {
+    const faults = parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'environment'} ${issue.message}`)
+    throw new ConfigError(`Settings that do not parse: ${faults.join('; ')}`)
+  }
+  const set = parsed.output
+  return {
+    serviceSecretId: set.SERVICE_SECRET_ID,
+    database: { connections: set.DATABASE_CONNECTIONS, prepare: set.DATABASE_PREPARE },
+    session: {
+      idleSeconds: set.SESSION_IDLE_SECONDS,
+      absoluteSeconds: set.SESSION_ABSOLUTE_SECONDS,
+      pendingSeconds: set.SESSION_PENDING_SECONDS,
+    },
+    login: {
+      windowSeconds: set.LOGIN_WINDOW_SECONDS,
+      emailLimit: set.LOGIN_EMAIL_LIMIT,
+      ipLimit: set.LOGIN_IP_LIMIT,
+    },
+    password: { minLength: set.PASSWORD_MIN_LENGTH, pwnedPasswordsUrl: set.PWNED_PASSWORDS_URL },
+    argon2: { memoryKib: set.ARGON2_MEMORY_KIB, iterations: set.ARGON2_ITERATIONS },
+    problemBaseUrl: set.PROBLEM_BASE_URL.replace(/\/+$/, ''),
+  }
+}

@@ -1,0 +1,163 @@
+import postgres from 'postgres'
+import { DatabaseUnavailable } from '#shared/db/failure.ts'
+
+/** What may stand as a value in a statement. Values travel as parameters, never as text of the statement. */
+export type SqlValue = string | number | boolean | Date | Uint8Array | null
+
+/**
+ * Runs one statement, at once, and resolves to its rows, whose type is named at the tag. Rejects with the PostgresError
+ * of the server, or with DatabaseUnavailable when there was no answer.
+ */
+export type Sql = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => Promise<Row[]>
+
+export type TransactionMode = 'read only' | 'read write'
+
+export interface Database {
+  /** A statement in a transaction of its own. */
+  readonly sql: Sql
+  /**
+   * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. BEGIN is not waited for, so
+   * it travels with the first statement. After the end, or after the connection was lost, the `sql` that `work` was
+   * given refuses every statement: none may run outside the transaction or in somebody else's.
+   */
+  transaction<T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+// A server that is alive answers within the role's statement_timeout of 2 s (migration 0001).
+const ANSWER_TIMEOUT_MS = 2500
+const RECONNECT_DELAY_SECONDS = 0.1
+
+interface Lane {
+  client: postgres.Sql
+  losses: number
+}
+
+/**
+ * Opens `connections` connections, each when it is first needed. Each is a client of its own, used by one statement or
+ * transaction at a time, so that a lost connection is known to exactly the work that had it: a shared pool goes on to
+ * run that work's later statements on the connection that somebody else has by then.
+ * `prepare: false` is for a transaction pooler or RDS Proxy in the path, which named statements would pin; it costs a
+ * second round trip for each statement with values.
+ */
+export function connect(url: string, options: { connections: number; prepare: boolean }): Database {
+  const open = (lane: { losses: number }) =>
+    postgres(url, {
+      max: 1,
+      prepare: options.prepare,
+      fetch_types: false,
+      connect_timeout: ANSWER_TIMEOUT_MS / 1000,
+      backoff: () => RECONNECT_DELAY_SECONDS,
+      max_lifetime: null,
+      onnotice: () => {},
+      onclose: () => {
+        lane.losses += 1
+      },
+    })
+
+  const lanes = Array.from({ length: options.connections }, () => {
+    const lane = { losses: 0 }
+    return Object.assign(lane, { client: open(lane) })
+  })
+  const idle: Lane[] = [...lanes]
+  const waiting: ((lane: Lane) => void)[] = []
+
+  const acquire = (): Lane | Promise<Lane> => {
+    const lane = idle.pop()
+    if (lane !== undefined) return lane
+    return new Promise((resolve, reject) => {
+      const taken = (free: Lane) => {
+        clearTimeout(timer)
+        resolve(free)
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(taken), 1)
+        reject(new DatabaseUnavailable('every connection was in use for too long'))
+      }, ANSWER_TIMEOUT_MS)
+      waiting.push(taken)
+    })
+  }
+
+  const release = (lane: Lane) => {
+    const next = waiting.shift()
+    if (next === undefined) idle.push(lane)
+    else next(lane)
+  }
+
+  const reopen = (lane: Lane) => {
+    const silent = lane.client
+    lane.losses += 1
+    lane.client = open(lane)
+    silent.end({ timeout: 0 }).catch(() => {})
+  }
+
+  const answer = <Rows>(lane: Lane, query: PromiseLike<Rows>): Promise<Rows> =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reopen(lane)
+        reject(new DatabaseUnavailable('the database did not answer in time'))
+      }, ANSWER_TIMEOUT_MS)
+      query.then(
+        (rows) => {
+          clearTimeout(timer)
+          resolve(rows)
+        },
+        (error: unknown) => {
+          clearTimeout(timer)
+          reject(error)
+        },
+      )
+    })
+
+  const run = <Row extends object>(
+    lane: Lane,
+    text: TemplateStringsArray,
+    values: readonly SqlValue[],
+  ): Promise<Row[]> => answer(lane, lane.client<Row[]>(text, ...values))
+
+  const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
+    const lane = await acquire()
+    const losses = lane.losses
+    let ended = false
+    const within: Sql = (text, ...values) => {
+      if (ended) return Promise.reject(new Error('a statement after the end of its transaction'))
+      if (lane.losses !== losses) return Promise.reject(new DatabaseUnavailable('the connection was lost'))
+      return run(lane, text, values)
+    }
+    const command = async (word: string) => {
+      if (lane.losses !== losses) throw new DatabaseUnavailable('the connection was lost')
+      return answer(lane, lane.client.unsafe(word))
+    }
+    try {
+      const begun = command(`begin ${mode}`)
+      begun.catch(() => {})
+      const result = await work(within)
+      await begun
+      ended = true
+      const done = await command('commit')
+      if (done.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
+      return result
+    } catch (error) {
+      ended = true
+      if (lane.losses === losses) await command('rollback').catch(() => reopen(lane))
+      throw error
+    } finally {
+      release(lane)
+    }
+  }
+
+  return {
+    sql: async (text, ...values) => {
+      const lane = await acquire()
+      try {
+        return await run(lane, text, values)
+      } finally {
+        release(lane)
+      }
+    },
+    transaction,
+    close: async () => {
+      await Promise.all(lanes.map((lane) => lane.client.end({ timeout: 1 })))
+    },
+  }
+}

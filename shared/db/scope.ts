@@ -1,0 +1,43 @@
+import type { Database, Sql } from '#shared/db/connect.ts'
+
+declare const tenantScope: unique symbol
+
+/** A statement inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
+export type TenantSql = Sql & { readonly [tenantScope]: true }
+
+/** Who acts, where, and by which permission; ids as the session check found them. */
+export interface Scope {
+  readonly tenantId: string
+  readonly sessionId: string
+  readonly permission: string
+}
+
+/**
+ * Runs a read in the tenant's scope, in one read-only transaction: row security shows that tenant's rows and no other.
+ * The scope is set on the way to the first statement, at no round trip of its own.
+ */
+export const readInTenant = <T>(
+  database: Database,
+  tenantId: string,
+  read: (sql: TenantSql) => Promise<T>,
+): Promise<T> =>
+  database.transaction('read only', async (sql) => {
+    const scoped = sql`select app.set_tenant(${tenantId})`
+    scoped.catch(() => {})
+    try {
+      return await read(sql as TenantSql)
+    } finally {
+      await scoped
+    }
+  })
+
+/**
+ * Runs a write in the tenant's scope, in one transaction that first locks and checks again what the session check
+ * found (app.enter_tenant): once a revocation or a change of role has been answered, no write that it forbids commits.
+ * Throws the PostgresError TN401 or TN403 before `write` is called when the check fails.
+ */
+export const writeInTenant = <T>(database: Database, scope: Scope, write: (sql: TenantSql) => Promise<T>): Promise<T> =>
+  database.transaction('read write', async (sql) => {
+    await sql`select app.enter_tenant(${scope.tenantId}, ${scope.sessionId}, ${scope.permission})`
+    return write(sql as TenantSql)
+  })

@@ -1,0 +1,17 @@
+import { readInTenant, writeInTenant } from '#shared/db/scope.ts'
+import type { Reply } from '#shared/http/reply.ts'
+import { type ExchangeState, matched } from '#shared/http/request.ts'
+
+/** Runs the matched endpoint where its access says: in the transaction of the caller's tenant, or on the bare database. */
+export function inScope(exchange: ExchangeState): Promise<Reply> {
+  const { endpoint, runtime, params } = matched(exchange)
+  const { query, body, caller, client, requestId } = exchange
+  const request = { params, query, body, caller, client, requestId, runtime }
+  if (typeof endpoint.access === 'string') return endpoint.handle({ ...request, sql: runtime.database.sql })
+  if (caller === null || caller.tenant === null) throw new Error('a tenant route without a member')
+  const { permission } = endpoint.access
+  const scope = { tenantId: caller.tenant.id, sessionId: caller.session.id, permission }
+  return endpoint.method === 'GET'
+    ? readInTenant(runtime.database, scope.tenantId, (sql) => endpoint.handle({ ...request, sql }))
+    : writeInTenant(runtime.database, scope, (sql) => endpoint.handle({ ...request, sql }))
+}

@@ -1,0 +1,94 @@
+import type * as v from 'valibot'
+import type { Config } from '#shared/config.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import type { TenantSql } from '#shared/db/scope.ts'
+import type { Reply } from '#shared/http/reply.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
+import type { Runtime } from '#shared/runtime.ts'
+import type { Caller, Member } from '#shared/session/session.ts'
+
+/**
+ * Who may call: anyone; the holder of a live session, with a tenant or without; or a member whose role holds the
+ * permission, in which case `handle` runs in one transaction of the member's tenant (read-only for GET).
+ */
+export type Access = 'anyone' | 'session' | { readonly permission: string }
+
+type CallerFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Caller : Member
+type SqlFor<A extends Access> = A extends { permission: string } ? TenantSql : Sql
+
+type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamNames<Rest>
+  : never
+
+/** The client as the gateway saw it; never taken from a header that a client can write. */
+export interface Client {
+  readonly ip: string
+  readonly userAgent: string | null
+}
+
+/** One request, parsed and authorised, as `handle` gets it. */
+export interface Exchange<A extends Access, Params, Query, Body> {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly caller: CallerFor<A>
+  readonly sql: SqlFor<A>
+  readonly client: Client
+  readonly requestId: string
+  readonly runtime: Runtime
+}
+
+/** What the limits of an endpoint may depend on. */
+export interface LimitInput<Body> {
+  readonly body: Body
+  readonly caller: Caller | null
+  readonly client: Client
+  readonly config: Config
+  readonly pepper: string
+}
+
+type Schema = v.GenericSchema<unknown, unknown>
+type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> : null
+
+interface Definition<R extends string, A extends Access, Q extends Schema | undefined, B extends Schema | undefined> {
+  /** `METHOD /path/{param}`; every param is a UUID, and anything else in its place is a 404. */
+  readonly route: R
+  readonly access: A
+  readonly query?: Q
+  readonly body?: B
+  /** The cache-control of a success; a failure is never stored. */
+  readonly cache?: string
+  /** Counted before `handle`; an attempt over any of them is a 429. */
+  readonly limits?: (input: LimitInput<Output<B>>) => readonly Limit[]
+  readonly handle: (
+    exchange: Exchange<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<B>>,
+  ) => Promise<Reply>
+}
+
+/** An endpoint as the pipeline sees it, whatever its types. */
+export interface Endpoint {
+  readonly method: string
+  readonly path: string
+  readonly access: Access
+  readonly query: Schema | null
+  readonly body: Schema | null
+  readonly cache: string
+  readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
+  readonly handle: (exchange: Exchange<Access, unknown, unknown, unknown>) => Promise<Reply>
+}
+
+const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}_-]*)$/
+
+/** The one mould of an endpoint: its route, who may call it, what it accepts, what it does. */
+export function endpoint<
+  const R extends string,
+  const A extends Access,
+  Q extends Schema | undefined = undefined,
+  B extends Schema | undefined = undefined,
+>(definition: Definition<R, A, Q, B>): Endpoint {
+  const [, method, path] = ROUTE.exec(definition.route) ?? []
+  if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
+  const { access, query = null, body = null, cache = 'no-store', limits = null, handle } = definition
+  // The pipeline fills an exchange by `access` and the schemas, just as the definition's types say.
+  return { method, path, access, query, body, cache, limits, handle } as Endpoint
+}

@@ -1,0 +1,14 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import type { RouteGroup } from '#shared/http/group.ts'
+import { pipeline } from '#shared/http/pipeline.ts'
+import { beginExchange } from '#shared/http/request.ts'
+import { processRuntime, type RuntimeSource } from '#shared/runtime.ts'
+
+/** A Lambda handler of the API Gateway REST proxy integration. Always resolves, also for failures. */
+export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
+
+/** The Lambda that answers a route group. */
+export const lambda = (group: RouteGroup, source: RuntimeSource = processRuntime()): LambdaHandler => {
+  const handle = pipeline(group, source)
+  return (event, context) => handle(event, { ...context, exchange: beginExchange(event) })
+}

@@ -1,0 +1,82 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import * as v from 'valibot'
+import { type FieldError, invalid, Problem } from '#shared/http/problem.ts'
+import { type Middleware, matched } from '#shared/http/request.ts'
+
+const MAX_DEPTH = 32
+const MAX_ERRORS = 20
+
+/** Parses the body and the query by the endpoint's schemas; keys that no schema names are dropped. */
+export const jsonBody = (limitBytes: number): Middleware => ({
+  before: ({ event, context }) => {
+    const { endpoint } = matched(context.exchange)
+    if (endpoint.query !== null) context.exchange.query = parse(endpoint.query, queryOf(event))
+    if (endpoint.body !== null) context.exchange.body = parse(endpoint.body, json(event, limitBytes))
+  },
+})
+
+function json(event: APIGatewayProxyEvent, limitBytes: number): unknown {
+  const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
+  if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body may have at most ${limitBytes} bytes.` })
+  if (!isJson(event)) throw new Problem(415, { detail: 'Send the body as application/json.' })
+  const malformed = (detail: string) => new Problem(400, { slug: 'malformed-json', detail })
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw malformed('The body is not UTF-8.')
+  }
+  if (tooDeep(text)) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`)
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The parser's message repeats a part of the body.
+    throw malformed('The body is not JSON.')
+  }
+}
+
+function isJson(event: APIGatewayProxyEvent): boolean {
+  const types = Object.entries(event.headers ?? {}).filter(([key]) => key.toLowerCase() === 'content-type')
+  return types.length === 1 && /^application\/json *(; *charset="?utf-8"? *)?$/i.test(types[0]?.[1] ?? '')
+}
+
+function tooDeep(text: string): boolean {
+  let depth = 0
+  let quoted = false
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text.charCodeAt(index)
+    if (quoted) {
+      if (character === 0x5c) index += 1
+      else if (character === 0x22) quoted = false
+    } else if (character === 0x22) quoted = true
+    else if (character === 0x7b || character === 0x5b) {
+      depth += 1
+      if (depth > MAX_DEPTH) return true
+    } else if (character === 0x7d || character === 0x5d) depth -= 1
+  }
+  return false
+}
+
+const queryOf = (event: APIGatewayProxyEvent): Record<string, string | string[]> =>
+  Object.fromEntries(
+    Object.entries(event.multiValueQueryStringParameters ?? {}).map(([name, values = []]) => [
+      name,
+      values.length === 1 ? (values[0] ?? '') : values,
+    ]),
+  )
+
+function parse(schema: v.GenericSchema<unknown, unknown>, input: unknown): unknown {
+  const result = v.safeParse(schema, input, { abortPipeEarly: true })
+  if (result.success) return result.output
+  const errors = result.issues.slice(0, MAX_ERRORS).map((issue): FieldError => {
+    const path = (issue.path ?? []).map(({ key }) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    return { pointer: `#${path.join('')}`, detail: detailOf(issue) }
+  })
+  throw invalid(errors)
+}
+
+// Valibot's own messages repeat what was received; ours, given in the schemas, do not.
+const detailOf = (issue: v.BaseIssue<unknown>): string => {
+  if (issue.received === 'undefined') return 'is required'
+  return issue.message.includes('received') ? 'is not valid' : issue.message
+}

@@ -1,0 +1,33 @@
+import type { RouteGroup } from '#shared/http/group.ts'
+import { notFound, Problem, unavailable } from '#shared/http/problem.ts'
+import type { Middleware } from '#shared/http/request.ts'
+import type { RuntimeSource } from '#shared/runtime.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Finds the endpoint by the gateway's resource and the method, and opens the runtime. */
+export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware => {
+  const methods = new Map<string, string[]>()
+  for (const { path, method } of group.endpoints) methods.set(path, [...(methods.get(path) ?? []), method])
+  const endpoints = new Map(group.endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint]))
+  return {
+    before: async ({ event, context }) => {
+      const endpoint = endpoints.get(`${event.httpMethod} ${event.resource}`)
+      if (endpoint === undefined) {
+        const allowed = methods.get(event.resource)
+        if (allowed === undefined) throw notFound('no such route')
+        throw new Problem(405, { headers: { allow: allowed.join(', ') } })
+      }
+      const params: Record<string, string> = {}
+      for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
+        if (!UUID.test(value)) throw notFound('an id in the path is no UUID')
+        params[name] = value.toLowerCase()
+      }
+      try {
+        context.exchange.matched = { endpoint, params, runtime: await source.open() }
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
+  }
+}

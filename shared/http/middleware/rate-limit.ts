@@ -1,0 +1,27 @@
+import { Problem } from '#shared/http/problem.ts'
+import { type Middleware, matched } from '#shared/http/request.ts'
+
+/** Counts the attempt against the endpoint's limits, before any costly work is done for it. */
+export const rateLimit = (): Middleware => ({
+  before: async ({ context }) => {
+    const { body, caller, client } = context.exchange
+    const { endpoint, runtime } = matched(context.exchange)
+    if (endpoint.limits === null) return
+    const { config, pepper, limiter } = runtime
+    const limits = endpoint.limits({ body, caller, client, config, pepper })
+    const refusal = await limiter.attempt(limits)
+    if (refusal === null) return
+    const { limit, retryAfterSeconds } = refusal
+    throw new Problem(429, {
+      slug: 'rate-limited',
+      detail: 'Try again later.',
+      reason: `limit ${limit.name}`,
+      // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/11/
+      headers: {
+        'retry-after': String(retryAfterSeconds),
+        ratelimit: `"${limit.name}";r=0;t=${retryAfterSeconds}`,
+        'ratelimit-policy': `"${limit.name}";q=${limit.limit};w=${limit.windowSeconds}`,
+      },
+    })
+  },
+})

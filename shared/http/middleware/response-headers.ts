@@ -1,0 +1,22 @@
+import type { Middleware, RequestContext } from '#shared/http/request.ts'
+
+/** Gives every answer, also a failure, the headers that all answers carry. */
+export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })
+
+function finish(request: {
+  context: RequestContext
+  response?: { headers?: object; statusCode: number } | null
+}): void {
+  const { response, context } = request
+  if (response === undefined || response === null) return
+  const { exchange } = context
+  const tenant = exchange.caller?.tenant ?? null
+  response.headers = {
+    'x-request-id': exchange.requestId,
+    'cache-control': response.statusCode < 400 ? (exchange.matched?.endpoint.cache ?? 'no-store') : 'no-store',
+    'strict-transport-security': 'max-age=63072000; includeSubDomains',
+    'x-content-type-options': 'nosniff',
+    ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),
+    ...response.headers,
+  }
+}

@@ -1,0 +1,38 @@
+import { middy } from '@middy/core'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import { inScope } from '#shared/http/access.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
+import { bearer } from '#shared/http/middleware/bearer.ts'
+import { jsonBody } from '#shared/http/middleware/json-body.ts'
+import { matchRoute } from '#shared/http/middleware/match-route.ts'
+import { problemDetails } from '#shared/http/middleware/problem-details.ts'
+import { rateLimit } from '#shared/http/middleware/rate-limit.ts'
+import { responseHeaders } from '#shared/http/middleware/response-headers.ts'
+import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
+import type { RequestContext } from '#shared/http/request.ts'
+import type { RuntimeSource } from '#shared/runtime.ts'
+
+/**
+ * The path of every request, from the outside in. A middleware throws and never returns: middy skips the way out for
+ * one that answers early. Who calls is settled before what they sent is read, so that nobody learns from a 422 what a
+ * 401 or a 403 would have refused; limits come last, since they may count by the body.
+ */
+export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
+  middy<APIGatewayProxyEvent, APIGatewayProxyResult, Error, RequestContext>()
+    .use(responseHeaders())
+    .use(problemDetails(source.config.problemBaseUrl))
+    .use(matchRoute(group, source))
+    .use(bearer())
+    .use(tenantScope())
+    .use(jsonBody(group.bodyLimitBytes))
+    .use(rateLimit())
+    .handler(async (_event, context) => {
+      const { status, headers, body } = await inScope(context.exchange)
+      return body === null
+        ? { statusCode: status, headers: { ...headers }, body: '' }
+        : {
+            statusCode: status,
+            headers: { 'content-type': 'application/json', ...headers },
+            body: JSON.stringify(body),
+          }
+    })

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import type middy from '@middy/core'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import type { Client, Endpoint } from '#shared/http/endpoint.ts'
+import type { Runtime } from '#shared/runtime.ts'
+import type { Caller } from '#shared/session/session.ts'
+
+/** What the middleware know of a request so far; each fills in its own part. */
+export interface ExchangeState {
+  readonly requestId: string
+  readonly client: Client
+  matched: {
+    readonly endpoint: Endpoint
+    readonly runtime: Runtime
+    readonly params: Readonly<Record<string, string>>
+  } | null
+  caller: Caller | null
+  query: unknown
+  body: unknown
+}
+
+/** The Lambda context, with the request's state: middy hands the context, and nothing else of its own, to the handler. */
+export type RequestContext = Context & { exchange: ExchangeState }
+
+/** A middleware of the pipeline. */
+export type Middleware = middy.MiddlewareObj<APIGatewayProxyEvent, APIGatewayProxyResult, Error, RequestContext>
+
+/** The matched endpoint and its runtime. Only what runs before match-route has none. */
+export function matched(exchange: ExchangeState): NonNullable<ExchangeState['matched']> {
+  if (exchange.matched === null) throw new Error('no endpoint was matched')
+  return exchange.matched
+}
+
+const REQUEST_ID = /^[A-Za-z0-9_-]{8,128}$/
+const USER_AGENT_KEPT = 512
+
+/** The state of a request of which nothing is known but the gateway's event. A well-formed id that was sent is kept. */
+export function beginExchange(event: APIGatewayProxyEvent): ExchangeState {
+  const sent = header(event, 'x-request-id')
+  return {
+    requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : randomUUID(),
+    client: {
+      ip: event.requestContext.identity.sourceIp,
+      userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_KEPT) ?? null,
+    },
+    matched: null,
+    caller: null,
+    query: null,
+    body: null,
+  }
+}
+
+/** One header's value, whatever the case of its name. */
+export function header(event: APIGatewayProxyEvent, name: string): string | undefined {
+  for (const [key, value] of Object.entries(event.headers ?? {})) if (key.toLowerCase() === name) return value
+  return undefined
+}

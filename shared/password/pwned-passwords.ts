@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto'
+import { describeError, log } from '#shared/log.ts'
+
+const TIMEOUT_MS = 1000
+
+/**
+ * Whether a password is in a public breach, by the range API of Have I Been Pwned: only the first five characters of its
+ * SHA-1 leave (https://haveibeenpwned.com/API/v3#PwnedPasswords). False when `url` is '' or the service does not answer
+ * within a second: a service of others never decides that nobody may change a password.
+ */
+export async function isPwned(password: string, url: string): Promise<boolean> {
+  if (url === '') return false
+  const digest = createHash('sha1').update(password).digest('hex').toUpperCase()
+  try {
+    const response = await fetch(`${url.replace(/\/+$/, '')}/range/${digest.slice(0, 5)}`, {
+      headers: { 'add-padding': 'true' },
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (!response.ok) throw new Error(`status ${response.status}`)
+    const lines = (await response.text()).split(/\r?\n/)
+    return lines.some((line) => line.startsWith(`${digest.slice(5)}:`) && !line.endsWith(':0'))
+  } catch (error) {
+    log.warn('the breached password check was skipped', { error: describeError(error) })
+    return false
+  }
+}

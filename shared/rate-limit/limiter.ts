@@ -1,0 +1,105 @@
+import { Ratelimit } from '@upstash/ratelimit'
+import { Redis } from '@upstash/redis'
+import type { Sql } from '#shared/db/connect.ts'
+import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
+import { countAttempt, forgetAttempts } from '#shared/rate-limit/queries.ts'
+
+export interface Limiter {
+  /** Counts one attempt against each limit. Null when all allow it, else the refusal with the longest wait. */
+  attempt(limits: readonly Limit[]): Promise<Refusal | null>
+  /** Forgets the attempts counted against a limit, after a success. */
+  forget(limit: Limit): Promise<void>
+  /** Rejects when the cache does not answer within a second. */
+  ping(): Promise<void>
+}
+
+// The budget of one call to the cache. A slower one is treated as down (contract of the sign-in: at most 250 ms extra).
+const CACHE_TIMEOUT_MS = 200
+const PING_TIMEOUT_MS = 1000
+// After a failure the cache is left alone for this long, so that not every sign-in waits for it.
+const REST_MS = 5000
+
+/**
+ * Sliding windows counted in the cache and, while that fails or is slower than 200 ms, in the database by the same
+ * rules: a cache that is down never stops a sign-in and never lifts a limit. `degraded` hears of each failure.
+ */
+export function createLimiter(options: {
+  url: string
+  token: string
+  sql: Sql
+  degraded: (error: unknown) => void
+}): Limiter {
+  const client = (timeoutMs: number) =>
+    new Redis({
+      url: options.url,
+      token: options.token,
+      retry: false,
+      enableTelemetry: false,
+      signal: () => AbortSignal.timeout(timeoutMs),
+    })
+  const redis = client(CACHE_TIMEOUT_MS)
+  const windows = new Map<string, Ratelimit>()
+  let restingUntil = 0
+
+  const windowFor = ({ name, limit, windowSeconds }: Limit): Ratelimit => {
+    const key = `${name}:${limit}:${windowSeconds}`
+    let window = windows.get(key)
+    if (window === undefined) {
+      window = new Ratelimit({
+        redis,
+        limiter: Ratelimit.slidingWindow(limit, `${windowSeconds} s`),
+        prefix: `limit:${name}`,
+        // Both defaults are wrong for a sign-in: the library's own timeout lets everyone in after 5 s, and its memory
+        // of the blocked outlives a success.
+        timeout: 0,
+        ephemeralCache: false,
+      })
+      windows.set(key, window)
+    }
+    return window
+  }
+
+  const withCache = async <T>(call: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> => {
+    if (Date.now() >= restingUntil) {
+      try {
+        return await call()
+      } catch (error) {
+        restingUntil = Date.now() + REST_MS
+        options.degraded(error)
+      }
+    }
+    return otherwise()
+  }
+
+  const countInCache = async (limit: Limit): Promise<Refusal | null> => {
+    const { success, reset } = await windowFor(limit).limit(limit.subject.toString('base64url'))
+    if (success) return null
+    return { limit, retryAfterSeconds: Math.max(1, Math.ceil((reset - Date.now()) / 1000)) }
+  }
+
+  const longest = (refusals: readonly (Refusal | null)[]): Refusal | null =>
+    refusals.reduce(
+      (worst, next) => ((next?.retryAfterSeconds ?? 0) > (worst?.retryAfterSeconds ?? 0) ? next : worst),
+      null,
+    )
+
+  return {
+    attempt: (limits) =>
+      withCache(
+        async () => longest(await Promise.all(limits.map(countInCache))),
+        async () => {
+          const refusals: (Refusal | null)[] = []
+          for (const limit of limits) refusals.push(await countAttempt(options.sql, limit))
+          return longest(refusals)
+        },
+      ),
+    forget: (limit) =>
+      withCache(
+        () => windowFor(limit).resetUsedTokens(limit.subject.toString('base64url')),
+        () => forgetAttempts(options.sql, limit),
+      ),
+    ping: async () => {
+      await client(PING_TIMEOUT_MS).ping()
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import type { Sql } from '#shared/db/connect.ts'
+import type { Caller } from '#shared/session/session.ts'
+import type { TenantStatus } from '#shared/tenant/tenant.ts'
+
+interface LiveSessionRow {
+  session_id: string
+  idle_expires_at: Date
+  absolute_expires_at: Date
+  user_id: string
+  email: string
+  email_verified_at: Date | null
+  full_name: string | null
+  avatar_url: string | null
+  tenant_id: string | null
+  slug: string
+  legal_name: string
+  status: TenantStatus
+  timezone: string
+  currency: string
+  membership_id: string
+  role_id: number
+  role_code: string
+  role_label: string
+  role_rank: number
+  permissions: string[]
+}
+
+/** The caller behind a token key, with the idle expiry moved forward; null when the session is not live. One statement. */
+export async function authenticate(sql: Sql, tokenKey: Uint8Array, idleSeconds: number): Promise<Caller | null> {
+  const [row] = await sql<LiveSessionRow>`select * from app.authenticate(${tokenKey}, ${idleSeconds})`
+  return row === undefined ? null : toCaller(row)
+}
+
+/**
+ * Binds a session to a tenant; null when the user has no live membership there or the tenant is not open. Rejects with
+ * the PostgresError TN401 when the session died meanwhile.
+ */
+export async function selectTenant(
+  sql: Sql,
+  selection: { sessionId: string; tenantId: string; idleSeconds: number },
+): Promise<Caller | null> {
+  const [row] = await sql<LiveSessionRow>`
+    select * from app.select_tenant(${selection.sessionId}, ${selection.tenantId}, ${selection.idleSeconds})`
+  return row === undefined ? null : toCaller(row)
+}
+
+function toCaller(row: LiveSessionRow): Caller {
+  const session = {
+    id: row.session_id,
+    idle_expires_at: row.idle_expires_at,
+    absolute_expires_at: row.absolute_expires_at,
+  }
+  const user = {
+    id: row.user_id,
+    email: row.email,
+    email_verified_at: row.email_verified_at,
+    full_name: row.full_name,
+    avatar_url: row.avatar_url,
+  }
+  if (row.tenant_id === null) return { session, user, tenant: null, role: null, permissions: [] }
+  return {
+    session,
+    user,
+    tenant: {
+      id: row.tenant_id,
+      slug: row.slug,
+      legal_name: row.legal_name,
+      status: row.status,
+      timezone: row.timezone,
+      currency: row.currency,
+    },
+    role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
+    permissions: row.permissions,
+    membershipId: row.membership_id,
+  }
+}

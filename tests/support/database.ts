@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { inject } from 'vitest'
+import { urlFor } from '#infra/local/database.ts'
+import { ROLE_PASSWORD, TEMPLATE } from '#tests/setup/template.ts'
+
+/** A copy of the migrated, seeded template, for one test file. */
+export interface TestDatabase {
+  readonly name: string
+  /** As the superuser: sees every row, to look at what happened and to move rows' times. */
+  readonly admin: postgres.Sql
+  /** As the Lambdas' role. */
+  readonly appUrl: string
+  drop(): Promise<void>
+}
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const adminUrl = inject('adminUrl')
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  const cluster = postgres(adminUrl, { max: 1, onnotice: () => {} })
+  await cluster`create database ${cluster(name)} template ${cluster(TEMPLATE)}`
+  await cluster`alter database ${cluster(name)} set search_path = app, public`
+  const databaseUrl = urlFor(adminUrl, { database: name })
+  const admin = postgres(databaseUrl, { max: 4, onnotice: () => {} })
+  return {
+    name,
+    admin,
+    appUrl: urlFor(databaseUrl, { user: 'identity_app', password: ROLE_PASSWORD }),
+    drop: async () => {
+      await admin.end({ timeout: 1 })
+      await cluster`drop database ${cluster(name)} with (force)`
+      await cluster.end()
+    },
+  }
+}
+
+/** One connection as the Lambdas' role, on which a transaction has already set a tenant and ended: as a warm one is. */
+export async function warmAppConnection(database: TestDatabase): Promise<postgres.Sql> {
+  const sql = postgres(database.appUrl, { max: 1, onnotice: () => {} })
+  await sql.begin(async (tx) => {
+    await tx`select app.set_tenant(${randomUUID()})`
+  })
+  return sql
+}
