@@ -39,6 +39,9 @@ const Settings = v.object({
   PROBLEM_BASE_URL: url('https://tenantry.example/problems'),
 })
 
+/** The environment variables that are settings. */
+export const SETTING_NAMES: readonly string[] = Object.keys(Settings.entries)
+
 /** What a stage sets: durations in seconds, memory in KiB. One object for the whole life of a process. */
 export interface Config {
   readonly serviceSecretId: string

@@ -42,12 +42,13 @@ export async function prepareDatabase(
 /** The same server, with another database or login. */
 export function urlFor(
   base: string,
-  change: { database?: string; user?: string; password?: string; port?: number },
+  change: { database?: string; user?: string; password?: string; hostname?: string; port?: number },
 ): string {
   const url = new URL(base)
   if (change.database !== undefined) url.pathname = `/${change.database}`
   if (change.user !== undefined) url.username = change.user
   if (change.password !== undefined) url.password = encodeURIComponent(change.password)
+  if (change.hostname !== undefined) url.hostname = change.hostname
   if (change.port !== undefined) url.port = String(change.port)
   return url.href
 }

@@ -91,23 +91,20 @@ export function connect(url: string, options: { connections: number; prepare: bo
     silent.end({ timeout: 0 }).catch(() => {})
   }
 
-  const answer = <Rows>(lane: Lane, query: PromiseLike<Rows>): Promise<Rows> =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+  const answer = async <Rows>(lane: Lane, query: PromiseLike<Rows>): Promise<Rows> => {
+    let timer: NodeJS.Timeout | undefined
+    const silence = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
         reopen(lane)
         reject(new DatabaseUnavailable('the database did not answer in time'))
       }, ANSWER_TIMEOUT_MS)
-      query.then(
-        (rows) => {
-          clearTimeout(timer)
-          resolve(rows)
-        },
-        (error: unknown) => {
-          clearTimeout(timer)
-          reject(error)
-        },
-      )
     })
+    try {
+      return await Promise.race([query, silence])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
 
   const run = <Row extends object>(
     lane: Lane,

@@ -1,4 +1,4 @@
-import { middy } from '@middy/core'
+import middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { inScope } from '#shared/http/access.ts'
 import type { RouteGroup } from '#shared/http/group.ts'

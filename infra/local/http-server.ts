@@ -1,0 +1,108 @@
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+
+export interface LocalRequest {
+  readonly method: string
+  readonly url: URL
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+export interface LocalReply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+}
+
+/** A reply, or 'drop': the connection is cut without one, as a server that is down would. */
+export type Answer = (request: LocalRequest) => LocalReply | 'drop' | Promise<LocalReply | 'drop'>
+
+export interface HttpServer {
+  readonly url: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+const BODY_MAX_BYTES = 12 * 1024 * 1024
+
+export const json = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): LocalReply => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(value),
+})
+
+/**
+ * Serves HTTP on 127.0.0.1; `port` 0 takes any free one. `meet` is asked once for each request, before `answer`, and
+ * may refuse it or keep it waiting. An error thrown by `answer` becomes a 500 that says its message.
+ */
+export async function startHttpServer(options: {
+  readonly answer: Answer
+  readonly port?: number
+  readonly meet?: () => Promise<'go' | 'refuse'>
+}): Promise<HttpServer> {
+  const respond = async (incoming: IncomingMessage): Promise<LocalReply | 'drop'> => {
+    if (!isLoopback(incoming.headers.host)) return json(421, { error: 'This server answers for loopback names only' })
+    const body = await readBody(incoming)
+    if (body === undefined) return json(413, { error: `The body is larger than ${BODY_MAX_BYTES} bytes` })
+    if ((await options.meet?.()) === 'refuse') return 'drop'
+    const url = URL.parse(incoming.url ?? '/', 'http://127.0.0.1')
+    if (url === null) return json(400, { error: 'The path does not parse' })
+    return options.answer({ method: incoming.method ?? 'GET', url, headers: incoming.headers, body })
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    respond(incoming).then(
+      (reply) => (reply === 'drop' ? incoming.socket.destroy() : send(outgoing, reply)),
+      (error: unknown) => {
+        if (incoming.errored !== null) return
+        send(outgoing, json(500, { error: error instanceof Error ? error.message : String(error) }))
+      },
+    )
+  })
+  const port = await listen(server, options.port ?? 0)
+  return { url: `http://127.0.0.1:${port}`, port, close: () => closeServer(server) }
+}
+
+function send(outgoing: ServerResponse, reply: LocalReply): void {
+  const body = Buffer.from(reply.body ?? '')
+  outgoing.writeHead(reply.status, { 'cache-control': 'no-store', ...reply.headers, 'content-length': body.length })
+  outgoing.end(body)
+}
+
+// A page of another site can point its own name at 127.0.0.1 and then read what it likes; its name gives it away.
+const isLoopback = (host: string | undefined): boolean => /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '')
+
+async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming) {
+    const part = Buffer.from(chunk)
+    bytes += part.length
+    if (bytes <= BODY_MAX_BYTES) chunks.push(part)
+  }
+  return bytes > BODY_MAX_BYTES ? undefined : Buffer.concat(chunks, bytes)
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      const address = server.address()
+      if (address === null || typeof address === 'string') reject(new Error('The server has no port'))
+      else resolve(address.port)
+    })
+  })
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

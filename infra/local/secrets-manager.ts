@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import * as v from 'valibot'
+import { AWS_ACCOUNT, AWS_REGION, AwsError, parseInput, startAwsJson } from './aws-endpoints.ts'
+import type { HttpServer } from './http-server.ts'
+
+const GetSecretValueInput = v.object({
+  SecretId: v.string(),
+  VersionStage: v.optional(v.literal('AWSCURRENT')),
+})
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** The ARN of a secret: it ends, as AWS makes it, in a hyphen and six characters, here the same at every start. */
+export const secretArn = (name: string): string =>
+  `arn:aws:secretsmanager:${AWS_REGION}:${AWS_ACCOUNT}:secret:${name}-${digest(name).slice(0, 6)}`
+
+/** Secrets Manager for the unmodified SDK client: GetSecretValue, by name or ARN, of what `secrets` holds at that time. */
+export function startSecretsManager(options: {
+  readonly secrets: Readonly<Record<string, string>>
+  readonly port?: number
+}): Promise<HttpServer> {
+  const started = Date.now() / 1000
+  const getSecretValue = (input: unknown) => {
+    const { SecretId } = parseInput(GetSecretValueInput, input)
+    const found = Object.entries(options.secrets).find(([name]) => name === SecretId || secretArn(name) === SecretId)
+    if (found === undefined) {
+      throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.")
+    }
+    const [Name, SecretString] = found
+    const version = digest(SecretString)
+    return {
+      ARN: secretArn(Name),
+      Name,
+      SecretString,
+      VersionId: version.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5'),
+      VersionStages: ['AWSCURRENT'],
+      CreatedDate: started,
+    }
+  }
+  const operations = new Map([['GetSecretValue', getSecretValue]])
+  return startAwsJson({ service: 'secretsmanager', operations, port: options.port })
+}

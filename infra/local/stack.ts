@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { routeGroups } from '#infra/route-groups.ts'
+import { parseConfig, SETTING_NAMES } from '#shared/config.ts'
+import { startCache } from './cache.ts'
+import { startControl } from './control.ts'
+import { prepareDatabase, urlFor } from './database.ts'
+import { createFaults } from './faults.ts'
+import { startGateway } from './gateway.ts'
+import { startInstances } from './instances.ts'
+import { startKms } from './kms.ts'
+import { startMailbox } from './mailbox.ts'
+import { startPostgres } from './postgres.ts'
+import { startPostgresWireThread } from './postgres-wire-thread.ts'
+import { readIfThere, writePrivateFile } from './private-file.ts'
+import { startSecretsManager } from './secrets-manager.ts'
+import { seed } from './seed.ts'
+import { startSes } from './ses.ts'
+import { startVendors, type VendorAccount, vendorAccounts } from './vendors.ts'
+import { startWeb } from './web.ts'
+
+/** What is written to stack.json, for people and tools. */
+export interface StackInfo {
+  readonly gateway_url: string
+  readonly web_url: string
+  readonly mailbox_url: string
+  readonly database_url: string
+  readonly app_database_url: string
+  readonly control_url: string
+  readonly cache: 'redis' | 'in-process'
+  readonly vendors: readonly VendorAccount[]
+  readonly pid: number
+}
+
+export interface Stack {
+  readonly info: StackInfo
+  readonly logFile: string
+  close(): Promise<void>
+}
+
+const SECRET_NAME = 'tenantry/service'
+const MOST_INSTANCES = 16
+
+/** Kept over restarts, so that sessions and sealed data outlive them. */
+interface KeptSecrets {
+  readonly pepper: string
+  readonly rolePassword: string
+}
+
+/**
+ * Starts all that a deployed stage has, on loopback: the parts in the order in which they need each other, then the
+ * functions behind the gateway. `stateDir` holds what outlives a restart. Throws ConfigError before anything is started
+ * when a setting does not parse.
+ */
+export async function startStack(options: {
+  stateDir: string
+  port: number
+  webPort: number
+  env: Readonly<Record<string, string | undefined>>
+}): Promise<Stack> {
+  const { stateDir, env } = options
+  const settings = Object.fromEntries(
+    SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  )
+  const config = parseConfig({ ...settings, SERVICE_SECRET_ID: SECRET_NAME })
+  await mkdir(stateDir, { recursive: true })
+
+  const closers: (() => Promise<void>)[] = []
+  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+    closers.unshift(() => part.close())
+    return part
+  }
+  const close = async () => {
+    for (const closer of closers.splice(0)) await closer().catch((error: unknown) => console.error(error))
+  }
+
+  try {
+    const kept = await keptSecrets(join(stateDir, 'secrets.json'))
+    const faults = createFaults()
+    closers.unshift(async () => faults.close())
+
+    const adminUrl =
+      env['DATABASE_URL'] ?? opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
+    const name = env['DATABASE_URL'] === undefined ? 'tenantry' : new URL(adminUrl).pathname.slice(1)
+    const { databaseUrl, appUrl } = await prepareDatabase(adminUrl, { name, rolePassword: kept.rolePassword })
+    const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+    await seed(sql, config.argon2)
+    await sql.end()
+
+    const target = new URL(appUrl)
+    const [wire, cache, kms, mailbox, control] = await Promise.all([
+      startPostgresWireThread({ host: target.hostname, port: Number(target.port || 5432), faults }).then(opened),
+      startCache({ faults }).then(opened),
+      startKms({ stateDir, faults }).then(opened),
+      startMailbox({ stateDir }).then(opened),
+      startControl(faults).then(opened),
+      startVendors({ faults }).then(opened),
+    ])
+    faults.countFrom('postgres', () => wire.counts().statements)
+    const ses = opened(await startSes({ mailbox, faults }))
+    const secretsManager = opened(
+      await startSecretsManager({
+        secrets: {
+          [SECRET_NAME]: JSON.stringify({
+            pepper: kept.pepper,
+            database_url: urlFor(appUrl, { hostname: '127.0.0.1', port: wire.port }),
+            cache_url: cache.url,
+            cache_token: cache.token,
+          }),
+        },
+      }),
+    )
+
+    const logFile = join(stateDir, 'functions.log')
+    const logs = createWriteStream(logFile, { flags: 'a' })
+    const functionEnv = {
+      ...settings,
+      SERVICE_SECRET_ID: SECRET_NAME,
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: 'local',
+      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_ENDPOINT_URL_KMS: kms.url,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+      AWS_ENDPOINT_URL_SESV2: ses.url,
+      NODE_ENV: 'production',
+    }
+    const integrations = await Promise.all(
+      (await routeGroups()).map(async ({ group, handlerFile }) => {
+        const instances = opened(
+          await startInstances({ handlerFile, functionName: group.name, env: functionEnv, most: MOST_INSTANCES, logs }),
+        )
+        return { group, invoke: instances.invoke }
+      }),
+    )
+    const gateway = opened(
+      await startGateway({ port: options.port, problemBaseUrl: config.problemBaseUrl, integrations }),
+    )
+    const web = opened(await startWeb({ port: options.webPort, gatewayUrl: gateway.url }))
+    return {
+      info: {
+        gateway_url: gateway.url,
+        web_url: web.url,
+        mailbox_url: mailbox.url,
+        database_url: databaseUrl,
+        app_database_url: appUrl,
+        control_url: control.url,
+        cache: cache.kind,
+        vendors: vendorAccounts,
+        pid: process.pid,
+      },
+      logFile,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Removes what a stack left: every row, key, mail and log. */
+export const forget = (stateDir: string): Promise<void> => rm(stateDir, { recursive: true, force: true })
+
+async function keptSecrets(file: string): Promise<KeptSecrets> {
+  const text = await readIfThere(file)
+  if (text !== undefined) return JSON.parse(text)
+  const made: KeptSecrets = {
+    pepper: randomBytes(32).toString('base64url'),
+    rolePassword: randomBytes(24).toString('base64url'),
+  }
+  await writePrivateFile(file, JSON.stringify(made))
+  return made
+}
