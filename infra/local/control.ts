@@ -29,10 +29,10 @@ export const startControl = (faults: Faults, options: { readonly port?: number }
     },
   })
 
-function setFault(faults: Faults, body: Buffer): LocalReply {
+async function setFault(faults: Faults, body: Buffer): Promise<LocalReply> {
   try {
     const input: unknown = JSON.parse(body.toString())
-    return json(200, faults.set(input))
+    return json(200, await faults.set(input))
   } catch (error) {
     if (error instanceof FaultError) return json(400, { error: error.message })
     if (error instanceof SyntaxError) return json(400, { error: 'The body is not JSON' })

@@ -20,8 +20,11 @@ export class FaultError extends Error {
 }
 
 export interface Faults {
-  /** Sets what a part does from now on. Calls that hang there are let go, refused. Throws FaultError on bad input. */
-  set(input: unknown): Fault
+  /**
+   * Sets what a part does; calls that hang there are let go, refused. Resolves when the part does so. Rejects with
+   * FaultError on bad input.
+   */
+  set(input: unknown): Promise<Fault>
   current(part: Part): Fault
   /** How many calls each part received. */
   counts(): Record<Part, number>
@@ -31,8 +34,8 @@ export interface Faults {
   meet(part: Part): Promise<'go' | 'refuse'>
   /** The mode that one call meets now: the part's, or 'ok' for a call outside `share`. Counts nothing. */
   draw(part: Part): Fault['mode']
-  /** Calls `listener` at every `set`; returns how to stop that. */
-  onChange(listener: (fault: Fault) => void): () => void
+  /** Calls `listener` at every `set`, which waits for it; returns how to stop that. */
+  onChange(listener: (fault: Fault) => void | Promise<void>): () => void
   /** Lets go of every held call, refused. */
   close(): void
 }
@@ -55,7 +58,7 @@ export function createFaults(options: { readonly random?: () => number } = {}): 
   const counters = byPart((part) => () => received[part])
   const hanging = byPart(() => new Set<() => void>())
   const waiting = new Set<() => void>()
-  const listeners = new Set<(fault: Fault) => void>()
+  const listeners = new Set<(fault: Fault) => void | Promise<void>>()
 
   const letGo = (held: Set<() => void>) => {
     for (const refuse of held) refuse()
@@ -81,11 +84,11 @@ export function createFaults(options: { readonly random?: () => number } = {}): 
     })
 
   return {
-    set: (input) => {
+    set: async (input) => {
       const fault = parseFault(input)
       current[fault.part] = fault
       if (fault.mode !== 'hang') letGo(hanging[fault.part])
-      for (const listener of listeners) listener(fault)
+      await Promise.all(Array.from(listeners, (listener) => listener(fault)))
       return fault
     },
     current: (part) => current[part],

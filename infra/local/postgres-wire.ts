@@ -44,7 +44,8 @@ export async function startPostgresWire(options: PostgresWireOptions): Promise<P
     client.on('error', () => {})
     const mode = faults?.draw('postgres') ?? 'ok'
     if (mode === 'refuse') {
-      client.destroy()
+      // A reset is an error to the client, as a refused connection is; after a mere end, drivers quietly try again.
+      client.resetAndDestroy()
       return
     }
     const link = mode === 'hang' ? stillborn(client) : join(client, options, counters)

@@ -28,9 +28,15 @@ export interface Database {
 const ANSWER_TIMEOUT_MS = 2500
 const RECONNECT_DELAY_SECONDS = 0.1
 
-interface Lane {
-  client: postgres.Sql
+/** One connection: its client, which connects again by itself, and how often it lost the server. */
+interface Link {
+  readonly client: postgres.Sql
   losses: number
+}
+
+/** A place for one piece of work at a time, and the link that it has at present. */
+interface Lane {
+  link: Link
 }
 
 /**
@@ -41,24 +47,26 @@ interface Lane {
  * second round trip for each statement with values.
  */
 export function connect(url: string, options: { connections: number; prepare: boolean }): Database {
-  const open = (lane: { losses: number }) =>
-    postgres(url, {
-      max: 1,
-      prepare: options.prepare,
-      fetch_types: false,
-      connect_timeout: ANSWER_TIMEOUT_MS / 1000,
-      backoff: () => RECONNECT_DELAY_SECONDS,
-      max_lifetime: null,
-      onnotice: () => {},
-      onclose: () => {
-        lane.losses += 1
-      },
-    })
+  const open = (): Link => {
+    const link = {
+      losses: 0,
+      client: postgres(url, {
+        max: 1,
+        prepare: options.prepare,
+        fetch_types: false,
+        connect_timeout: ANSWER_TIMEOUT_MS / 1000,
+        backoff: () => RECONNECT_DELAY_SECONDS,
+        max_lifetime: null,
+        onnotice: () => {},
+        onclose: () => {
+          link.losses += 1
+        },
+      }),
+    }
+    return link
+  }
 
-  const lanes = Array.from({ length: options.connections }, () => {
-    const lane = { losses: 0 }
-    return Object.assign(lane, { client: open(lane) })
-  })
+  const lanes = Array.from({ length: options.connections }, (): Lane => ({ link: open() }))
   const idle: Lane[] = [...lanes]
   const waiting: ((lane: Lane) => void)[] = []
 
@@ -85,10 +93,9 @@ export function connect(url: string, options: { connections: number; prepare: bo
   }
 
   const reopen = (lane: Lane) => {
-    const silent = lane.client
-    lane.losses += 1
-    lane.client = open(lane)
-    silent.end({ timeout: 0 }).catch(() => {})
+    const silent = lane.link
+    lane.link = open()
+    silent.client.end({ timeout: 0 }).catch(() => {})
   }
 
   const answer = async <Rows>(lane: Lane, query: PromiseLike<Rows>): Promise<Rows> => {
@@ -110,35 +117,37 @@ export function connect(url: string, options: { connections: number; prepare: bo
     lane: Lane,
     text: TemplateStringsArray,
     values: readonly SqlValue[],
-  ): Promise<Row[]> => answer(lane, lane.client<Row[]>(text, ...values))
+  ): Promise<Row[]> => answer(lane, lane.link.client<Row[]>(text, ...values))
 
   const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
     const lane = await acquire()
-    const losses = lane.losses
-    let ended = false
-    const within: Sql = (text, ...values) => {
-      if (ended) return Promise.reject(new Error('a statement after the end of its transaction'))
-      if (lane.losses !== losses) return Promise.reject(new DatabaseUnavailable('the connection was lost'))
-      return run(lane, text, values)
+    const { link } = lane
+    const { losses } = link
+    const lost = () => lane.link !== link || link.losses !== losses
+    let refusal: unknown = null
+    const attempt = async <Result>(statement: () => Promise<Result>): Promise<Result> => {
+      if (lost()) refusal ??= new DatabaseUnavailable('the connection was lost')
+      if (refusal !== null) throw refusal
+      try {
+        return await statement()
+      } catch (error) {
+        refusal ??= error
+        throw error
+      }
     }
-    const command = async (word: string) => {
-      if (lane.losses !== losses) throw new DatabaseUnavailable('the connection was lost')
-      return answer(lane, lane.client.unsafe(word))
-    }
+    const command = (word: string) => answer(lane, lane.link.client.unsafe(word))
     try {
-      const begun = command(`begin ${mode}`)
+      const begun = attempt(() => command(`begin ${mode}`))
       begun.catch(() => {})
-      const result = await work(within)
-      await begun
-      ended = true
-      const done = await command('commit')
+      const result = await work((text, ...values) => attempt(() => run(lane, text, values)))
+      const done = await attempt(() => command('commit'))
       if (done.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
       return result
     } catch (error) {
-      ended = true
-      if (lane.losses === losses) await command('rollback').catch(() => reopen(lane))
+      if (!lost()) await command('rollback').catch(() => reopen(lane))
       throw error
     } finally {
+      refusal ??= new Error('a statement after the end of its transaction')
       release(lane)
     }
   }
@@ -154,7 +163,7 @@ export function connect(url: string, options: { connections: number; prepare: bo
     },
     transaction,
     close: async () => {
-      await Promise.all(lanes.map((lane) => lane.client.end({ timeout: 1 })))
+      await Promise.all(lanes.map((lane) => lane.link.client.end({ timeout: 1 })))
     },
   }
 }

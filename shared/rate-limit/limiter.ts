@@ -19,6 +19,16 @@ const PING_TIMEOUT_MS = 1000
 // After a failure the cache is left alone for this long, so that not every sign-in waits for it.
 const REST_MS = 5000
 
+const prefixOf = (name: string): string => `limit:${name}`
+
+// The two keys in which the library keeps a sliding window. Its own resetUsedTokens looks for them with a SCAN of the
+// whole cache, at every sign-in.
+const windowKeys = ({ name, subject, windowSeconds }: Limit): [string, string] => {
+  const window = Math.floor(Date.now() / (windowSeconds * 1000))
+  const identifier = `${prefixOf(name)}:${subject.toString('base64url')}`
+  return [`${identifier}:${window}`, `${identifier}:${window - 1}`]
+}
+
 /**
  * Sliding windows counted in the cache and, while that fails or is slower than 200 ms, in the database by the same
  * rules: a cache that is down never stops a sign-in and never lifts a limit. `degraded` hears of each failure.
@@ -48,7 +58,7 @@ export function createLimiter(options: {
       window = new Ratelimit({
         redis,
         limiter: Ratelimit.slidingWindow(limit, `${windowSeconds} s`),
-        prefix: `limit:${name}`,
+        prefix: prefixOf(name),
         // Both defaults are wrong for a sign-in: the library's own timeout lets everyone in after 5 s, and its memory
         // of the blocked outlives a success.
         timeout: 0,
@@ -95,7 +105,9 @@ export function createLimiter(options: {
       ),
     forget: (limit) =>
       withCache(
-        () => windowFor(limit).resetUsedTokens(limit.subject.toString('base64url')),
+        async () => {
+          await redis.del(...windowKeys(limit))
+        },
         () => forgetAttempts(options.sql, limit),
       ),
     ping: async () => {
