@@ -88,7 +88,7 @@ export function createFaults(options: { readonly random?: () => number } = {}): 
       const fault = parseFault(input)
       current[fault.part] = fault
       if (fault.mode !== 'hang') letGo(hanging[fault.part])
-      await Promise.all(Array.from(listeners, (listener) => listener(fault)))
+      await Promise.all(Array.from(listeners, async (listener) => listener(fault)))
       return fault
     },
     current: (part) => current[part],

@@ -62,10 +62,11 @@ async function areaFor(home: string, fresh: boolean): Promise<string> {
   return area
 }
 
-const isOurs = async (area: string): Promise<boolean> => {
-  const found = await lstat(area)
-  return found.isDirectory() && found.uid === 0
-}
+const isOurs = (area: string): Promise<boolean> =>
+  lstat(area).then(
+    (found) => found.isDirectory() && found.uid === 0,
+    () => false,
+  )
 
 /** Deletes what is left of clusters whose own folder was deleted since. */
 async function sweepAreas(): Promise<void> {
@@ -73,7 +74,9 @@ async function sweepAreas(): Promise<void> {
     const area = join('/var/tmp', name)
     if (!name.startsWith(AREA_PREFIX) || !(await isOurs(area))) continue
     const home = await readIfThere(join(area, 'home'))
-    if (home !== undefined && !(await exists(join(home, 'password')))) await rm(area, { recursive: true, force: true })
+    if (home === undefined || (await exists(join(home, 'password')))) continue
+    // Another start may be at the same, and what stays is for the next one.
+    await rm(area, { recursive: true, force: true }).catch(() => {})
   }
 }
 

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { endWithUs } from './end-with-us.ts'
 import { preparePostgres } from './postgres-files.ts'
 import { PostgresNotStarted, startPostmaster } from './postmaster.ts'
 import { readIfThere, writePrivateFile } from './private-file.ts'
@@ -48,16 +49,14 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   let port = options.port || (await choosePort(Number(await readIfThere(portFile))))
   let child: ChildProcess | undefined
 
-  const killWithUs = () => child?.kill('SIGINT')
-
   const start = async () => {
     if (child !== undefined) return
     const started = await startPatiently(files, settingsFor(options, port), logFile)
     child = started
-    process.once('exit', killWithUs)
+    const callOff = started.pid === undefined ? () => {} : endWithUs(started.pid, 'INT')
     started.once('exit', () => {
-      process.off('exit', killWithUs)
-      if (child === started) child = undefined
+      callOff()
+      child = undefined
     })
   }
 

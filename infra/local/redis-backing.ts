@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
+import { endWithUs } from './end-with-us.ts'
 import { createRespClient, RedisError, type RespClient } from './resp.ts'
 
 /** A server that speaks RESP. It holds nothing over a stop. */
@@ -100,7 +101,6 @@ const START_TIMEOUT_MS = 10_000
 
 function childProcess(program: string): RedisBacking {
   let running: { readonly child: ChildProcess; readonly folder: string } | undefined
-  const killWithUs = () => running?.child.kill('SIGKILL')
 
   const connect = async (): Promise<RespClient> => {
     if (running === undefined) throw new Error('The cache is stopped')
@@ -111,7 +111,6 @@ function childProcess(program: string): RedisBacking {
     if (running === undefined) return
     const { child, folder } = running
     running = undefined
-    process.off('exit', killWithUs)
     if (child.exitCode === null && child.signalCode === null) {
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
@@ -137,7 +136,7 @@ function childProcess(program: string): RedisBacking {
     child.stderr.on('data', listen)
     child.on('error', (error) => listen(Buffer.from(error.message)))
     running = { child, folder }
-    process.once('exit', killWithUs)
+    if (child.pid !== undefined) child.once('exit', endWithUs(child.pid, 'KILL'))
 
     const deadline = Date.now() + START_TIMEOUT_MS
     for (;;) {

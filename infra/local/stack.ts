@@ -99,7 +99,6 @@ export async function startStack(options: {
       startControl(faults).then(opened),
       startVendors({ faults }).then(opened),
     ])
-    faults.countFrom('postgres', () => wire.counts().statements)
     const ses = opened(await startSes({ mailbox, faults }))
     const secretsManager = opened(
       await startSecretsManager({

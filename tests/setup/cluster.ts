@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
@@ -18,6 +18,8 @@ declare module 'vitest' {
 /** Starts one real cluster for the whole run, with the template in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-test-'))
+  // Postgres does not run as root, and must be able to enter.
+  await chmod(folder, 0o711)
   const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
   const { databaseUrl } = await prepareDatabase(cluster.adminUrl, { name: TEMPLATE, rolePassword: ROLE_PASSWORD })
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })

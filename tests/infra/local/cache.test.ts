@@ -83,8 +83,8 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
 
   it('answers 401 to a wrong token', async () => {
     const { cache } = await started()
-    for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
-      const response = await fetch(cache.url, { method: 'POST', headers, body: '["PING"]' })
+    for (const authorization of ['', 'Bearer', 'Bearer wrong']) {
+      const response = await fetch(cache.url, { method: 'POST', headers: { authorization }, body: '["PING"]' })
       expect([response.status, await response.json()]).toEqual([401, { error: 'Unauthorized' }])
     }
   })
@@ -104,9 +104,9 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     const { cache, redis, faults } = await started()
     const limit = limiterOf(redis, Ratelimit.slidingWindow(5, '600 s'))
     expect((await limit.limit('a')).remaining).toBe(4)
-    faults.set({ part: 'cache', mode: 'refuse' })
+    await faults.set({ part: 'cache', mode: 'refuse' })
     await expect(redis.ping()).rejects.toThrow('fetch failed')
-    faults.set({ part: 'cache', mode: 'ok' })
+    await faults.set({ part: 'cache', mode: 'ok' })
     await cache.stop()
     await expect(redis.ping()).rejects.toThrow('fetch failed')
     await cache.start()
@@ -116,11 +116,11 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
 
   it('keeps a hanging call until the fault ends', async () => {
     const { redis, faults } = await started()
-    faults.set({ part: 'cache', mode: 'hang' })
+    await faults.set({ part: 'cache', mode: 'hang' })
     const call = redis.ping()
     const first = await Promise.race([call, new Promise((resolve) => setTimeout(resolve, 60, 'still waiting'))])
     expect(first).toBe('still waiting')
-    faults.set({ part: 'cache', mode: 'ok' })
+    await faults.set({ part: 'cache', mode: 'ok' })
     await expect(call).rejects.toThrow('fetch failed')
     expect(await redis.ping()).toBe('PONG')
   })

@@ -16,26 +16,26 @@ describe('faults', () => {
 
   it('refuses calls to the part that refuses, and to no other', async () => {
     const faults = createFaults()
-    faults.set({ part: 'kms', mode: 'refuse' })
+    await faults.set({ part: 'kms', mode: 'refuse' })
     expect(await faults.meet('kms')).toBe('refuse')
     expect(await faults.meet('ses')).toBe('go')
-    faults.set({ part: 'kms', mode: 'ok' })
+    await faults.set({ part: 'kms', mode: 'ok' })
     expect(await faults.meet('kms')).toBe('go')
   })
 
   it('holds calls while a part hangs and lets them go, refused, when that ends', async () => {
     const faults = createFaults()
-    faults.set({ part: 'ses', mode: 'hang' })
+    await faults.set({ part: 'ses', mode: 'hang' })
     const call = faults.meet('ses')
     expect(await settled(call)).toBe('still waiting')
-    faults.set({ part: 'ses', mode: 'ok' })
+    await faults.set({ part: 'ses', mode: 'ok' })
     expect(await settled(call)).toBe('refuse')
   })
 
   it('keeps nobody waiting after close', async () => {
     const faults = createFaults()
-    faults.set({ part: 'ses', mode: 'hang' })
-    faults.set({ part: 'kms', mode: 'slow', ms: 600_000 })
+    await faults.set({ part: 'ses', mode: 'hang' })
+    await faults.set({ part: 'kms', mode: 'slow', ms: 600_000 })
     const calls = [faults.meet('ses'), faults.meet('kms')]
     faults.close()
     expect(await Promise.all(calls)).toEqual(['refuse', 'refuse'])
@@ -43,7 +43,7 @@ describe('faults', () => {
 
   it('lets slow calls go after their time', async () => {
     const faults = createFaults()
-    faults.set({ part: 'vendor', mode: 'slow', ms: 80 })
+    await faults.set({ part: 'vendor', mode: 'slow', ms: 80 })
     const started = performance.now()
     expect(await faults.meet('vendor')).toBe('go')
     expect(performance.now() - started).toBeGreaterThanOrEqual(75)
@@ -52,15 +52,15 @@ describe('faults', () => {
   it('meets the share of calls that it was told to', async () => {
     const draws = [0.1, 0.3, 0.6, 0.2]
     const faults = createFaults({ random: () => draws.shift() ?? 1 })
-    faults.set({ part: 'cache', mode: 'refuse', share: 0.25 })
+    await faults.set({ part: 'cache', mode: 'refuse', share: 0.25 })
     const calls = [faults.meet('cache'), faults.meet('cache'), faults.meet('cache'), faults.meet('cache')]
     expect(await Promise.all(calls)).toEqual(['refuse', 'go', 'go', 'refuse'])
   })
 
-  it('says what is wrong with a fault, and changes nothing', () => {
+  it('says what is wrong with a fault, and changes nothing', async () => {
     const faults = createFaults()
-    expect(() => faults.set({ part: 'disk', mode: 'ok' })).toThrow(FaultError)
-    expect(() => faults.set({ part: 'kms', mode: 'explode', share: 2 })).toThrow(/mode: .*share: /)
+    await expect(faults.set({ part: 'disk', mode: 'ok' })).rejects.toThrow(FaultError)
+    await expect(faults.set({ part: 'kms', mode: 'explode', share: 2 })).rejects.toThrow(/mode: .*share: /)
     expect(faults.current('kms').mode).toBe('ok')
   })
 })

@@ -53,7 +53,9 @@ describe.for([
     const sql = client()
     await sql`select 1`
     expect(await added(() => sql`select 1 as n`)).toEqual({ statements: 1, roundTrips: 1 })
-    expect(await added(() => sql`select ${'x'.repeat(300_000)}::text as long`.then(() => sql`select ${1}::int`))).toMatchObject({
+    expect(
+      await added(() => sql`select ${'x'.repeat(300_000)}::text as long`.then(() => sql`select ${1}::int`)),
+    ).toMatchObject({
       statements: 2,
     })
     expect(await added(() => sql.unsafe('select 1; select 2').simple())).toEqual({ statements: 1, roundTrips: 1 })
@@ -90,10 +92,10 @@ describe.for([
     await sql`select 1`
     const sleeping = expect(sql`select pg_sleep(5)`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
     await delay(50)
-    faults.set({ part: 'postgres', mode: 'refuse' })
+    await faults.set({ part: 'postgres', mode: 'refuse' })
     await sleeping
     await expect(client()`select 1`).rejects.toMatchObject({ code: expect.stringMatching(/^CONNECT|^ECONN/) })
-    faults.set({ part: 'postgres', mode: 'ok' })
+    await faults.set({ part: 'postgres', mode: 'ok' })
     expect(await client()`select 1 as n`).toMatchObject([{ n: 1 }])
   })
 
@@ -101,11 +103,10 @@ describe.for([
     const { client, faults } = await proxied()
     const sql = client()
     await sql`select 1`
-    faults.set({ part: 'postgres', mode: 'hang' })
-    await delay(20)
+    await faults.set({ part: 'postgres', mode: 'hang' })
     const hanging = expect(sql`select 1`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
     await expect(client()`select 1`).rejects.toMatchObject({ code: 'CONNECT_TIMEOUT' })
-    faults.set({ part: 'postgres', mode: 'ok' })
+    await faults.set({ part: 'postgres', mode: 'ok' })
     await hanging
     expect(await client()`select 1 as n`).toMatchObject([{ n: 1 }])
   })
@@ -114,12 +115,11 @@ describe.for([
     const { client, faults } = await proxied()
     const sql = client()
     await sql`select 1`
-    faults.set({ part: 'postgres', mode: 'slow', ms: 120 })
-    await delay(20)
+    await faults.set({ part: 'postgres', mode: 'slow', ms: 120 })
     const started = performance.now()
     const answers = [sql`select 1 as n`, sql`select 2 as n`].map(async (query) => (await query)[0]?.n)
     await delay(40)
-    faults.set({ part: 'postgres', mode: 'ok' })
+    await faults.set({ part: 'postgres', mode: 'ok' })
     const later = sql`select 3 as n`.then(([row]) => row?.n)
     expect(await Promise.all([...answers, later])).toEqual([1, 2, 3])
     expect(performance.now() - started).toBeGreaterThanOrEqual(115)

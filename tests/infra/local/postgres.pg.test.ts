@@ -29,6 +29,14 @@ async function ask<Row extends object>(url: string, text: string): Promise<Row[]
   }
 }
 
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 describe('embedded Postgres', () => {
   it('is a Postgres 17 for its password only, on loopback only', async () => {
     const dataDir = dataFolder()
@@ -48,8 +56,11 @@ describe('embedded Postgres', () => {
     const server = await started({ durable: true, preload: ['pg_stat_statements'] })
     await ask(server.adminUrl, 'create extension pg_stat_statements')
     await ask(server.adminUrl, 'select 42 as answer')
-    const rows = await ask(server.adminUrl, `select current_setting('fsync') as fsync, count(*)::int from pg_stat_statements
-      where query like '%as answer%' and query not like '%pg_stat%'`)
+    const rows = await ask(
+      server.adminUrl,
+      `select current_setting('fsync') as fsync, count(*)::int from pg_stat_statements
+      where query like '%as answer%' and query not like '%pg_stat%'`,
+    )
     expect(rows).toEqual([{ fsync: 'on', count: 1 }])
   })
 
@@ -103,6 +114,22 @@ describe('embedded Postgres', () => {
     writeFileSync(pidFile, readFileSync(pidFile, 'utf8').replace(number, String(other.pid)))
     const second = await started({ dataDir })
     expect(await ask(second.adminUrl, 'select 1 as n')).toEqual([{ n: 1 }])
+  })
+
+  it('ends with the process that started it, even when that is killed', async () => {
+    const dataDir = dataFolder()
+    const module = JSON.stringify(new URL('../../../infra/local/postgres.ts', import.meta.url).href)
+    const script = `const { startPostgres } = await import(${module})
+      console.log((await startPostgres({ dataDir: ${JSON.stringify(dataDir)}, durable: false })).pid())`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [line] = await once(parent.stdout, 'data')
+    const pid = Number(line)
+    expect(isAlive(pid)).toBe(true)
+    parent.kill('SIGKILL')
+    await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false)
+    await started({ dataDir })
   })
 
   it('says what Postgres said when it will not start', async () => {

@@ -157,7 +157,7 @@ describe('local SES and mailbox', () => {
 
   it('keeps nothing while it refuses', async () => {
     const { deliver, faults, mailbox } = await startedSes()
-    faults.set({ part: 'ses', mode: 'refuse' })
+    await faults.set({ part: 'ses', mode: 'refuse' })
     await expect(deliver('a@acme.test', simple('x'))).rejects.toMatchObject({ code: 'ECONNRESET' })
     expect(mailbox.messages()).toEqual([])
   })

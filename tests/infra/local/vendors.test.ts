@@ -47,7 +47,7 @@ describe('the local S&S-style vendor', () => {
 
   it('cuts the connection while it refuses', async () => {
     const { vendors, faults } = await startedVendors()
-    faults.set({ part: 'vendor', mode: 'refuse' })
+    await faults.set({ part: 'vendor', mode: 'refuse' })
     await expect(fetch(`${vendors.url}/v2/styles`)).rejects.toThrow('fetch failed')
     expect(faults.counts().vendor).toBeGreaterThanOrEqual(1)
   })
