@@ -61,7 +61,9 @@ create table app.memberships (
   revoked_at  timestamptz,
   created_at  timestamptz not null default now(),
   constraint memberships_one_per_person unique (tenant_id, user_id),
-  unique (tenant_id, id)
+  -- What other tables reference, so that none points into another tenant. The id comes first: with the tenant first, the
+  -- planner takes this index for the one above, and a session check reads the memberships of the whole tenant.
+  unique (id, tenant_id)
 );
 create index memberships_by_user on app.memberships (user_id);
 select app.enforce_tenant('app.memberships');

@@ -34,6 +34,7 @@ create function app.sessions_of_session(p_session uuid)
   as $$
   select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name, t.status, t.timezone, t.currency
     from app.sessions s
+    join app.users u on u.id = s.user_id and u.disabled_at is null
     join app.sessions o on o.user_id = s.user_id
     left join app.tenants t on t.id = o.tenant_id
    where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()

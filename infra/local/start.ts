@@ -87,12 +87,10 @@ ${seedEmails.map((email) => `  ${email}`).join('\n')}
 Addresses and the vendors' accounts are in ${stackFile}. Ctrl-C stops everything; the state stays.`)
 }
 
-main().then(
-  (code) => {
-    if (code !== null) process.exit(code)
-  },
-  (error: unknown) => {
-    console.error(error instanceof Error ? error.message : error)
-    process.exit(1)
-  },
-)
+try {
+  const code = await main()
+  if (code !== null) process.exit(code)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exit(1)
+}

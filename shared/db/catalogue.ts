@@ -1,0 +1,232 @@
+import type postgres from 'postgres'
+
+/** Something in the database that does not keep the tenants apart. */
+export interface Finding {
+  readonly check: string
+  readonly object: string
+  readonly detail?: string
+}
+
+/** Found by a hash before the tenant is known, and so without row security. No other table with a tenant_id is. */
+export const EXEMPT_TABLES: readonly string[] = ['app.sessions', 'app.tokens']
+
+/** The functions that read past row security. No other SECURITY DEFINER function may be there. */
+export const DEFINER_FUNCTIONS: readonly string[] = ['app.tenants_of_session(uuid)', 'app.sessions_of_session(uuid)']
+
+/** The keys of tenant tables that are unique over all tenants, and so tell one of them what another took. */
+export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)']
+
+const listed = (names: readonly string[]): string => `array[${names.map((name) => `'${name}'`).join(', ')}]`
+
+/** What the checks are asked of: every schema but the system's own, without what an extension brought along. */
+const GIVEN = String.raw`
+  service_role as (select oid, rolname as name from pg_roles where rolname in ('identity_app', 'identity_worker')),
+  grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
+  place as (
+    select oid, nspname from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'
+  ),
+  relation as (
+    select c.*, s.nspname, s.nspname || '.' || c.relname as name
+      from pg_class c join place s on s.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'f', 'v', 'm', 'S')
+       and not exists (select from pg_depend d
+                        where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+  ),
+  routine as (
+    select p.*, s.nspname, format('%s.%s(%s)', s.nspname, p.proname, oidvectortypes(p.proargtypes)) as name
+      from pg_proc p join place s on s.oid = p.pronamespace
+     where not exists (select from pg_depend d
+                        where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+  ),
+  tenant_table as (
+    select r.*, a.attname, a.attnum
+      from relation r
+      join pg_attribute a on a.attrelid = r.oid and not a.attisdropped
+       and a.attname = case r.name when 'app.tenants' then 'id' else 'tenant_id' end
+     where r.relkind in ('r', 'p', 'f') and r.name <> all (${listed(EXEMPT_TABLES)})
+  ),
+  privilege as (
+    select r.oid, r.name, r.relkind, x.grantee, x.privilege_type as type
+      from relation r, aclexplode(r.relacl) x
+    union
+    select r.oid, r.name, r.relkind, x.grantee, x.privilege_type
+      from relation r join pg_attribute a on a.attrelid = r.oid and not a.attisdropped, aclexplode(a.attacl) x
+  ),
+  -- The policies that open something to the Lambdas, with what they compare shortened to TENANT and OWN.
+  policy as (
+    select p.oid, t.name || ' ' || p.polname as name, p.polcmd, t.oid as table_oid, t.attnum, short.qual,
+           case when p.polcmd in ('a', 'w', '*') then coalesce(short.written, short.qual) end as written
+      from pg_policy p
+      join tenant_table t on t.oid = p.polrelid
+      cross join lateral (
+        select max(text) filter (where part = 'qual') as qual, max(text) filter (where part = 'written') as written
+          from (values ('qual', pg_get_expr(p.polqual, p.polrelid)),
+                       ('written', pg_get_expr(p.polwithcheck, p.polrelid))) as e(part, expression),
+               lateral (select regexp_replace(expression,
+                 '\( SELECT (app\.)?current_tenant\(\) AS current_tenant\)|(app\.)?current_tenant\(\)',
+                 'TENANT', 'g')) as a(known),
+               lateral (select replace(known, format('(%I = TENANT)', t.attname), 'OWN')) as b(own),
+               lateral (select case when p.polcmd <> 'r' then own else replace(own,
+                 format('(OWN OR ((%I IS NULL) AND (TENANT IS NOT NULL)))', t.attname), 'OWN') end) as c(text)
+      ) as short
+     where p.polpermissive and exists (
+       select from unnest(p.polroles) as role(oid) join grantee g using (oid) where g.name <> 'identity_worker')
+  )`
+
+/** Each check by its name, as the query of the objects that fail it and of what there is to say about them. */
+const CHECKS: Readonly<Record<string, string>> = {
+  'row-security-not-enabled': 'select name, null from tenant_table where not relrowsecurity',
+  'row-security-not-forced': 'select name, null from tenant_table where not relforcerowsecurity',
+  'row-security-without-policy': `
+    select name, null from tenant_table t where not exists (select from pg_policy where polrelid = t.oid)`,
+  // Nothing leaks, and nothing is there either: the statement is allowed and finds no row.
+  'grant-without-policy': `
+    select distinct t.name, g.name || ' ' || lower(p.type)
+      from tenant_table t
+      join privilege p using (oid)
+      join service_role g on g.oid = p.grantee
+     where t.relrowsecurity and p.type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE') and not exists (
+       select from pg_policy o
+        where o.polrelid = t.oid and o.polpermissive and (o.polroles @> array[g.oid] or o.polroles @> array[0::oid])
+          and o.polcmd in ('*', case p.type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
+                                            else 'd' end))`,
+  'policy-for-public': `
+    select r.name || ' ' || p.polname, null from pg_policy p join relation r on r.oid = p.polrelid
+     where 0 = any (p.polroles)`,
+  'policy-always-true': `
+    select r.name || ' ' || p.polname, null from pg_policy p join relation r on r.oid = p.polrelid
+     where p.polpermissive and 'true' in (pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
+       and exists (select from unnest(p.polroles) as role(oid) left join pg_roles o using (oid)
+                    where o.rolname is distinct from 'identity_resolver')`,
+  'policy-ignores-tenant': `
+    select name, coalesce(qual, written) from policy p
+     where not exists (
+         select from pg_depend d join routine f on f.oid = d.refobjid and f.name = 'app.current_tenant()'
+          where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_proc'::regclass)
+        or not exists (
+         select from pg_depend d
+          where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+            and d.refobjid = p.table_oid and d.refobjsubid = p.attnum)`,
+  // Only what begins with OWN and goes on with AND is certain to be narrower than the tenant's own rows.
+  'policy-admits-other-tenants': String.raw`
+    select name, expression from policy, unnest(array[qual, written]) as expression
+     where expression !~ '\mOWN\M' or expression ~ '\m(OR|CASE|COALESCE|DISTINCT|NOT)\M'`,
+  'policy-admits-null-tenant': String.raw`
+    select name, written from policy where written = 'true' or written ~ 'IS NULL|\m(COALESCE|DISTINCT)\M'`,
+  'role-missing': `
+    select wanted, null
+      from unnest(array['identity_owner', 'identity_app', 'identity_worker', 'identity_resolver']) as wanted
+     where not exists (select from pg_roles where rolname = wanted)`,
+  'role-attribute': `
+    select r.rolname, a.attribute
+      from pg_roles r, lateral (values
+        ('superuser', rolsuper), ('bypassrls', rolbypassrls), ('createrole', rolcreaterole), ('createdb', rolcreatedb),
+        ('replication', rolreplication),
+        ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver'))) as a(attribute, held)
+     where rolname in ('identity_owner', 'identity_app', 'identity_worker', 'identity_resolver') and held`,
+  'role-membership': `
+    select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join service_role s on s.oid = m.member`,
+  'role-owns-object': `
+    select o.type || ' ' || o.identity, s.name
+      from pg_shdepend d
+      join service_role s on s.oid = d.refobjid
+      cross join lateral pg_identify_object(d.classid, d.objid, d.objsubid) as o
+     where d.refclassid = 'pg_authid'::regclass and d.deptype = 'o'
+       and d.dbid in (0, (select oid from pg_database where datname = current_database()))`,
+  // FORCE binds identity_owner; any other owner may be a superuser, whom nothing binds.
+  'owned-by-another': `
+    select name, pg_get_userbyid(relowner) from relation
+     where nspname = 'app' and pg_get_userbyid(relowner) <> 'identity_owner'
+    union all
+    select name, pg_get_userbyid(proowner) from routine
+     where nspname = 'app' and not prosecdef and pg_get_userbyid(proowner) <> 'identity_owner'`,
+  'privilege-past-row-security': `
+    select p.name, g.name || ' ' || lower(p.type) from privilege p join grantee g on g.oid = p.grantee
+     where p.relkind <> 'S' and p.type in ('TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN')`,
+  'grant-to-public': `
+    select name, lower(type) from privilege where grantee = 0
+    union all
+    select r.name, lower(x.privilege_type) from routine r, aclexplode(coalesce(r.proacl, acldefault('f', r.proowner))) x
+     where r.nspname = 'app' and x.grantee = 0
+    union all
+    select nspname, lower(x.privilege_type) from pg_namespace, aclexplode(nspacl) x
+     where nspname = 'app' and x.grantee = 0`,
+  'grant-on-partition': `
+    select p.name, g.name || ' ' || lower(p.type) from privilege p join grantee g on g.oid = p.grantee
+     where p.oid in (select inhrelid from pg_inherits)`,
+  'view-without-invoker': `
+    select name, null from relation
+     where relkind = 'v' and not coalesce((
+       select option_value::boolean from pg_options_to_table(reloptions) where option_name = 'security_invoker'), false)`,
+  'materialized-view': `select name, null from relation where relkind = 'm'`,
+  'definer-not-listed': `
+    select name, null from routine where prosecdef and name <> all (${listed(DEFINER_FUNCTIONS)})`,
+  'definer-missing': `
+    select wanted, null from unnest(${listed(DEFINER_FUNCTIONS)}) as wanted
+     where not exists (select from routine where name = wanted and prosecdef)`,
+  // With pg_temp named last, nobody's temporary table is found in place of what the function means.
+  'definer-search-path': `
+    select name, array_to_string(proconfig, '; ') from routine
+     where prosecdef and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
+  'definer-for-public': `
+    select r.name, null from routine r, aclexplode(coalesce(r.proacl, acldefault('f', r.proowner))) x
+     where r.prosecdef and x.grantee = 0`,
+  'definer-owner': `
+    select name, pg_get_userbyid(proowner) from routine
+     where prosecdef and pg_get_userbyid(proowner) <> 'identity_resolver'`,
+  // They would open every partition and table to come, before its guard is there.
+  'default-privileges': `
+    select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')
+      from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace`,
+  // A foreign key is checked past row security: without the tenant in it, a row may point into another shop.
+  'foreign-key-without-tenant': `
+    select child.name || ' ' || c.conname, parent.name
+      from pg_constraint c
+      join tenant_table child on child.oid = c.conrelid
+      join tenant_table parent on parent.oid = c.confrelid
+     where c.contype = 'f' and not exists (
+       select from unnest(c.conkey, c.confkey) as pair(child_column, parent_column)
+        where pair.child_column = child.attnum and pair.parent_column = parent.attnum)`,
+  'tenant-data-without-tenant-id': `
+    select r.name || ' ' || c.conname, parent.name
+      from pg_constraint c
+      join relation r on r.oid = c.conrelid
+      join tenant_table parent on parent.oid = c.confrelid
+     where c.contype = 'f' and r.name <> all (${listed(EXEMPT_TABLES)})
+       and r.oid not in (select oid from tenant_table)`,
+  // A unique key is checked past row security too, and its violation tells what another tenant has. A random uuid
+  // as the primary key tells nothing, unless it is a reference to a row that the other may know.
+  'unique-across-tenants': `
+    select t.name || '(' || k.columns || ')', c.relname
+      from tenant_table t
+      join pg_index i on i.indrelid = t.oid and (i.indisunique or i.indisexclusion)
+      join pg_class c on c.oid = i.indexrelid
+      cross join lateral (
+        select string_agg(coalesce(a.attname, 'expression'), ', ' order by k.position) as columns,
+               bool_or(k.attnum = t.attnum) as with_tenant,
+               bool_or(a.atttypid = 'uuid'::regtype and not exists (
+                 select from pg_constraint f
+                  where f.contype = 'f' and f.conrelid = t.oid and k.attnum = any (f.conkey))) as with_uuid
+          from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) with ordinality as k(attnum, position)
+          left join pg_attribute a on a.attrelid = t.oid and a.attnum = k.attnum
+      ) as k
+     where not k.with_tenant and not (i.indisprimary and k.with_uuid)
+       and t.name || '(' || k.columns || ')' <> all (${listed(GLOBAL_KEYS)})`,
+}
+
+/** The names of the checks. */
+export const catalogueChecks: readonly string[] = Object.keys(CHECKS)
+
+/**
+ * Asks the catalogue of a database, in one read-only statement, for whatever would let a tenant reach another's rows.
+ * Any login may ask. A table with a tenant_id is covered from the moment that it is there. Clean is [].
+ */
+export async function checkCatalogue(sql: postgres.Sql): Promise<Finding[]> {
+  const queries = Object.entries(CHECKS).map(
+    ([check, query]) => `select '${check}', object, detail from (${query}) as found(object, detail)`,
+  )
+  const rows = await sql.unsafe<{ check: string; object: string; detail: string | null }[]>(
+    `with ${GIVEN} select * from (${queries.join(' union all ')}) as finding("check", object, detail) order by 1, 2, 3`,
+  )
+  return rows.map(({ check, object, detail }) => (detail === null ? { check, object } : { check, object, detail }))
+}

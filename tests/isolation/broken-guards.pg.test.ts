@@ -1,0 +1,218 @@
+import { AssertionError } from 'node:assert'
+import postgres from 'postgres'
+import { afterAll, describe, expect, test } from 'vitest'
+import { warmAppConnection } from '#tests/support/database.ts'
+import {
+  afterTransactionGuarantee,
+  definerGuarantee,
+  definersGuarantee,
+  everyTableGuarantee,
+  exemptGuarantee,
+  type Guarantee,
+  guaranteesOf,
+  liveSessionsGuarantee,
+  ownerGuarantee,
+  partitionsGuarantee,
+  revocationGuarantee,
+  tenantsGuarantee,
+} from './guarantees.ts'
+import { createTwoShops, type TwoShops } from './two-shops.ts'
+
+// A guard that nobody has seen fail may as well not be there: each is taken away here, alone, and a guarantee breaks.
+const shops = await createTwoShops('every one')
+const { admin } = shops
+const policies = await admin<
+  { table: string; policy: string; command: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'; role: string }[]
+>`
+  select schemaname || '.' || tablename as table, policyname as policy, cmd as command, roles[1] as role from pg_policies
+   where format('%I.%I', schemaname, tablename)::regclass not in (select inhrelid from pg_inherits)
+   order by 1, 2`
+const partitions = await admin<{ name: string }[]>`
+  select c.oid::regclass::text as name
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_attribute a on a.attrelid = c.oid
+   where c.relkind in ('r', 'p') and a.attname = 'tenant_id' and not a.attisdropped`
+const bodies = await admin<{ name: string; definition: string }[]>`
+  select oid::regproc::text as name, pg_get_functiondef(oid) as definition from pg_proc
+   where pronamespace = 'app'::regnamespace and prosecdef`
+
+afterAll(() => shops.close())
+
+/** Whether a guarantee holds while some statements have had their way, and are then taken back. */
+async function holdsAfter(statements: readonly string[], { holds }: Guarantee): Promise<void> {
+  await admin`begin`
+  try {
+    for (const statement of statements) await admin.unsafe(statement)
+    await admin`set local role identity_app`
+    await holds(admin)
+  } finally {
+    await admin`rollback`
+  }
+}
+
+/** A guard, what takes it away, and the guarantees that need it. */
+type Guard = readonly [guard: string, statements: readonly string[], needed: readonly Guarantee[]]
+
+const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
+  const { name, column } = table
+  const { read, leak, copy, insert, update, remove, system, unset } = guaranteesOf(shops, table)
+  const orNull = `${column} = (select app.current_tenant()) or ${column} is null`
+  const all = [read, leak, copy, insert, update, remove, system, unset]
+  const ofTable = name === 'app.tenants' ? [tenantsGuarantee(shops)] : [exemptGuarantee]
+  const own = policies.filter(({ table, role }) => table === name && role === 'identity_app')
+  return [
+    [`${name}: ENABLE`, [`alter table ${name} disable row level security`], [...all, ...ofTable, everyTableGuarantee]],
+    [
+      `${name}: FORCE`,
+      [`alter table ${name} no force row level security`],
+      [ownerGuarantee(shops, table), everyTableGuarantee],
+    ],
+    ...own.flatMap(({ policy, command }): Guard[] => {
+      const change = (to: string): string[] => [`alter policy ${policy} on ${name} ${to}`]
+      const dropped = (needed: Guarantee[]): Guard => [
+        `${name}: the policy ${policy}`,
+        [`drop policy ${policy} on ${name}`],
+        needed,
+      ]
+      const opened = (clause: string, condition: string, needed: Guarantee[]): Guard => [
+        `${name}: the ${clause} of ${policy}, for ${condition}`,
+        change(`${clause} (${condition})`),
+        needed,
+      ]
+      const ofSelect = [dropped([read, copy]), opened('using', 'true', [read, leak, copy, unset])]
+      const ofInsert = [
+        dropped([insert]),
+        opened('with check', 'true', [insert, system, unset]),
+        opened('with check', orNull, [system]),
+      ]
+      const ofUpdate = [
+        dropped([update]),
+        opened('using', 'true', [update, unset]),
+        opened('with check', 'true', [update, system]),
+        opened('with check', orNull, [system]),
+      ]
+      const ofDelete = [dropped([remove]), opened('using', 'true', [remove, unset])]
+      // Only a table that has system rows can show that they are seen and changed.
+      if (table.nullable) {
+        ofSelect.push(opened('using', orNull, [unset]))
+        ofUpdate.push(opened('using', orNull, [update, system]))
+        ofDelete.push(opened('using', orNull, [remove, system]))
+      }
+      return { SELECT: ofSelect, INSERT: ofInsert, UPDATE: ofUpdate, DELETE: ofDelete }[command]
+    }),
+  ]
+})
+
+for (const { name } of partitions) {
+  guards.push([
+    `${name}: ENABLE, and the grants that it has not`,
+    [`alter table ${name} disable row level security`, `grant select on ${name} to identity_app`],
+    [partitionsGuarantee(shops), everyTableGuarantee, exemptGuarantee],
+  ])
+}
+
+const CURRENT_TENANT = 'create or replace function app.current_tenant() returns uuid language sql stable parallel safe'
+guards.push(
+  [
+    'the nullif of current_tenant',
+    [`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`],
+    shops.tables.map((table) => guaranteesOf(shops, table).unset),
+  ],
+  [
+    'a null of current_tenant, when none is set',
+    [`${CURRENT_TENANT} return coalesce(nullif(current_setting('app.tenant_id', true), ''), '${shops.own}')::uuid`],
+    shops.tables.map((table) => guaranteesOf(shops, table).unset),
+  ],
+  [
+    'the security_invoker of live_sessions',
+    ['alter view app.live_sessions set (security_invoker = false)'],
+    [liveSessionsGuarantee(shops), everyTableGuarantee],
+  ],
+  [
+    'the security_invoker of live_sessions, with an owner whom nothing binds',
+    ['alter view app.live_sessions set (security_invoker = false)', 'alter view app.live_sessions owner to postgres'],
+    [liveSessionsGuarantee(shops)],
+  ],
+  ...policies
+    .filter(({ role }) => role === 'identity_resolver')
+    .map(
+      ({ table, policy }): Guard => [
+        `${table}: the policy ${policy}`,
+        [`drop policy ${policy} on ${table}`],
+        [definersGuarantee(shops)],
+      ],
+    ),
+  ...bodies.flatMap(({ name, definition }) =>
+    ['s.revoked_at is null', 's.idle_expires_at > now()', 's.absolute_expires_at > now()', 's.id = p_session'].map(
+      (condition): Guard => [
+        `${name}: ${condition}`,
+        [definition.replace(condition, 'true')],
+        [definerGuarantee(shops, name)],
+      ],
+    ),
+  ),
+)
+
+describe.each(guards)('without %s', (_guard, statements, needed) => {
+  test.each(needed)('broken: $title', async (guarantee) => {
+    await expect(holdsAfter([], guarantee)).resolves.toBeUndefined()
+    await expect(holdsAfter(statements, guarantee)).rejects.toThrow(AssertionError)
+  })
+})
+
+test('each policy of the Lambdas and of the resolver was taken away', () => {
+  const text = guards.map(([guard]) => guard).join('\n')
+  for (const { table, policy } of policies) expect(text).toContain(`${table}: the policy ${policy}`)
+})
+
+describe('on a copy of its own, without', () => {
+  /** Takes a guard away for good, and hands two connections of the Lambdas' to a guarantee that held until then. */
+  async function breaks(
+    statement: string,
+    holdsOn: (shops: TwoShops) => (app: postgres.Sql, second: postgres.Sql) => Promise<void>,
+  ): Promise<void> {
+    const copy = await createTwoShops('as migrated')
+    const app = await warmAppConnection(copy.database)
+    const second = await warmAppConnection(copy.database)
+    try {
+      await holdsOn(copy)(app, second)
+      await copy.admin.unsafe(statement)
+      await expect(holdsOn(copy)(app, second)).rejects.toThrow(AssertionError)
+    } finally {
+      await Promise.all([app.end(), second.end()])
+      await copy.close()
+    }
+  }
+
+  test('sessions_revocation_is_a_key_change, a revocation overtakes a write', async () => {
+    await breaks(
+      'alter table app.sessions drop constraint sessions_revocation_is_a_key_change',
+      (copy) => revocationGuarantee(copy).holds,
+    )
+  })
+
+  test('the end of what set_tenant set, the next transaction has rows', async () => {
+    await breaks(
+      `create or replace function app.set_tenant(p_tenant uuid) returns void language plpgsql as $$
+       begin
+         perform set_config('app.tenant_id', coalesce(p_tenant::text, ''), false);
+       end $$`,
+      (copy) => async (app) => {
+        for (const table of copy.tables) await afterTransactionGuarantee(copy, table).holds(app)
+      },
+    )
+  })
+
+  test('the nullif of current_tenant, a connection that was used before has errors', async () => {
+    const copy = await createTwoShops('as migrated')
+    const [table] = copy.tables
+    if (table === undefined) throw new Error('there is no tenant table')
+    await copy.admin.unsafe(`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`)
+    const cold = postgres(copy.database.appUrl, { max: 1 })
+    expect(await cold.unsafe(`table ${table.name}`)).toHaveLength(0)
+    await cold.end()
+    const warm = await warmAppConnection(copy.database)
+    await expect(warm.unsafe(`table ${table.name}`)).rejects.toMatchObject({ code: '22P02' })
+    await warm.end()
+    await copy.close()
+  })
+})
