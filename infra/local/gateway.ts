@@ -86,7 +86,14 @@ export async function startGateway(options: {
   }
 }
 
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+
+const NO_BODY = Buffer.alloc(0)
+
 async function readBody(request: IncomingMessage): Promise<Buffer> {
+  if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
+    return NO_BODY
   if (Number(request.headers['content-length'] ?? 0) > PAYLOAD_LIMIT_BYTES) throw new TooLarge()
   const chunks: Buffer[] = []
   let length = 0
@@ -99,13 +106,14 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 function send(request: IncomingMessage, response: ServerResponse, result: APIGatewayProxyResult): void {
-  const body = result.isBase64Encoded === true ? Buffer.from(result.body, 'base64') : Buffer.from(result.body ?? '')
+  const text = result.body ?? ''
+  const body = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value))
   for (const [name, values] of Object.entries(result.multiValueHeaders ?? {}))
     response.setHeader(name, values.map(String))
-  if (result.statusCode !== 204) response.setHeader('content-length', body.length)
+  if (result.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
   // A body that was not read to its end leaves the connection of no use.
-  if (!request.complete) response.setHeader('connection', 'close')
+  if (hasBody(request) && !request.complete) response.setHeader('connection', 'close')
   response.writeHead(result.statusCode)
   response.end(result.statusCode === 204 || request.method === 'HEAD' ? undefined : body)
 }

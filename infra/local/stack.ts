@@ -83,7 +83,8 @@ export async function startStack(options: {
     closers.unshift(async () => faults.close())
 
     const adminUrl =
-      env['DATABASE_URL'] ?? opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
+      env['DATABASE_URL'] ??
+      opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
     const name = env['DATABASE_URL'] === undefined ? 'tenantry' : new URL(adminUrl).pathname.slice(1)
     const { databaseUrl, appUrl } = await prepareDatabase(adminUrl, { name, rolePassword: kept.rolePassword })
     const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })

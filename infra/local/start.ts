@@ -33,7 +33,8 @@ async function running(): Promise<StackInfo | null> {
 
 function port(name: string, fallback: number): number {
   const value = process.env[name] ?? String(fallback)
-  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535) throw new ConfigError(`Settings that do not parse: ${name} must be a port`)
+  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
+    throw new ConfigError(`Settings that do not parse: ${name} must be a port`)
   return Number(value)
 }
 

@@ -34,15 +34,17 @@ interface Link {
   losses: number
 }
 
-/** A place for one piece of work at a time, and the link that it has at present. */
+/** A place for one transaction, or for single statements, which follow each other without waiting for the answers. */
 interface Lane {
   link: Link
+  held: boolean
+  statements: number
 }
 
 /**
- * Opens `connections` connections, each when it is first needed. Each is a client of its own, used by one statement or
- * transaction at a time, so that a lost connection is known to exactly the work that had it: a shared pool goes on to
- * run that work's later statements on the connection that somebody else has by then.
+ * Opens `connections` connections, each when it is first needed. Each is a client of its own, which a transaction has to
+ * itself, so that a lost connection is known to exactly the work that had it: a shared pool goes on to run that work's
+ * later statements on the connection that somebody else has by then.
  * `prepare: false` is for a transaction pooler or RDS Proxy in the path, which named statements would pin; it costs a
  * second round trip for each statement with values.
  */
@@ -66,30 +68,53 @@ export function connect(url: string, options: { connections: number; prepare: bo
     return link
   }
 
-  const lanes = Array.from({ length: options.connections }, (): Lane => ({ link: open() }))
-  const idle: Lane[] = [...lanes]
-  const waiting: ((lane: Lane) => void)[] = []
+  const lanes = Array.from({ length: options.connections }, (): Lane => ({ link: open(), held: false, statements: 0 }))
+  const waiting: { readonly alone: boolean; readonly take: (lane: Lane) => void }[] = []
 
-  const acquire = (): Lane | Promise<Lane> => {
-    const lane = idle.pop()
-    if (lane !== undefined) return lane
+  const pick = (alone: boolean): Lane | undefined => {
+    let best: Lane | undefined
+    for (const lane of lanes) {
+      if (lane.held || (alone && lane.statements > 0)) continue
+      if (best === undefined || lane.statements < best.statements) best = lane
+    }
+    return best
+  }
+
+  const enter = (lane: Lane, alone: boolean): Lane => {
+    if (alone) lane.held = true
+    else lane.statements += 1
+    return lane
+  }
+
+  /** In the order of asking, so that a transaction is not kept waiting by statements that came later. */
+  const acquire = (alone: boolean): Lane | Promise<Lane> => {
+    const lane = waiting.length === 0 ? pick(alone) : undefined
+    if (lane !== undefined) return enter(lane, alone)
     return new Promise((resolve, reject) => {
-      const taken = (free: Lane) => {
-        clearTimeout(timer)
-        resolve(free)
+      const request = {
+        alone,
+        take: (free: Lane) => {
+          clearTimeout(timer)
+          resolve(free)
+        },
       }
       const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(taken), 1)
+        waiting.splice(waiting.indexOf(request), 1)
         reject(new DatabaseUnavailable('every connection was in use for too long'))
       }, ANSWER_TIMEOUT_MS)
-      waiting.push(taken)
+      waiting.push(request)
     })
   }
 
-  const release = (lane: Lane) => {
-    const next = waiting.shift()
-    if (next === undefined) idle.push(lane)
-    else next(lane)
+  const release = (lane: Lane, alone: boolean): void => {
+    if (alone) lane.held = false
+    else lane.statements -= 1
+    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+      const free = pick(next.alone)
+      if (free === undefined) return
+      waiting.shift()
+      next.take(enter(free, next.alone))
+    }
   }
 
   const reopen = (lane: Lane) => {
@@ -120,7 +145,7 @@ export function connect(url: string, options: { connections: number; prepare: bo
   ): Promise<Row[]> => answer(lane, lane.link.client<Row[]>(text, ...values))
 
   const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
-    const lane = await acquire()
+    const lane = await acquire(true)
     const { link } = lane
     const { losses } = link
     const lost = () => lane.link !== link || link.losses !== losses
@@ -148,17 +173,17 @@ export function connect(url: string, options: { connections: number; prepare: bo
       throw error
     } finally {
       refusal ??= new Error('a statement after the end of its transaction')
-      release(lane)
+      release(lane, true)
     }
   }
 
   return {
     sql: async (text, ...values) => {
-      const lane = await acquire()
+      const lane = await acquire(false)
       try {
         return await run(lane, text, values)
       } finally {
-        release(lane)
+        release(lane, false)
       }
     },
     transaction,
