@@ -10,8 +10,8 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-       (select coalesce(jsonb_agg(p.permission order by p.permission collate "C"), '[]')
-          from app.role_permissions p where p.role_id = r.id) as permissions
+       to_jsonb(array(select p.permission from app.role_permissions p
+                       where p.role_id = r.id order by p.permission collate "C")) as permissions
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and t.status in ('trial', 'active', 'past_due')

@@ -45,10 +45,11 @@ export const login = endpoint({
     const token = newToken()
     const csrfSecret = randomBytes(32)
     const ipHash = keyedHash(pepper, 'ip', client.ip)
-    const session = await mintSession(sql, {
+    const newHash = isOutdated(password_hash, config.argon2) ? await hashPassword(password, config.argon2) : password_hash
+    const minting = mintSession(sql, {
       userId: user.id,
       verifiedHash: password_hash,
-      newHash: isOutdated(password_hash, config.argon2) ? await hashPassword(password, config.argon2) : password_hash,
+      newHash,
       tokenKey: tokenKey(pepper, token),
       csrfSecret,
       ipHash,
@@ -56,8 +57,8 @@ export const login = endpoint({
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
     })
+    const [session] = await Promise.all([minting, limiter.forget(emailLimit({ config, pepper }, body.email))])
     if (session === null) throw unauthorized('sign-in: the account changed meanwhile')
-    await limiter.forget(emailLimit({ config, pepper }, body.email))
     log.info('signed in', {
       request_id: requestId,
       user_id: user.id,

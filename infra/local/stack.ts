@@ -115,7 +115,8 @@ export async function startStack(options: {
     )
 
     const logFile = join(stateDir, 'functions.log')
-    const logs = createWriteStream(logFile, { flags: 'a' })
+    // Every instance writes its two streams here.
+    const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
     const functionEnv = {
       ...settings,
       SERVICE_SECRET_ID: SECRET_NAME,

@@ -1,0 +1,32 @@
+/** What the benchmark uses of autocannon, which ships no types. */
+declare module 'autocannon' {
+  interface CannonRequest {
+    readonly method: string
+    readonly path: string
+    readonly headers: Readonly<Record<string, string>>
+  }
+
+  interface Client {
+    setRequests(requests: readonly CannonRequest[]): void
+  }
+
+  interface Options {
+    readonly url: string
+    readonly connections: number
+    readonly duration: number
+    /** Milliseconds between the moments at which a run may end. */
+    readonly sampleInt: number
+    readonly setupClient: (client: Client) => void
+  }
+
+  interface Result {
+    readonly non2xx: number
+    readonly errors: number
+  }
+
+  interface Run extends PromiseLike<Result> {
+    on(event: 'response', listener: (client: Client, status: number, bytes: number, ms: number) => void): this
+  }
+
+  export default function autocannon(options: Options): Run
+}

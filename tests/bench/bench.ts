@@ -1,0 +1,100 @@
+import { startCache } from '#infra/local/cache.ts'
+import { urlFor } from '#infra/local/database.ts'
+import { startPostgresWire } from '#infra/local/postgres-wire.ts'
+import { type Cleanup, createCleanup } from './cleanup.ts'
+import { type Fixture, SERVICE_ENV, startFixture } from './fixture.ts'
+import type { FloorOptions } from './floor-process.ts'
+import type { LoadJob, LoadResult } from './load-process.ts'
+import { measureLogin } from './login.ts'
+import { type BenchOptions, parseOptions, USAGE } from './options.ts'
+import { type BenchProcess, type ServerProcess, startProcess } from './processes.ts'
+import { judge, type Measurements, render, save } from './report.ts'
+import type { ServiceOptions } from './service-process.ts'
+import { type Contender, measureThroughput } from './throughput.ts'
+import type { Verified, VerifyOptions } from './verify-process.ts'
+import { measureWire } from './wire.ts'
+
+const FLOOR_CONNECTIONS = 10
+const SERVICE_CONNECTIONS = 10
+
+/** Starts the servers to be measured on the fixture, each a process of its own. */
+async function startServers(fixture: Fixture, cleanup: Cleanup) {
+  const cache = await startCache()
+  cleanup.add(() => cache.close())
+  const start = async (name: string, file: string, options: object): Promise<Contender> => {
+    const server: ServerProcess = await startProcess(file, options, cleanup)
+    return { name, server }
+  }
+  const service = (name: string, file: string, connections: number, databaseUrl = fixture.appUrl) =>
+    start(name, file, {
+      env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(connections) },
+      secret: {
+        pepper: fixture.pepper,
+        database_url: databaseUrl,
+        cache_url: cache.url,
+        cache_token: cache.token,
+      },
+    } satisfies ServiceOptions)
+
+  const wire = await startPostgresWire({ host: '127.0.0.1', port: fixture.port })
+  cleanup.add(() => wire.close())
+  return {
+    floor: await start('floor', './floor-process.ts', {
+      databaseUrl: fixture.databaseUrl,
+      pepper: fixture.pepper,
+      connections: FLOOR_CONNECTIONS,
+    } satisfies FloorOptions),
+    service: await service('service', './service-process.ts', SERVICE_CONNECTIONS),
+    instances: await service('service-instances', './instances-process.ts', 1),
+    // One connection, so that it is the warm one.
+    counted: await service('counted', './service-process.ts', 1, urlFor(fixture.appUrl, { port: wire.port })),
+    wire,
+  }
+}
+
+async function measure(options: BenchOptions, cleanup: Cleanup): Promise<Measurements> {
+  say('filling a Postgres of its own')
+  const fixture = await startFixture(cleanup)
+  const { password, hash, emails, tokens, spareTokens } = fixture
+  say('starting the servers')
+  const { floor, service, instances, counted, wire } = await startServers(fixture, cleanup)
+  const loader: BenchProcess<object, LoadJob, LoadResult> = await startProcess('./load-process.ts', {}, cleanup)
+  const verifying = { password, hash } satisfies VerifyOptions
+  const verifier: BenchProcess<object, object, Verified> = await startProcess('./verify-process.ts', verifying, cleanup)
+
+  say('counting statements and round trips')
+  const counts = await measureWire(counted.server.greeting.url, wire, {
+    tokens: spareTokens,
+    email: emails[0] ?? '',
+    password,
+  })
+  say('loading the session check')
+  const throughput = await measureThroughput([floor, service, instances], loader, tokens, options)
+  say('timing sign-ins')
+  const login = await measureLogin(service.server.greeting.url, verifier, { emails, password, pairs: options.pairs })
+  return { throughput, login, wire: counts }
+}
+
+const say = (text: string): void => console.error(`… ${text}`)
+
+async function main(): Promise<number> {
+  let options: BenchOptions
+  try {
+    options = parseOptions(process.argv.slice(2))
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`)
+    return 2
+  }
+  const cleanup = createCleanup()
+  try {
+    const measurements = await measure(options, cleanup)
+    const targets = judge(measurements)
+    console.log(render(measurements, targets))
+    console.log(`\nwritten to ${await save(options, measurements, targets)}`)
+    return targets.every(({ met }) => met) ? 0 : 1
+  } finally {
+    await cleanup.run()
+  }
+}
+
+process.exit(await main())

@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import postgres from 'postgres'
+import { tokenKey } from '#shared/secret/secret.ts'
+import { givenOptions, serveAt } from './processes.ts'
+
+/** What the process of the floor is told. */
+export interface FloorOptions {
+  /** A superuser's: no row security. */
+  readonly databaseUrl: string
+  readonly pepper: string
+  readonly connections: number
+}
+
+interface Row {
+  session_id: string
+  idle_expires_at: Date
+  absolute_expires_at: Date
+  user_id: string
+  email: string
+  email_verified_at: Date | null
+  full_name: string | null
+  avatar_url: string | null
+  tenant_id: string | null
+  slug: string
+  legal_name: string
+  status: string
+  timezone: string
+  currency: string
+  role_id: number
+  role_code: string
+  role_label: string
+  role_rank: number
+  permissions: string[]
+}
+
+// The least that an answer to GET /v1/auth/session can cost on this stack: one prepared SELECT, no write, no checks.
+const { databaseUrl, pepper, connections } = givenOptions() as FloorOptions
+const sql = postgres(databaseUrl, { max: connections, onnotice: () => {} })
+
+async function read(request: IncomingMessage): Promise<string | null> {
+  const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
+  const [row] = await sql<Row[]>`
+    select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
+           u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
+           t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
+           r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
+           array(select p.permission from app.role_permissions p where p.role_id = r.id) as permissions
+      from app.sessions s
+      join app.users u on u.id = s.user_id
+      left join app.tenants t on t.id = s.tenant_id
+      left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id and m.revoked_at is null
+      left join app.roles r on r.id = m.role_id
+     where s.token_key = ${tokenKey(pepper, token)} and s.revoked_at is null and u.disabled_at is null
+       and s.idle_expires_at > now() and s.absolute_expires_at > now()`
+  if (row === undefined) return null
+  const { session_id, idle_expires_at, absolute_expires_at } = row
+  const { user_id, email, email_verified_at, full_name, avatar_url } = row
+  const { tenant_id, slug, legal_name, status, timezone, currency } = row
+  return JSON.stringify({
+    session: { id: session_id, idle_expires_at, absolute_expires_at },
+    user: { id: user_id, email, email_verified_at, full_name, avatar_url },
+    tenant: { id: tenant_id, slug, legal_name, status, timezone, currency },
+    role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
+    permissions: row.permissions,
+  })
+}
+
+function answer(response: ServerResponse, body: string | null): void {
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body ?? '') }
+  response.writeHead(body === null ? 401 : 200, headers).end(body ?? '')
+}
+
+const server = createServer((request, response) => {
+  read(request).then(
+    (body) => answer(response, body),
+    (error: unknown) => {
+      console.error(error)
+      response.writeHead(500).end()
+    },
+  )
+})
+server.listen(0, '127.0.0.1', () => serveAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))

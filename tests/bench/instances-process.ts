@@ -1,0 +1,35 @@
+import { Writable } from 'node:stream'
+import { AWS_REGION } from '#infra/local/aws-endpoints.ts'
+import { startGateway } from '#infra/local/gateway.ts'
+import { startInstances } from '#infra/local/instances.ts'
+import { startSecretsManager } from '#infra/local/secrets-manager.ts'
+import { routeGroups } from '#infra/route-groups.ts'
+import { parseConfig } from '#shared/config.ts'
+import { givenOptions, serveAt } from './processes.ts'
+import type { ServiceOptions } from './service-process.ts'
+
+const MOST = 8
+
+// The service as the local stack runs it: every function in instances that take one request at a time.
+const { env, secret } = givenOptions() as ServiceOptions
+const config = parseConfig(env)
+const secrets = await startSecretsManager({ secrets: { [config.serviceSecretId]: JSON.stringify(secret) } })
+const instanceEnv = {
+  ...env,
+  AWS_REGION,
+  AWS_ACCESS_KEY_ID: 'bench',
+  AWS_SECRET_ACCESS_KEY: 'bench',
+  AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+}
+const logs = new Writable({ write: (_chunk, _encoding, done) => done() })
+// Two streams of every instance are piped into it.
+logs.setMaxListeners(0)
+const integrations = await Promise.all(
+  (await routeGroups()).map(async ({ group, handlerFile }) => {
+    const functionName = `tenantry-${group.name}`
+    const { invoke } = await startInstances({ handlerFile, functionName, env: instanceEnv, most: MOST, logs })
+    return { group, invoke }
+  }),
+)
+const gateway = await startGateway({ port: 0, problemBaseUrl: config.problemBaseUrl, integrations })
+serveAt(gateway.url)

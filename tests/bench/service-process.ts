@@ -1,0 +1,27 @@
+import { startGateway } from '#infra/local/gateway.ts'
+import { routeGroups } from '#infra/route-groups.ts'
+import { parseConfig } from '#shared/config.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { createRuntime, type ServiceSecret } from '#shared/runtime.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { givenOptions, serveAt } from './processes.ts'
+
+/** What the process of the service is told, in either form. */
+export interface ServiceOptions {
+  readonly env: Readonly<Record<string, string>>
+  readonly secret: ServiceSecret
+}
+
+// The service with its handlers in this process: many requests at once on one thread, which Lambda never does.
+const { env, secret } = givenOptions() as ServiceOptions
+const config = parseConfig(env)
+const runtime = createRuntime(config, secret)
+const gateway = await startGateway({
+  port: 0,
+  problemBaseUrl: config.problemBaseUrl,
+  integrations: (await routeGroups()).map(({ group }) => {
+    const handle = lambda(group, { config, open: async () => runtime })
+    return { group, invoke: (event) => handle(event, lambdaContext) }
+  }),
+})
+serveAt(gateway.url)

@@ -1,0 +1,100 @@
+import type { LoadJob, LoadResult } from './load-process.ts'
+import type { BenchProcess, ServerProcess } from './processes.ts'
+import { median, quantile, rotated } from './statistics.ts'
+
+/** A server that is loaded. */
+export interface Contender {
+  readonly name: string
+  readonly server: ServerProcess
+}
+
+/** One server under one number of connections: medians over its turns. */
+export interface Throughput {
+  readonly server: string
+  readonly connections: number
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+  readonly cpuMicrosPerRequest: number
+  readonly failures: number
+  /** To the reference in the same round of turns: the median, and the middle half. */
+  readonly ratio: number
+  readonly ratioRange: readonly [number, number]
+}
+
+const CONNECTIONS = [1, 32] as const
+const TOKENS_PER_CONNECTION = 150
+// Short, so that what else the machine does meets all servers alike.
+const TURN_SECONDS = 1
+const WARM_UP_SECONDS = 2
+
+interface Sample extends LoadResult {
+  readonly server: string
+  readonly connections: number
+  readonly round: number
+  readonly cpuMicros: number
+}
+
+/** Loads the servers with the session check in turns. The first of them is the reference. */
+export async function measureThroughput(
+  contenders: readonly Contender[],
+  loader: BenchProcess<object, LoadJob, LoadResult>,
+  tokens: readonly string[],
+  { reps, seconds }: { reps: number; seconds: number },
+): Promise<Throughput[]> {
+  const load = async ({ server }: Contender, connections: number, round: number, seconds: number) => {
+    const count = Math.min(tokens.length, connections * TOKENS_PER_CONNECTION)
+    const own = rotated(tokens, round * count).slice(0, count)
+    const before = await server.ask({})
+    const result = await loader.ask({
+      url: server.greeting.url,
+      path: '/v1/auth/session',
+      connections,
+      seconds,
+      tokens: own,
+    })
+    const after = await server.ask({})
+    return { ...result, cpuMicros: after.cpuMicros - before.cpuMicros }
+  }
+
+  for (const contender of contenders) await load(contender, Math.max(...CONNECTIONS), 0, WARM_UP_SECONDS)
+  const samples: Sample[] = []
+  for (let rep = 0; rep < reps; rep += 1) {
+    for (const connections of CONNECTIONS) {
+      for (let turn = 0; turn < seconds; turn += TURN_SECONDS) {
+        const round = rep * seconds + turn
+        for (const contender of rotated(contenders, round)) {
+          const result = await load(contender, connections, round, TURN_SECONDS)
+          samples.push({ ...result, server: contender.name, connections, round })
+        }
+      }
+    }
+  }
+  const reference = contenders[0]?.name ?? ''
+  return CONNECTIONS.flatMap((connections) =>
+    contenders.map(({ name }) => summarise(samples, { server: name, connections, reference })),
+  )
+}
+
+function summarise(
+  samples: readonly Sample[],
+  { server, connections, reference }: { server: string; connections: number; reference: string },
+): Throughput {
+  const of = (name: string) => samples.filter((sample) => sample.server === name && sample.connections === connections)
+  const own = of(server)
+  const ratios = own.map(({ round, perSecond }) => {
+    const other = of(reference).find((sample) => sample.round === round)
+    return perSecond / (other?.perSecond ?? Number.NaN)
+  })
+  return {
+    server,
+    connections,
+    perSecond: median(own.map(({ perSecond }) => perSecond)),
+    p50: median(own.map(({ p50 }) => p50)),
+    p99: median(own.map(({ p99 }) => p99)),
+    cpuMicrosPerRequest: median(own.map(({ cpuMicros, requests }) => cpuMicros / requests)),
+    failures: own.reduce((sum, { failures }) => sum + failures, 0),
+    ratio: median(ratios),
+    ratioRange: [quantile(ratios, 0.25), quantile(ratios, 0.75)],
+  }
+}

@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import type { PostgresWire } from '#infra/local/postgres-wire.ts'
+import { createClient, expectStatus } from './http-client.ts'
+
+/** What one request costs at the database: the most that any of the repeated calls cost. */
+export interface WireCost {
+  readonly route: string
+  readonly statements: number
+  readonly roundTrips: number
+}
+
+const CALLS = 5
+// So often is each route called before: a statement is prepared at its first use, at a round trip more.
+const WARM_UPS = 2
+
+const Tenants = v.object({ data: v.array(v.object({ tenant: v.object({ id: v.string() }) })) })
+
+/** Counts the statements and round trips of each route, through the proxy that the service has before its database. */
+export async function measureWire(
+  serviceUrl: string,
+  wire: PostgresWire,
+  { tokens, email, password }: { tokens: readonly string[]; email: string; password: string },
+): Promise<WireCost[]> {
+  const call = createClient(serviceUrl)
+  const [token = '', ...disposable] = tokens
+  const listed = expectStatus(await call('GET /v1/auth/tenants', { token }), 200, 'tenants')
+  const tenantId = v.parse(Tenants, JSON.parse(listed.body)).data[0]?.tenant.id ?? ''
+
+  const routes: readonly { route: string; options: () => { token?: string; body?: object }; status: number }[] = [
+    { route: 'GET /v1/auth/session', options: () => ({ token }), status: 200 },
+    { route: 'POST /v1/auth/login', options: () => ({ body: { email, password } }), status: 200 },
+    { route: 'GET /v1/auth/tenants', options: () => ({ token }), status: 200 },
+    { route: `POST /v1/auth/tenants/${tenantId}/select`, options: () => ({ token }), status: 200 },
+    { route: 'GET /v1/auth/sessions', options: () => ({ token }), status: 200 },
+    { route: 'DELETE /v1/auth/session', options: () => ({ token: disposable.pop() ?? '' }), status: 204 },
+    { route: 'GET /v1/catalog/styles', options: () => ({ token }), status: 200 },
+  ]
+
+  const costs: WireCost[] = []
+  for (const { route, options, status } of routes) {
+    const cost = { statements: 0, roundTrips: 0 }
+    for (let at = -WARM_UPS; at < CALLS; at += 1) {
+      const before = wire.counts()
+      expectStatus(await call(route, options()), status, route)
+      const after = wire.counts()
+      if (at < 0) continue
+      cost.statements = Math.max(cost.statements, after.statements - before.statements)
+      cost.roundTrips = Math.max(cost.roundTrips, after.roundTrips - before.roundTrips)
+    }
+    costs.push({ route: route.replace(tenantId, '{id}'), ...cost })
+  }
+  return costs
+}
