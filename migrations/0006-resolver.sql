@@ -36,9 +36,12 @@ create function app.sessions_of_session(p_session uuid)
     from app.sessions s
     join app.users u on u.id = s.user_id and u.disabled_at is null
     join app.sessions o on o.user_id = s.user_id
-    left join app.tenants t on t.id = o.tenant_id
+    left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and t.status in ('trial', 'active', 'past_due')
+    left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
+          and m.accepted_at is not null and m.revoked_at is null
    where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
      and o.revoked_at is null and o.idle_expires_at > now() and o.absolute_expires_at > now()
+     and (o.tenant_id is null or (t.id is not null and m.id is not null))
    order by o.last_seen_at desc, o.id
 $$;
 

@@ -25,13 +25,13 @@ export const login = endpoint({
   access: 'anyone',
   body: Credentials,
   limits: ({ body, client, config, pepper }) => [
-    emailLimit({ config, pepper }, body.email),
     {
       name: 'login-ip',
       subject: keyedHash(pepper, 'login-ip', clientNetwork(client.ip)),
       limit: config.login.ipLimit,
       windowSeconds: config.login.windowSeconds,
     },
+    emailLimit({ config, pepper }, body.email),
   ],
   async handle({ body, sql, client, requestId, runtime: { config, pepper, limiter } }) {
     const password = normalize(body.password)
@@ -45,7 +45,9 @@ export const login = endpoint({
     const token = newToken()
     const csrfSecret = randomBytes(32)
     const ipHash = keyedHash(pepper, 'ip', client.ip)
-    const newHash = isOutdated(password_hash, config.argon2) ? await hashPassword(password, config.argon2) : password_hash
+    const newHash = isOutdated(password_hash, config.argon2)
+      ? await hashPassword(password, config.argon2)
+      : password_hash
     const minting = mintSession(sql, {
       userId: user.id,
       verifiedHash: password_hash,

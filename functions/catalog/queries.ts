@@ -15,6 +15,10 @@ export interface StyleSearch {
   readonly limit: number
 }
 
+// A dash negates the word behind it. Postgres gives up on more than 32 in a row («tsquery stack too small»), so a dash
+// with no word behind it goes.
+const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
+
 /**
  * The platform's styles and the tenant's own that hold all words of `q` or whose number begins with it, by style number;
  * one row more than `limit`, if there is one.
@@ -31,7 +35,7 @@ export function searchStyles(sql: TenantSql, { q, after, limit }: StyleSearch): 
     select id, style_number, name, brand, category, to_jsonb(vendors) as vendors
       from app.styles
      where (${q}::text is null
-            or search @@ websearch_to_tsquery('english', ${q}::text)
+            or search @@ websearch_to_tsquery('english', ${q === null ? null : searchable(q)}::text)
             or lower(style_number collate "C") like ${prefix}::text)
        and (${after?.[0] ?? null}::text is null
             or (style_number collate "C", id) > (${after?.[0] ?? null}::text, ${after?.[1] ?? null}::uuid))

@@ -10,7 +10,7 @@ import {
   PAYLOAD_LIMIT_BYTES,
 } from '#infra/gateway.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
-import { createResourceMatcher, proxyEvent } from './proxy-event.ts'
+import { createResourceMatcher, proxyEvent, splitTarget } from './proxy-event.ts'
 
 /** Runs a Lambda once. Rejects with TimedOut after the time it was given, with anything else when the function broke. */
 export type Invoke = (event: APIGatewayProxyEvent, timeoutMs: number) => Promise<APIGatewayProxyResult>
@@ -41,7 +41,7 @@ export async function startGateway(options: {
   const match = createResourceMatcher([...integrations.keys()])
 
   const answer = async (request: IncomingMessage, requestId: string): Promise<APIGatewayProxyResult> => {
-    const matched = match((request.url ?? '/').split('?', 1)[0] ?? '/')
+    const matched = match(splitTarget(request).path)
     const invoke = matched === null ? undefined : integrations.get(matched.resource)
     if (matched === null || invoke === undefined) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
     try {

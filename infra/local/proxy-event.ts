@@ -53,12 +53,18 @@ const headerPairs = (raw: readonly string[]): [string, string][] => {
   return pairs
 }
 
+/** The path and the query of a request, without the first question mark between them. */
+export function splitTarget({ url = '/' }: IncomingMessage): { path: string; search: string } {
+  const at = url.indexOf('?')
+  return at < 0 ? { path: url, search: '' } : { path: url.slice(0, at), search: url.slice(at + 1) }
+}
+
 /** The event that a REST API's Lambda proxy integration makes of a request. */
 export function proxyEvent(
   request: IncomingMessage,
   { resource, params, requestId, body }: Resource & { requestId: string; body: Buffer },
 ): APIGatewayProxyEvent {
-  const [path = '/', search = ''] = (request.url ?? '/').split('?', 2)
+  const { path, search } = splitTarget(request)
   // Node joins or drops repeated headers in `headers`; the raw list has them all, under the names as sent.
   const headers = grouped(headerPairs(request.rawHeaders))
   const query = grouped(new URLSearchParams(search))

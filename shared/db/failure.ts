@@ -12,10 +12,6 @@ const text = (error: object, key: string): string => {
 export const errorCode = (error: unknown): string =>
   typeof error === 'object' && error !== null ? text(error, 'code') : ''
 
-/** The name of the constraint that a statement violated, or ''. */
-export const violatedConstraint = (error: unknown): string =>
-  typeof error === 'object' && error !== null && errorCode(error).startsWith('23') ? text(error, 'constraint_name') : ''
-
 // https://www.postgresql.org/docs/17/errcodes-appendix.html: class 08 connection, 53 resources, 57P0x shutdown; then
 // a timed-out lock or statement, a serialization failure, a deadlock. The rest are the driver's and Node's own codes.
 const UNAVAILABLE =

@@ -11,7 +11,10 @@ export interface Page<Item> {
 
 type Key = readonly [sortKey: string, id: string]
 
-const CursorKey = v.tuple([v.pipe(v.string(), v.maxLength(400), v.check(isStorable)), v.pipe(v.string(), v.uuid())])
+const CursorKey = v.strictTuple([
+  v.pipe(v.string(), v.maxLength(400), v.check(isStorable)),
+  v.pipe(v.string(), v.uuid()),
+])
 
 /** Text that Postgres can hold: well-formed, without NUL. */
 export function isStorable(text: string): boolean {

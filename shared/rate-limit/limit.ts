@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net'
+
 /** One limit on one subject: at most `limit` attempts in any `windowSeconds`. `name` is what clients are told. */
 export interface Limit {
   readonly name: string
@@ -18,16 +20,16 @@ export interface Refusal {
  * one subscriber holds at least that much (RFC 6177).
  */
 export function clientNetwork(ip: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)
-  if (mapped?.[1] !== undefined) return mapped[1]
-  if (!ip.includes(':')) return ip
-  const [head = '', tail] = ip.toLowerCase().split('%', 1)[0]?.split('::') ?? []
+  const [address = ''] = ip.split('%', 1)
+  if (!isIPv6(address)) return ip
+  // The parser of URLs writes all spellings of an address alike: in hexadecimal, without leading zeros.
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const gap = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
-  const groups = [...left, ...Array.from({ length: gap }, () => '0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
+  const groups = [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right]
+  if (groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff') {
+    const bytes = groups.slice(6).map((group) => Number.parseInt(group, 16))
+    return bytes.flatMap((pair) => [pair >> 8, pair & 255]).join('.')
+  }
+  return `${groups.slice(0, 4).join(':')}::/64`
 }

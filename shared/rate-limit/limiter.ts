@@ -5,7 +5,10 @@ import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
 import { countAttempt, forgetAttempts } from '#shared/rate-limit/queries.ts'
 
 export interface Limiter {
-  /** Counts one attempt against each limit. Null when all allow it, else the refusal with the longest wait. */
+  /**
+   * Counts one attempt against each limit in turn, up to the first that refuses it; null when all allow it. Put the
+   * limit of the sender before that of whom they name: one who is refused can then shut out nobody else.
+   */
   attempt(limits: readonly Limit[]): Promise<Refusal | null>
   /** Forgets the attempts counted against a limit, after a success. */
   forget(limit: Limit): Promise<void>
@@ -30,8 +33,10 @@ const windowKeys = ({ name, subject, windowSeconds }: Limit): [string, string] =
 }
 
 /**
- * Sliding windows counted in the cache and, while that fails or is slower than 200 ms, in the database by the same
- * rules: a cache that is down never stops a sign-in and never lifts a limit. `degraded` hears of each failure.
+ * Sliding windows, counted in the cache and then in the database. A refusal by the cache is final and costs the database
+ * nothing, however many come; what the cache lets through, the database counts again by the same rules, and decides. So a
+ * cache that fails, forgets, or is slower than 200 ms neither stops a sign-in nor lifts a limit by a single attempt.
+ * `degraded` hears of each failure.
  */
 export function createLimiter(options: {
   url: string
@@ -69,16 +74,15 @@ export function createLimiter(options: {
     return window
   }
 
-  const withCache = async <T>(call: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> => {
-    if (Date.now() >= restingUntil) {
-      try {
-        return await call()
-      } catch (error) {
-        restingUntil = Date.now() + REST_MS
-        options.degraded(error)
-      }
+  const withCache = async <T>(call: () => Promise<T>): Promise<T | null> => {
+    if (Date.now() < restingUntil) return null
+    try {
+      return await call()
+    } catch (error) {
+      restingUntil = Date.now() + REST_MS
+      options.degraded(error)
+      return null
     }
-    return otherwise()
   }
 
   const countInCache = async (limit: Limit): Promise<Refusal | null> => {
@@ -87,29 +91,24 @@ export function createLimiter(options: {
     return { limit, retryAfterSeconds: Math.max(1, Math.ceil((reset - Date.now()) / 1000)) }
   }
 
-  const longest = (refusals: readonly (Refusal | null)[]): Refusal | null =>
-    refusals.reduce(
-      (worst, next) => ((next?.retryAfterSeconds ?? 0) > (worst?.retryAfterSeconds ?? 0) ? next : worst),
-      null,
-    )
+  const firstRefusal = async (
+    limits: readonly Limit[],
+    count: (limit: Limit) => Promise<Refusal | null>,
+  ): Promise<Refusal | null> => {
+    for (const limit of limits) {
+      const refusal = await count(limit)
+      if (refusal !== null) return refusal
+    }
+    return null
+  }
 
   return {
-    attempt: (limits) =>
-      withCache(
-        async () => longest(await Promise.all(limits.map(countInCache))),
-        async () => {
-          const refusals: (Refusal | null)[] = []
-          for (const limit of limits) refusals.push(await countAttempt(options.sql, limit))
-          return longest(refusals)
-        },
-      ),
-    forget: (limit) =>
-      withCache(
-        async () => {
-          await redis.del(...windowKeys(limit))
-        },
-        () => forgetAttempts(options.sql, limit),
-      ),
+    attempt: async (limits) =>
+      (await withCache(() => firstRefusal(limits, countInCache))) ??
+      firstRefusal(limits, (limit) => countAttempt(options.sql, limit)),
+    forget: async (limit) => {
+      await Promise.all([withCache(() => redis.del(...windowKeys(limit))), forgetAttempts(options.sql, limit)])
+    },
     ping: async () => {
       await client(PING_TIMEOUT_MS).ping()
     },

@@ -21,9 +21,7 @@ export const bearer = (): Middleware => ({
   },
 })
 
-const authorization = (event: APIGatewayProxyEvent): string[] => {
-  for (const [key, values] of Object.entries(event.multiValueHeaders ?? {})) {
-    if (key.toLowerCase() === 'authorization') return values ?? []
-  }
-  return []
-}
+const authorization = (event: APIGatewayProxyEvent): string[] =>
+  Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values]) =>
+    name.toLowerCase() === 'authorization' ? (values ?? []) : [],
+  )

@@ -1,0 +1,312 @@
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hashPassword } from '#shared/password/argon2.ts'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { createPerson, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+const COST = { memoryKib: 64, iterations: 1 }
+const OLD = 'the old passphrase'
+const NEW = 'the new passphrase'
+
+let service: TestService
+let oldHash: string
+let email: string
+let session: MintedSession
+let people = 0
+
+beforeAll(async () => {
+  service = await startService()
+  oldHash = await hashPassword(OLD, COST)
+})
+afterAll(() => service.close())
+
+async function newPerson(of: TestService): Promise<{ email: string; session: MintedSession }> {
+  people += 1
+  const person = `person${people}@change.test`
+  await createPerson(of.database.admin, { email: person, slugs: ['acme-print'] })
+  await of.database.admin`
+    update app.users set password_hash = ${oldHash}, full_name = 'Josephine Wagenknecht' where email = ${person}`
+  return { email: person, session: await mintSession(of.database.admin, { email: person, slug: 'acme-print' }) }
+}
+
+beforeEach(async () => {
+  ;({ email, session } = await newPerson(service))
+})
+
+const change = (newPassword: string, current = OLD, of = service, by = session): Promise<Answer> =>
+  of.request('POST /v1/auth/password/change', {
+    token: by.token,
+    body: { current_password: current, new_password: newPassword },
+  })
+
+const signsIn = async (password: string, of = service, who = email): Promise<boolean> =>
+  (await of.request('POST /v1/auth/login', { body: { email: who, password } })).status === 200
+
+const isLive = async ({ token }: MintedSession): Promise<boolean> =>
+  (await service.request('GET /v1/auth/session', { token })).status === 200
+
+const rejected = (answer: Answer, cause: RegExp): void => {
+  expect(answer.status).toBe(422)
+  expect(answer.body.type).toBe('https://tenantry.example/problems/password-rejected')
+  expect(answer.body.errors).toHaveLength(1)
+  expect(answer.body.errors[0].pointer).toBe('#/new_password')
+  expect(answer.body.errors[0].detail).toMatch(cause)
+}
+
+describe('a change of the password', () => {
+  it('is answered with 204; then the new one signs in, and the old one does not', async () => {
+    const answer = await change(NEW)
+    expect(answer.status).toBe(204)
+    expectContract(answer, answer.headers.get('x-tenant-id'))
+    expect(await signsIn(NEW)).toBe(true)
+    expect(await signsIn(OLD)).toBe(false)
+    const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
+    expect(row?.['password_hash']).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
+  })
+
+  it('ends every other session of the person, and neither this one nor anyone else’s', async () => {
+    const others = [
+      await mintSession(service.database.admin, { email }),
+      await mintSession(service.database.admin, { email, slug: 'acme-print' }),
+    ]
+    const colleague = await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
+    expect((await change(NEW)).status).toBe(204)
+    for (const other of others) expect(await isLive(other)).toBe(false)
+    expect(await isLive(session)).toBe(true)
+    expect(await isLive(colleague)).toBe(true)
+  })
+
+  it('is open to a session without a tenant', async () => {
+    const pending = await mintSession(service.database.admin, { email })
+    expect((await change(NEW, OLD, service, pending)).status).toBe(204)
+    expect(await isLive(pending)).toBe(true)
+    expect(await isLive(session)).toBe(false)
+    expect(await signsIn(NEW)).toBe(true)
+  })
+
+  it('needs the current password; a wrong one is a 422 that changes nothing and ends no session', async () => {
+    const other = await mintSession(service.database.admin, { email })
+    for (const wrong of ['not the old one', OLD.toUpperCase(), `${OLD} `, NEW]) {
+      const answer = await change(NEW, wrong)
+      expect(answer.status).toBe(422)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/validation-failed')
+      expect(answer.body.errors).toEqual([{ pointer: '#/current_password', detail: expect.any(String) }])
+    }
+    expect(await signsIn(OLD)).toBe(true)
+    expect(await signsIn(NEW)).toBe(false)
+    expect(await isLive(other)).toBe(true)
+  })
+
+  it('is not open to who has no password to confirm', async () => {
+    await service.database.admin`update app.users set password_hash = null where email = ${email}`
+    expect((await change(NEW)).status).toBe(422)
+    const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
+    expect(row?.['password_hash']).toBeNull()
+  })
+
+  it('changes the caller’s password, whoever else the body names', async () => {
+    const [victim] = await service.database
+      .admin`select id, password_hash from app.users where email = 'owner@acme.test'`
+    const answer = await service.request('POST /v1/auth/password/change', {
+      token: session.token,
+      body: {
+        current_password: OLD,
+        new_password: NEW,
+        user_id: victim?.['id'],
+        id: victim?.['id'],
+        email: 'owner@acme.test',
+      },
+    })
+    expect(answer.status).toBe(204)
+    const [after] = await service.database
+      .admin`select id, password_hash from app.users where email = 'owner@acme.test'`
+    expect(after).toEqual(victim)
+    expect(await signsIn(NEW)).toBe(true)
+  })
+
+  it('happens once of two at the same time', async () => {
+    const other = await mintSession(service.database.admin, { email })
+    const answers = await Promise.all([
+      change('the first passphrase'),
+      change('the second passphrase', OLD, service, other),
+    ])
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+    // The loser either verified too late, and has a wrong password, or was signed out by the winner.
+    expect([
+      [204, 401],
+      [204, 422],
+    ]).toContainEqual(statuses)
+    const first = answers[0]?.status === 204
+    expect(await signsIn('the first passphrase')).toBe(first)
+    expect(await signsIn('the second passphrase')).toBe(!first)
+    expect(await isLive(first ? session : other)).toBe(true)
+    expect(await isLive(first ? other : session)).toBe(false)
+  })
+})
+
+describe('a new password', () => {
+  it('has from 15 to 128 code points after normalisation', async () => {
+    for (const [password, cause] of [
+      ['x'.repeat(14).replace(/^x{7}/, 'abcdefg'), /at least 15/],
+      ['\u{1f600}'.repeat(14), /at least 15/],
+      ['e\u0301'.repeat(14), /at least 15/],
+      ['\u{1f600}'.repeat(129), /at most 128/],
+      ['a1b2c3d4'.repeat(16) + '!', /at most 128/],
+      // One character that NFKC writes as eighteen.
+      ['\ufdfa'.repeat(8), /at most 128/],
+    ] as const) {
+      rejected(await change(password), cause)
+    }
+    const [length] = [await change('x'.repeat(600))]
+    expect(length.status).toBe(422)
+    expect(await signsIn(OLD)).toBe(true)
+  })
+
+  it.each([
+    ['15 letters of one kind', 'zxqjvkwzxqjvkwq'],
+    ['blanks and lower case only', 'four plain words here'],
+    ['128 code points of emoji', '\u{1f600}\u{1f3a8}'.repeat(64)],
+    ['128 letters', 'abcdefghijklmnop'.repeat(8)],
+    ['accents, and a script without case', 'пароль-密码-كلمة-ñandú'],
+    ['quotes, percent signs and backslashes', `'; drop -- "%s" \\x00 \${a}`],
+    ['blanks around it', '  a passphrase in blanks  '],
+  ])('may be of %s: no rule on composition', async (_what, password) => {
+    expect((await change(password)).status).toBe(204)
+    expect(await signsIn(password)).toBe(true)
+    expect(await signsIn(`${password.slice(0, -2)}xy`)).toBe(false)
+  })
+
+  it.each([
+    'passwordpassword',
+    'PasswordPassword',
+    '123456789qwerty',
+    '1QAZ2WSX3EDC4RFV',
+    '12345678987654321',
+    '１２３４５６７８９８７６５４３２１',
+  ])('is not the common %s, in any case or width', async (password) => {
+    rejected(await change(password), /common/)
+  })
+
+  it('is neither the person’s address or name nor the shop’s', async () => {
+    await service.database.admin`
+      insert into app.tenants (slug, legal_name, status)
+      values ('prints-and-shirts', 'Prints And Shirts Ltd', 'active') on conflict do nothing`
+    await service.database.admin`
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+      select t.id, u.id, 7, now() from app.tenants t, app.users u
+       where t.slug = 'prints-and-shirts' and u.email = ${email}`
+    session = await mintSession(service.database.admin, { email, slug: 'prints-and-shirts' })
+    for (const known of [
+      email,
+      email.toUpperCase(),
+      'Josephine Wagenknecht',
+      'josephine wagenknecht',
+      'prints-and-shirts',
+      'PRINTS-AND-SHIRTS',
+      'Prints And Shirts Ltd',
+      'ｐrints-and-shirts',
+    ]) {
+      rejected(await change(known), /must not be/)
+    }
+    expect((await change('prints-and-shirts-x')).status).toBe(204)
+  })
+
+  it('is one password in all the forms that NFKC takes for one', async () => {
+    expect((await change('Ångström ﬁnds ①')).status).toBe(204)
+    for (const same of ['Ångström finds 1', 'Ångström ﬁnds ①'.normalize('NFD'), 'Ångström finds 1']) {
+      expect(await signsIn(same), same).toBe(true)
+    }
+    expect(await signsIn('Angstrom finds 1')).toBe(false)
+    expect((await change(NEW, 'Ångström finds １')).status).toBe(204)
+    expect(await signsIn(NEW)).toBe(true)
+  })
+})
+
+describe('guesses at the current password', () => {
+  it('are limited like those at a sign-in, in all sessions of the person together', async () => {
+    const limited = await startService({ env: { LOGIN_EMAIL_LIMIT: '3', LOGIN_WINDOW_SECONDS: '86400' } })
+    try {
+      const { email: guessed, session: first } = await newPerson(limited)
+      const second = await mintSession(limited.database.admin, { email: guessed })
+      for (const by of [first, second, first]) {
+        expect((await change(NEW, 'a guess', limited, by)).status).toBe(422)
+      }
+      for (const by of [first, second]) {
+        const answer = await change(NEW, OLD, limited, by)
+        expect(answer.status).toBe(429)
+        expectContract(answer, answer.headers.get('x-tenant-id'))
+        expect(answer.headers.get('ratelimit-policy')).toBe('"password-change";q=3;w=86400')
+      }
+      expect(await signsIn(OLD, limited, guessed)).toBe(true)
+      const { session: other } = await newPerson(limited)
+      expect((await change(NEW, OLD, limited, other)).status).toBe(204)
+    } finally {
+      await limited.close()
+    }
+  })
+})
+
+describe('the check against breached passwords', () => {
+  let breaches: Server
+  let checked: TestService
+  let asked: { url: string; headers: IncomingMessage['headers'] }[] = []
+  let reply: (response: ServerResponse, suffix: string) => void = (response) => response.end('')
+  const digest = createHash('sha1').update(NEW).digest('hex').toUpperCase()
+  const suffix = digest.slice(5)
+
+  beforeAll(async () => {
+    breaches = createServer((request, response) => {
+      asked.push({ url: request.url ?? '', headers: request.headers })
+      reply(response, suffix)
+    })
+    await new Promise<void>((resolve) => breaches.listen(0, '127.0.0.1', resolve))
+    const { port } = breaches.address() as AddressInfo
+    checked = await startService({ env: { PWNED_PASSWORDS_URL: `http://127.0.0.1:${port}/` } })
+  })
+  beforeEach(async () => {
+    asked = []
+    ;({ email, session } = await newPerson(checked))
+  })
+  afterAll(async () => {
+    breaches.closeAllConnections()
+    breaches.close()
+    await checked.close()
+  })
+
+  it('refuses a password that is found there, and sends no more than five characters of its hash', async () => {
+    reply = (response) => response.end(`${'0'.repeat(35)}:3\r\n${suffix}:42\r\n${'F'.repeat(35)}:1`)
+    rejected(await change(NEW, OLD, checked), /breach/)
+    expect(asked.map(({ url }) => url)).toEqual([`/range/${digest.slice(0, 5)}`])
+    expect(JSON.stringify(asked)).not.toContain(suffix)
+    expect(asked[0]?.headers['add-padding']).toBe('true')
+    expect(await signsIn(OLD, checked)).toBe(true)
+  })
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['is not among those found', (response) => response.end(`${'0'.repeat(35)}:3`)],
+    ['is padding, with a count of zero', (response) => response.end(`${suffix}:0`)],
+    ['cannot be checked, since the service fails', (response) => response.writeHead(500).end(`${suffix}:42`)],
+    ['cannot be checked, since the service is busy', (response) => response.writeHead(429).end(`${suffix}:42`)],
+    ['cannot be checked, since the service hangs up', (response) => void response.destroy()],
+    ['cannot be checked, since the service never answers', () => {}],
+    ['cannot be checked, since the answer never ends', (response) => void response.writeHead(200).write('0')],
+    ['is answered with a redirect', (response) => response.writeHead(302, { location: '/range/other' }).end()],
+  ])('accepts a password that %s', async (_what, answer) => {
+    reply = answer
+    const started = performance.now()
+    expect((await change(NEW, OLD, checked)).status).toBe(204)
+    expect(performance.now() - started).toBeLessThan(4000)
+    expect(asked).toHaveLength(1)
+    expect(await signsIn(NEW, checked)).toBe(true)
+  })
+
+  it('is not asked of a password that is refused without it', async () => {
+    reply = (response) => response.end('')
+    rejected(await change('passwordpassword', OLD, checked), /common/)
+    expect((await change(NEW, 'a guess', checked)).status).toBe(422)
+    expect(asked).toEqual([])
+  })
+})

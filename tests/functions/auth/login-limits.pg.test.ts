@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { group } from '#functions/auth/group.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { keyedHash } from '#shared/secret/secret.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+const PER_EMAIL = 10
+const PER_IP = 100
+// A day: windows begin at midnight UTC, so that hardly a test sees one end under it.
+const WINDOW_SECONDS = 86_400
+
+// One hash costs some 300 ms of this process, so that an answer for which one was computed shows in its CPU time.
+const DEAR = { ARGON2_MEMORY_KIB: '65536', ARGON2_ITERATIONS: '3' }
+
+const login = (service: TestService, email: string, password = 'a wrong password', headers = {}): Promise<Answer> =>
+  service.request('POST /v1/auth/login', { body: { email, password }, headers })
+
+/** Attempts in one process, each from the client address that is given: what the gateway reports, no header. */
+const attemptFrom = async (service: TestService, sourceIp: string, email: string, password = 'a wrong password') => {
+  const handle = lambda(group, { config: service.runtime.config, open: async () => service.runtime })
+  const event = gatewayEvent({ route: 'POST /v1/auth/login', body: { email, password }, sourceIp })
+  return (await handle(event, lambdaContext)).statusCode
+}
+
+const cpuMilliseconds = async (work: () => Promise<unknown>): Promise<number> => {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
+const tally = (statuses: readonly number[]): Record<number, number> => {
+  const counts: Record<number, number> = {}
+  for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+const times = async <T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> => {
+  const results: T[] = []
+  for (let index = 0; index < count; index += 1) results.push(await call(index))
+  return results
+}
+
+describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s', (store) => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService({
+      env: {
+        LOGIN_EMAIL_LIMIT: String(PER_EMAIL),
+        LOGIN_IP_LIMIT: String(PER_IP * 1000),
+        LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS),
+      },
+    })
+    if (store === 'database') await service.cache.stop()
+  })
+  afterAll(() => service.close())
+
+  it('allow ten wrong passwords for one address, and answer the eleventh with 429, right or wrong', async () => {
+    const email = 'admin@acme.test'
+    const allowed = await times(PER_EMAIL, () => login(service, email))
+    expect(tally(allowed.map(({ status }) => status))).toEqual({ 401: PER_EMAIL })
+    for (const password of ['a wrong password', PASSWORD]) {
+      const answer = await login(service, email, password)
+      expect(answer.status).toBe(429)
+      expectContract(answer, null)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/rate-limited')
+      const retry = answer.headers.get('retry-after') ?? ''
+      expect(retry).toMatch(/^[1-9]\d*$/)
+      expect(Number(retry)).toBeLessThanOrEqual(WINDOW_SECONDS)
+      expect(answer.headers.get('ratelimit')).toBe(`"login-email";r=0;t=${retry}`)
+      expect(answer.headers.get('ratelimit-policy')).toBe(`"login-email";q=${PER_EMAIL};w=${WINDOW_SECONDS}`)
+      expect(answer.text).not.toContain('acme')
+    }
+  })
+
+  it('count an address that nobody has like any other', async () => {
+    const statuses = await times(PER_EMAIL + 2, async () => (await login(service, 'whoever@limits.test')).status)
+    expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: 2 })
+  })
+
+  it('count all spellings of one address together', async () => {
+    const spellings = ['sales@bolt.test', 'SALES@BOLT.TEST', 'Sales@Bolt.Test', 'sALES@bOLT.tEST']
+    const statuses = await times(
+      PER_EMAIL + 4,
+      async (index) => (await login(service, spellings[index % 4] ?? '')).status,
+    )
+    expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: 4 })
+  })
+
+  it('do not count one address for another', async () => {
+    await times(PER_EMAIL + 1, () => login(service, 'flooded@limits.test'))
+    expect((await login(service, 'owner@bolt.test', PASSWORD)).status).toBe(200)
+  })
+
+  it('forget the wrong passwords after a right one', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const wrong = await times(PER_EMAIL - 1, async () => (await login(service, 'designer@bolt.test')).status)
+      expect(tally(wrong)).toEqual({ 401: PER_EMAIL - 1 })
+      expect((await login(service, 'DESIGNER@bolt.test', PASSWORD)).status).toBe(200)
+    }
+  })
+
+  it('are not evaded by what a client writes into headers', async () => {
+    const statuses = await times(PER_EMAIL + 5, async (index) => {
+      const address = `203.0.113.${index}`
+      const headers = {
+        'x-forwarded-for': address,
+        'x-real-ip': address,
+        forwarded: `for=${address}`,
+        'true-client-ip': address,
+        'user-agent': `agent ${index}`,
+        'x-request-id': `request-${index}-0000`,
+      }
+      return (await login(service, 'headers@limits.test', 'a wrong password', headers)).status
+    })
+    expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: 5 })
+  })
+
+  it('hold for a hundred attempts at once: exactly ten are tried', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => login(service, 'viewer@bolt.test')))
+    expect(tally(answers.map(({ status }) => status))).toEqual({ 401: PER_EMAIL, 429: 90 })
+  })
+
+  it('count no body that was refused', async () => {
+    const email = 'account@bolt.test'
+    await times(PER_EMAIL + 5, () => service.request('POST /v1/auth/login', { body: { email, password: '' } }))
+    await times(PER_EMAIL + 5, () => service.request('POST /v1/auth/login', { body: { email } }))
+    expect((await login(service, email, PASSWORD)).status).toBe(200)
+  })
+
+  it(`say in readiness ${store === 'cache' ? 'that the cache is there' : 'that the cache is gone'}`, async () => {
+    const ready = await service.request('GET /health/ready')
+    expect(ready.status).toBe(store === 'cache' ? 200 : 503)
+    expect(ready.body).toMatchObject({ database: 'ok', cache: store === 'cache' ? 'ok' : 'failed' })
+  })
+})
+
+describe('a cache that fails between attempts', () => {
+  it('does not give an attacker the limit a second time', async () => {
+    const service = await startService({
+      env: { LOGIN_EMAIL_LIMIT: String(PER_EMAIL), LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) },
+    })
+    try {
+      const statuses = await times(PER_EMAIL - 2, async () => (await login(service, 'owner@bolt.test')).status)
+      await service.cache.stop()
+      statuses.push(...(await times(PER_EMAIL, async () => (await login(service, 'owner@bolt.test')).status)))
+      expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: PER_EMAIL - 2 })
+    } finally {
+      await service.close()
+    }
+  })
+})
+
+describe('the limit per client address', () => {
+  let service: TestService
+  let count = 0
+  beforeAll(async () => {
+    service = await startService({
+      env: { LOGIN_IP_LIMIT: String(PER_IP), LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) },
+    })
+  })
+  afterAll(() => service.close())
+
+  const flood = (addresses: readonly string[], attempts: number): Promise<number[]> =>
+    Promise.all(
+      Array.from({ length: attempts }, (_, index) => {
+        count += 1
+        return attemptFrom(service, addresses[index % addresses.length] ?? '', `someone${count}@limits.test`)
+      }),
+    )
+
+  it('allows a hundred attempts, whatever the addresses that they try, also at once', async () => {
+    expect(tally(await flood(['198.51.100.1'], 150))).toEqual({ 401: PER_IP, 429: 50 })
+    expect(await attemptFrom(service, '198.51.100.1', 'owner@acme.test', PASSWORD)).toBe(429)
+  })
+
+  it('does not stop anyone at another address', async () => {
+    await flood(['198.51.100.2'], PER_IP + 1)
+    expect(await attemptFrom(service, '198.51.100.3', 'owner@acme.test', PASSWORD)).toBe(200)
+  })
+
+  it('is not cleared by a success, which clears the limit of that email only', async () => {
+    await flood(['198.51.100.4'], PER_IP - 1)
+    expect(await attemptFrom(service, '198.51.100.4', 'owner@acme.test', PASSWORD)).toBe(200)
+    expect(await attemptFrom(service, '198.51.100.4', 'owner@acme.test', PASSWORD)).toBe(429)
+  })
+
+  it('counts the addresses of one IPv6 /64 as one, and no others', async () => {
+    const sameNetwork = Array.from({ length: 20 }, (_, index) => `2001:db8:1:2:${index}::${index + 1}`)
+    expect(tally(await flood([...sameNetwork, '2001:0DB8:0001:0002::'], 120))).toEqual({ 401: PER_IP, 429: 20 })
+    expect(await attemptFrom(service, '2001:db8:1:3::1', 'owner@acme.test', PASSWORD)).toBe(200)
+  })
+
+  it('counts an IPv4 address as the same one inside IPv6', async () => {
+    expect(tally(await flood(['198.51.100.9', '::ffff:198.51.100.9', '::FFFF:198.51.100.9'], 120))).toEqual({
+      401: PER_IP,
+      429: 20,
+    })
+  })
+})
+
+describe('a window of a limit', () => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService({ env: { LOGIN_EMAIL_LIMIT: '20', LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) } })
+    // Time is moved in rows, so that this counts in the database.
+    await service.cache.stop()
+  })
+  afterAll(() => service.close())
+
+  const keyOf = (email: string): Buffer => keyedHash(PEPPER, 'login-email', email)
+  /** Moves what was counted for an address back by whole windows, as if that much time had passed. */
+  const age = (email: string, windows: number) => service.database.admin`
+    update app.rate_limits set window_start = window_start - make_interval(secs => ${windows * WINDOW_SECONDS})
+     where key = ${keyOf(email)}`
+
+  it('slides: of the attempts in the last one, the share counts that is still within reach', async () => {
+    const email = 'sliding@limits.test'
+    await times(20, () => login(service, email))
+    expect((await login(service, email)).status).toBe(429)
+    await age(email, 1)
+    const elapsed = (): number => (Date.now() % (WINDOW_SECONDS * 1000)) / (WINDOW_SECONDS * 1000)
+    const before = 20 - Math.floor(20 * (1 - elapsed()))
+    const statuses = await times(21, async () => (await login(service, email)).status)
+    const after = 20 - Math.floor(20 * (1 - elapsed()))
+    const allowed = tally(statuses)[401] ?? 0
+    expect(allowed).toBeGreaterThanOrEqual(before)
+    expect(allowed).toBeLessThanOrEqual(after)
+  })
+
+  it('is over after twice its length', async () => {
+    const email = 'over@limits.test'
+    await times(21, () => login(service, email))
+    await age(email, 2)
+    const statuses = await times(21, async () => (await login(service, email)).status)
+    expect(tally(statuses)).toEqual({ 401: 20, 429: 1 })
+  })
+
+  it('keeps the address that is counted only as a keyed hash', async () => {
+    const email = 'hashed@limits.test'
+    await login(service, email)
+    const rows = await service.database.admin<{ key: Buffer }[]>`select key from app.rate_limits`
+    expect(rows.some(({ key }) => key.equals(keyOf(email)))).toBe(true)
+    for (const { key } of rows) expect(key).toHaveLength(32)
+  })
+})
+
+describe('an answer that was refused before the password', () => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService({
+      env: { ...DEAR, LOGIN_EMAIL_LIMIT: '1', LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) },
+    })
+  })
+  afterAll(() => service.close())
+
+  it('costs a small part of the work of one hash, ten times over', async () => {
+    const oneHash = await cpuMilliseconds(() => login(service, 'costly@limits.test'))
+    expect(oneHash).toBeGreaterThan(100)
+    const cheap: Record<string, () => Promise<{ status: number }>> = {
+      'over the limit': () => login(service, 'costly@limits.test'),
+      'not an address': () => login(service, 'costly'),
+      'no password': () => service.request('POST /v1/auth/login', { body: { email: 'costly@limits.test' } }),
+      'a password of 600 characters': () => login(service, 'costly@limits.test', 'x'.repeat(600)),
+      'a password that is no text': () => login(service, 'costly@limits.test', '\ud800'),
+      'not JSON': () => service.request('POST /v1/auth/login', { body: '{' }),
+      'a large body': () =>
+        service.request('POST /v1/auth/login', { body: { email: 'a@b.test', password: 'x'.repeat(20_000) } }),
+    }
+    for (const [what, call] of Object.entries(cheap)) {
+      const statuses: number[] = []
+      const took = await cpuMilliseconds(async () => {
+        for (let index = 0; index < 10; index += 1) statuses.push((await call()).status)
+      })
+      expect([400, 413, 422, 429], what).toContain(statuses[0])
+      expect(new Set(statuses).size, what).toBe(1)
+      expect(took, what).toBeLessThan(oneHash)
+    }
+  })
+
+  it('costs as little where the guesses are at a password in use', async () => {
+    const { admin } = service.database
+    await createPerson(admin, { email: 'guesser@limits.test' })
+    const { token } = await mintSession(admin, { email: 'guesser@limits.test' })
+    const change = () =>
+      service.request('POST /v1/auth/password/change', {
+        token,
+        body: { current_password: 'a guess', new_password: 'a passphrase of the limits' },
+      })
+    const oneHash = await cpuMilliseconds(async () => expect((await change()).status).toBe(422))
+    expect(oneHash).toBeGreaterThan(100)
+    const took = await cpuMilliseconds(async () => {
+      for (let index = 0; index < 10; index += 1) expect((await change()).status).toBe(429)
+    })
+    expect(took).toBeLessThan(oneHash)
+  })
+})

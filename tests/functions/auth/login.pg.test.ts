@@ -1,0 +1,313 @@
+import { createHash, createHmac } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hashPassword } from '#shared/password/argon2.ts'
+import { tokenKey } from '#shared/secret/secret.ts'
+import { indistinguishable } from '#tests/support/expect-answer.ts'
+import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { rawRequest } from '#tests/support/raw-http.ts'
+import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+const COST = { memoryKib: 64, iterations: 1 }
+const RFC3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const login = (email: string, password = PASSWORD, headers: Record<string, string> = {}): Promise<Answer> =>
+  service.request('POST /v1/auth/login', { body: { email, password }, headers })
+
+const sessionRow = async (id: string): Promise<any> => {
+  const [row] = await service.database.admin`select * from app.sessions where id = ${id}`
+  return row
+}
+
+/** A person of this file alone, with a password hash that the test chose. */
+async function personWithHash(email: string, passwordHash: string | null): Promise<void> {
+  await createPerson(service.database.admin, { email })
+  await service.database.admin`update app.users set password_hash = ${passwordHash} where email = ${email}`
+}
+
+const storedHash = async (email: string): Promise<string> => {
+  const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
+  return row?.['password_hash']
+}
+
+describe('a sign-in that succeeds', () => {
+  it('answers with the token, the session and the user, and nothing else', async () => {
+    const { status, body, headers } = await login('sales@acme.test')
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['token', 'token_type', 'csrf_token', 'session', 'user'])
+    expect(body.token).toMatch(/^[A-Za-z0-9_-]{43}$/)
+    expect(body.token_type).toBe('Bearer')
+    expect(Object.keys(body.session).toSorted()).toEqual(['absolute_expires_at', 'id', 'idle_expires_at'])
+    expect(Object.keys(body.user).toSorted()).toEqual(['avatar_url', 'email', 'email_verified_at', 'full_name', 'id'])
+    expect(body.user).toMatchObject({ email: 'sales@acme.test', full_name: 'Sales Acme', avatar_url: null })
+    for (const time of [body.session.idle_expires_at, body.session.absolute_expires_at, body.user.email_verified_at]) {
+      expect(time).toMatch(RFC3339_UTC)
+    }
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('x-tenant-id')).toBeNull()
+  })
+
+  it('begins a session without a tenant, idle for 15 minutes at most and over after 7 days', async () => {
+    const { body } = await login('sales@acme.test')
+    const row = await sessionRow(body.session.id)
+    expect(row).toMatchObject({ tenant_id: null, revoked_at: null })
+    expect(row.idle_expires_at - row.created_at).toBe(15 * 60 * 1000)
+    expect(row.absolute_expires_at - row.created_at).toBe(7 * 86_400 * 1000)
+    expect(row.idle_expires_at.toISOString()).toBe(body.session.idle_expires_at)
+    expect(row.absolute_expires_at.toISOString()).toBe(body.session.absolute_expires_at)
+  })
+
+  it('takes the address in any case, and answers with the one that is stored', async () => {
+    for (const email of ['SALES@ACME.TEST', 'Sales@Acme.Test', 'sales@acme.test']) {
+      expect((await login(email)).body.user.email).toBe('sales@acme.test')
+    }
+  })
+
+  it('notes when it was', async () => {
+    const { admin } = service.database
+    await admin`update app.users set last_login_at = null where email = 'designer@acme.test'`
+    await login('designer@acme.test', 'a wrong password')
+    const [before] = await admin`select last_login_at from app.users where email = 'designer@acme.test'`
+    expect(before?.['last_login_at']).toBeNull()
+    await login('designer@acme.test')
+    const [after] = await admin`
+      select now() - last_login_at < interval '1 minute' as recent from app.users where email = 'designer@acme.test'`
+    expect(after?.['recent']).toBe(true)
+  })
+
+  it('keeps the token only as SHA-256 of the pepper and the token', async () => {
+    const { body } = await login('sales@acme.test')
+    const row = await sessionRow(body.session.id)
+    expect(row.token_key.equals(createHash('sha256').update(PEPPER).update(body.token).digest())).toBe(true)
+    const [{ text } = { text: '' }] = await service.database.admin<{ text: string }[]>`
+      select string_agg(to_jsonb(s)::text, '') as text from app.sessions s`
+    expect(text).not.toContain(body.token)
+    expect(text).not.toContain(Buffer.from(body.token).toString('hex'))
+    expect(text).not.toContain(Buffer.from(body.token, 'base64url').toString('hex'))
+  })
+
+  it('keeps 32 bytes of CSRF secret, from which the client’s csrf_token is made and which it does not tell', async () => {
+    const [first, second] = [await login('sales@acme.test'), await login('sales@acme.test')]
+    const row = await sessionRow(first.body.session.id)
+    expect(row.csrf_secret).toHaveLength(32)
+    const shown = Buffer.from(first.body.csrf_token, 'base64url')
+    expect(shown).toHaveLength(32)
+    expect(shown.equals(row.csrf_secret)).toBe(false)
+    const made = createHmac('sha256', row.csrf_secret).update(first.body.session.id).digest('base64url')
+    expect(first.body.csrf_token).toBe(made)
+    expect(first.body.csrf_token).not.toBe(first.body.token)
+    expect(second.body.csrf_token).not.toBe(first.body.csrf_token)
+    expect((await sessionRow(second.body.session.id)).csrf_secret.equals(row.csrf_secret)).toBe(false)
+  })
+
+  it('keeps the client’s address as a keyed hash, which no list of all addresses undoes', async () => {
+    const { body } = await login('sales@acme.test')
+    const { ip_hash: hash } = await sessionRow(body.session.id)
+    expect(hash).toHaveLength(32)
+    for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '::1']) {
+      for (const algorithm of ['sha256', 'sha3-256', 'sha512-256', 'blake2s256']) {
+        expect(hash.equals(createHash(algorithm).update(address).digest())).toBe(false)
+      }
+      expect(hash.equals(tokenKey('', address))).toBe(false)
+    }
+    const again = await login('sales@acme.test')
+    expect((await sessionRow(again.body.session.id)).ip_hash.equals(hash)).toBe(true)
+  })
+
+  it('keeps 512 characters of the user agent, and null where none was sent', async () => {
+    const agent = `Tester/1.0 ${'x'.repeat(600)}`
+    const long = await login('sales@acme.test', PASSWORD, { 'user-agent': agent })
+    expect((await sessionRow(long.body.session.id)).user_agent).toBe(agent.slice(0, 512))
+    const bare = await rawRequest(service.gateway.url, {
+      method: 'POST',
+      path: '/v1/auth/login',
+      headers: ['content-type', 'application/json'],
+      body: JSON.stringify({ email: 'sales@acme.test', password: PASSWORD }),
+    })
+    expect((await sessionRow(JSON.parse(bare.text).session.id)).user_agent).toBeNull()
+  })
+
+  it('mints a token of its own each time, with a live session of anyone presented or not', async () => {
+    const victim = await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
+    const tokens = new Set([victim.token])
+    for (const authorization of ['', `Bearer ${victim.token}`, 'Bearer x']) {
+      const { status, body } = await login('viewer@bolt.test', PASSWORD, { authorization })
+      expect(status).toBe(200)
+      expect(tokens).not.toContain(body.token)
+      tokens.add(body.token)
+      const who = await service.request('GET /v1/auth/session', { token: body.token })
+      expect(who.body).toMatchObject({ user: { email: 'viewer@bolt.test' }, tenant: null })
+    }
+    const untouched = await service.request('GET /v1/auth/session', { token: victim.token })
+    expect(untouched.body).toMatchObject({ user: { email: 'owner@acme.test' }, tenant: { slug: 'acme-print' } })
+  })
+
+  it('takes a password exactly, but for the forms of one character', async () => {
+    await personWithHash('exact@login.test', await hashPassword('Ångström trail ', COST))
+    for (const same of ['Ångström trail ', 'Ångström trail '.normalize('NFD'), 'Ångström trail\u00a0']) {
+      expect((await login('exact@login.test', same)).status, same).toBe(200)
+    }
+    for (const other of [
+      'Ångström trail',
+      'ångström trail ',
+      ' Ångström trail ',
+      'Angstrom trail ',
+      'Ångström trail \0',
+    ]) {
+      expect((await login('exact@login.test', other)).status, other).toBe(401)
+    }
+    const long = 'x'.repeat(127)
+    await personWithHash('long@login.test', await hashPassword(`${long}a`, COST))
+    expect((await login('long@login.test', `${long}a`)).status).toBe(200)
+    expect((await login('long@login.test', `${long}b`)).status).toBe(401)
+  })
+})
+
+describe('a stored hash', () => {
+  it('is made anew at sign-in when the settings have changed, and only then', async () => {
+    for (const cost of [
+      { memoryKib: 128, iterations: 1 },
+      { memoryKib: 64, iterations: 2 },
+      { memoryKib: 8, iterations: 1 },
+    ]) {
+      const email = `rehash${cost.memoryKib}-${cost.iterations}@login.test`
+      const old = await hashPassword(PASSWORD, cost)
+      await personWithHash(email, old)
+      expect((await login(email, 'a wrong password')).status).toBe(401)
+      expect(await storedHash(email)).toBe(old)
+      expect((await login(email)).status).toBe(200)
+      const fresh = await storedHash(email)
+      expect(fresh).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+      expect((await login(email)).status).toBe(200)
+      expect(await storedHash(email)).toBe(fresh)
+    }
+  })
+
+  it('that no instance could bear to verify, or that is none, answers 401 quickly, and the service lives on', async () => {
+    const [, , , , salt = '', tag = ''] = (await hashPassword(PASSWORD, COST)).split('$')
+    const absurd = [
+      `$argon2id$v=19$m=4194304,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=9999999,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=99999999999999999999,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1000,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=64$${salt}$${tag}`,
+      `$argon2id$v=19$m=0,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=0,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=0$${salt}$${tag}`,
+      `$argon2id$v=19$m=-64,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=18$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2i$v=19$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2d$v=19$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$${tag.slice(0, 4)}`,
+      `$argon2id$v=19$m=64,t=1,p=1$$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}`,
+      ` $argon2id$v=19$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$${tag}\n`,
+      '$2b$12$C6UzMDM.H6dfI/f/IKcEeO7kVYdFm0hQSbJ0pVbFm9Jvd7Wl5Q1iW',
+      '$2y$31$C6UzMDM.H6dfI/f/IKcEeO7kVYdFm0hQSbJ0pVbFm9Jvd7Wl5Q1iW',
+      PASSWORD,
+      '$'.repeat(10_000),
+      'garbage',
+      '*',
+      '',
+      null,
+    ]
+    for (const [index, hash] of absurd.entries()) {
+      const email = `absurd${index}@login.test`
+      await personWithHash(email, hash)
+      const started = performance.now()
+      const answer = await login(email)
+      expect(performance.now() - started, `${hash}`.slice(0, 60)).toBeLessThan(2000)
+      expect(answer.status, `${hash}`.slice(0, 60)).toBe(401)
+      expect(await storedHash(email)).toBe(hash)
+    }
+    expect((await login('sales@acme.test')).status).toBe(200)
+  })
+})
+
+describe('a sign-in that fails', () => {
+  it('answers one and the same for every cause, in status, bytes and headers', async () => {
+    const { admin } = service.database
+    await personWithHash('disabled@login.test', await hashPassword(PASSWORD, COST))
+    await admin`update app.users set disabled_at = now() where email = 'disabled@login.test'`
+    await personWithHash('no-password@login.test', null)
+    await personWithHash('outdated@login.test', await hashPassword(PASSWORD, { memoryKib: 8, iterations: 1 }))
+    const unknown = await login('unknown@login.test')
+    expect(unknown.status).toBe(401)
+    expect(unknown.headers.get('www-authenticate')).toBe('Bearer realm="api"')
+    expect(unknown.body).not.toHaveProperty('detail')
+    const causes: Record<string, Promise<Answer>> = {
+      'a wrong password': login('sales@acme.test', 'a wrong password'),
+      'a wrong password of an unknown address': login('unknown@login.test', 'a wrong password'),
+      'a disabled user with the right password': login('disabled@login.test'),
+      'a disabled user with a wrong one': login('disabled@login.test', 'a wrong password'),
+      'no password': login('no-password@login.test'),
+      'a hash of another cost': login('outdated@login.test', 'a wrong password'),
+      'a member of no shop with a wrong password': login('nobody@shops.test', 'a wrong password'),
+    }
+    for (const [cause, answer] of Object.entries(causes)) {
+      expect(indistinguishable(await answer), cause).toEqual(indistinguishable(unknown))
+    }
+  })
+
+  it('begins no session', async () => {
+    const { admin } = service.database
+    const [before] = await admin`select count(*)::int as sessions from app.sessions`
+    for (const email of ['sales@acme.test', 'unknown@login.test', 'disabled@login.test', 'no-password@login.test']) {
+      expect((await login(email, 'a wrong password')).status).toBe(401)
+    }
+    const [after] = await admin`select count(*)::int as sessions from app.sessions`
+    expect(after).toEqual(before)
+  })
+
+  it('takes no address that only looks like another', async () => {
+    // Full-width at sign, dotless i, Kelvin sign, a trailing dot or blank, a comment, an added tag.
+    for (const email of [
+      'sales＠acme.test',
+      'sales@acme\u3002test',
+      'ſales@acme.test',
+      'sales@aCme.test\u212a',
+      'sales@acme.test.',
+      ' sales@acme.test',
+      'sales@acme.test ',
+      'sales+x@acme.test',
+      '"sales"@acme.test',
+      'sales(x)@acme.test',
+      'säles@acme.test',
+    ]) {
+      expect([401, 422], email).toContain((await login(email)).status)
+    }
+  })
+})
+
+describe('a sign-in that loses a race', () => {
+  it('does not end with a session when the account is disabled meanwhile', async () => {
+    const { admin } = service.database
+    const email = 'raced@login.test'
+    await personWithHash(email, await hashPassword(PASSWORD, COST))
+    // The row is held while the password is verified, and disabled before the session can be minted.
+    const { pending } = await admin.begin(async (tx) => {
+      await tx`update app.users set disabled_at = now() where email = ${email}`
+      const attempt = login(email)
+      await expect
+        .poll(
+          () => admin`
+            select 1 from pg_locks l join pg_stat_activity a on a.pid = l.pid
+             where not l.granted and a.datname = ${service.database.name}`,
+        )
+        .toHaveLength(1)
+      return { pending: attempt }
+    })
+    expect((await pending).status).toBe(401)
+    const [row] = await admin`
+      select count(*)::int as sessions from app.sessions s join app.users u on u.id = s.user_id where u.email = ${email}`
+    expect(row?.['sessions']).toBe(0)
+  })
+})

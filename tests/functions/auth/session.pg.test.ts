@@ -1,0 +1,293 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPerson, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { startService, type TestService } from '#tests/support/service.ts'
+
+const IDLE_MS = 12 * 3600 * 1000
+const DAY_MS = 86_400 * 1000
+
+let service: TestService
+beforeAll(async () => {
+  // One connection, whose statistics can then be read to the last update.
+  service = await startService({ env: { DATABASE_CONNECTIONS: '1' } })
+})
+afterAll(() => service.close())
+
+const sql = () => service.database.admin
+
+const row = async (id: string): Promise<any> => {
+  const [session] = await sql()`select *, now() as now from app.sessions where id = ${id}`
+  return session
+}
+
+const read = (token: string) => service.request('GET /v1/auth/session', { token })
+
+const active = (email = 'sales@acme.test', slug = 'acme-print') => mintSession(sql(), { email, slug })
+
+describe('GET /v1/auth/session', () => {
+  it('answers with the session, the user, the tenant, the role and its permissions, and nothing else', async () => {
+    const { token, id } = await active()
+    const { status, body } = await read(token)
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['session', 'user', 'tenant', 'role', 'permissions'])
+    expect(Object.keys(body.session).toSorted()).toEqual(['absolute_expires_at', 'id', 'idle_expires_at'])
+    expect(body.session.id).toBe(id)
+    expect(Object.keys(body.user).toSorted()).toEqual(['avatar_url', 'email', 'email_verified_at', 'full_name', 'id'])
+    expect(body.tenant).toEqual({
+      id: await tenantId(sql(), 'acme-print'),
+      slug: 'acme-print',
+      legal_name: 'Acme Print',
+      status: 'active',
+      timezone: 'America/New_York',
+      currency: 'USD',
+    })
+    expect(body.role).toEqual({ id: 3, code: 'sales', label: 'Sales', rank: 60 })
+  })
+
+  it('lists the permissions of each role as the rows are stored, sorted, an owner’s with *', async () => {
+    for (const role of ['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']) {
+      const { token } = await active(`${role}@acme.test`)
+      const rows = await sql()<{ permission: string }[]>`
+        select p.permission from app.role_permissions p join app.roles r on r.id = p.role_id where r.code = ${role}`
+      const { body } = await read(token)
+      expect(body.permissions).toEqual(rows.map(({ permission }) => permission).toSorted())
+      expect(body.permissions.includes('*')).toBe(role === 'owner')
+    }
+  })
+
+  it('has no tenant, no role and no permission before a tenant is chosen', async () => {
+    const { token } = await mintSession(sql(), { email: 'sales@acme.test' })
+    expect((await read(token)).body).toMatchObject({ tenant: null, role: null, permissions: [] })
+  })
+
+  it('follows a change of the user, of the tenant and of the role at once', async () => {
+    await createTenant(sql(), 'changing-shop')
+    await createPerson(sql(), { email: 'changing@session.test', role: 'viewer', slugs: ['changing-shop'] })
+    const { token } = await active('changing@session.test', 'changing-shop')
+    expect((await read(token)).body).toMatchObject({ role: { code: 'viewer' }, tenant: { status: 'active' } })
+    await sql()`update app.users set full_name = 'Renamed' where email = 'changing@session.test'`
+    await sql()`update app.tenants set status = 'past_due', legal_name = 'Renamed Shop' where slug = 'changing-shop'`
+    await sql()`
+      update app.memberships m set role_id = 2 from app.users u where u.id = m.user_id and u.email = 'changing@session.test'`
+    const { body } = await read(token)
+    expect(body).toMatchObject({
+      user: { full_name: 'Renamed' },
+      tenant: { status: 'past_due', legal_name: 'Renamed Shop' },
+      role: { code: 'admin' },
+    })
+    expect(body.permissions).toContain('member.manage')
+  })
+
+  it('takes a tenant in trial, active or past due for open', async () => {
+    await createTenant(sql(), 'open-shop')
+    await createPerson(sql(), { email: 'open@session.test', slugs: ['open-shop'] })
+    const { token } = await active('open@session.test', 'open-shop')
+    for (const [status, expected] of [
+      ['trial', 200],
+      ['active', 200],
+      ['past_due', 200],
+      ['suspended', 401],
+      ['cancelled', 401],
+    ] as const) {
+      await sql()`update app.tenants set status = ${status} where slug = 'open-shop'`
+      expect((await read(token)).status, status).toBe(expected)
+    }
+  })
+})
+
+describe('the idle expiry', () => {
+  it('moves to twelve hours from each use', async () => {
+    const { token, id } = await active()
+    for (const left of ['1 second', '1 hour', '11 hours 59 minutes']) {
+      await sql()`update app.sessions set idle_expires_at = now() + ${left}::interval where id = ${id}`
+      const { body } = await read(token)
+      const after = await row(id)
+      expect(after.idle_expires_at - after.last_seen_at).toBe(IDLE_MS)
+      expect(after.now - after.last_seen_at).toBeLessThan(5000)
+      expect(body.session.idle_expires_at).toBe(after.idle_expires_at.toISOString())
+    }
+  })
+
+  it('moves with every route that takes the session, also where the answer is a refusal', async () => {
+    const { token, id } = await active('viewer@acme.test')
+    for (const [route, body, status] of [
+      ['GET /v1/auth/tenants', undefined, 200],
+      ['GET /v1/catalog/styles', undefined, 200],
+      [`DELETE /v1/auth/sessions/${crypto.randomUUID()}`, undefined, 404],
+      ['POST /v1/auth/password/change', {}, 422],
+    ] as const) {
+      await sql()`update app.sessions set idle_expires_at = now() + interval '1 minute' where id = ${id}`
+      expect((await service.request(route, { token, body })).status).toBe(status)
+      const { idle_expires_at, last_seen_at } = await row(id)
+      expect(idle_expires_at - last_seen_at, route).toBe(IDLE_MS)
+    }
+  })
+
+  it('never moves past the absolute expiry', async () => {
+    const { token, id } = await active()
+    await sql()`
+      update app.sessions set idle_expires_at = now() + interval '1 minute', absolute_expires_at = now() + interval '1 hour'
+       where id = ${id}`
+    const { body } = await read(token)
+    const { idle_expires_at, absolute_expires_at } = await row(id)
+    expect(idle_expires_at).toEqual(absolute_expires_at)
+    expect(body.session.idle_expires_at).toBe(body.session.absolute_expires_at)
+  })
+
+  it('does not move for a dead session', async () => {
+    const { token, id } = await active()
+    for (const end of [
+      sql()`update app.sessions set idle_expires_at = now() where id = ${id}`,
+      sql()`update app.sessions set idle_expires_at = now() + interval '1 hour', absolute_expires_at = now() where id = ${id}`,
+      sql()`
+        update app.sessions set absolute_expires_at = now() + interval '1 day', revoked_at = now() where id = ${id}`,
+    ]) {
+      await end
+      const before = await row(id)
+      expect((await read(token)).status).toBe(401)
+      const { idle_expires_at, last_seen_at } = await row(id)
+      expect({ idle_expires_at, last_seen_at }).toEqual({
+        idle_expires_at: before.idle_expires_at,
+        last_seen_at: before.last_seen_at,
+      })
+    }
+  })
+
+  it('does not move while no tenant is chosen', async () => {
+    const { token, id } = await mintSession(sql(), { email: 'sales@acme.test' })
+    await sql()`update app.sessions set last_seen_at = now() - interval '1 hour' where id = ${id}`
+    const before = await row(id)
+    for (let use = 0; use < 3; use += 1) expect((await read(token)).status).toBe(200)
+    const after = await row(id)
+    expect(after.idle_expires_at).toEqual(before.idle_expires_at)
+    expect(after.last_seen_at > before.last_seen_at).toBe(true)
+    await sql()`update app.sessions set idle_expires_at = now() where id = ${id}`
+    expect((await read(token)).status).toBe(401)
+  })
+
+  it('moves when the tenant is chosen', async () => {
+    const { token, id } = await mintSession(sql(), { email: 'sales@acme.test' })
+    const selected = await service.request(`POST /v1/auth/tenants/${await tenantId(sql(), 'acme-print')}/select`, {
+      token,
+    })
+    const { idle_expires_at, last_seen_at } = await row(id)
+    expect(idle_expires_at - last_seen_at).toBe(IDLE_MS)
+    expect(selected.body.session.idle_expires_at).toBe(idle_expires_at.toISOString())
+  })
+
+  it('moves in place: no update of two hundred leaves its page or touches an index', async () => {
+    const { token, id } = await active()
+    const statistics = async (): Promise<{ updates: number; inPlace: number }> => {
+      await service.runtime.database.sql`select pg_stat_force_next_flush()`
+      await service.runtime.database.sql`select 1`
+      const [table] = await sql()<{ updates: number; inPlace: number }[]>`
+        select n_tup_upd::int as updates, n_tup_hot_upd::int as "inPlace" from pg_stat_user_tables
+         where relid = 'app.sessions'::regclass`
+      return table ?? { updates: Number.NaN, inPlace: Number.NaN }
+    }
+    const before = await statistics()
+    for (let use = 0; use < 200; use += 1) expect((await read(token)).status).toBe(200)
+    const after = await statistics()
+    expect(after.updates - before.updates).toBe(200)
+    expect(after.inPlace - before.inPlace).toBe(200)
+    expect((await row(id)).revoked_at).toBeNull()
+  })
+})
+
+describe('the absolute expiry', () => {
+  it('never moves, whatever the session does', async () => {
+    const { token, id } = await mintSession(sql(), { email: 'both@shops.test' })
+    const { absolute_expires_at: end } = await row(id)
+    const shops = [await tenantId(sql(), 'acme-print'), await tenantId(sql(), 'bolt-apparel')]
+    for (const route of [
+      'GET /v1/auth/session',
+      'GET /v1/auth/tenants',
+      ...shops.map((shop) => `POST /v1/auth/tenants/${shop}/select`),
+      'GET /v1/catalog/styles',
+      'DELETE /v1/auth/sessions',
+      'DELETE /v1/auth/session',
+    ]) {
+      expect((await service.request(route, { token })).status, route).toBeLessThan(300)
+      expect((await row(id)).absolute_expires_at, route).toEqual(end)
+    }
+  })
+
+  it('ends a session that was used a moment ago', async () => {
+    const { token, id } = await active()
+    expect((await read(token)).status).toBe(200)
+    await sql()`
+      update app.sessions set absolute_expires_at = now() - interval '1 millisecond', created_at = now() - ${`${7 * DAY_MS} ms`}::interval
+       where id = ${id}`
+    expect((await read(token)).status).toBe(401)
+  })
+})
+
+describe('DELETE /v1/auth/session', () => {
+  it('ends this session, with a tenant or without, and no other', async () => {
+    for (const slug of ['acme-print', null]) {
+      const [ended, kept] = [
+        await mintSession(sql(), { email: 'sales@acme.test', slug }),
+        await mintSession(sql(), { email: 'sales@acme.test', slug }),
+      ]
+      const answer = await service.request('DELETE /v1/auth/session', { token: ended.token })
+      expect(answer.status).toBe(204)
+      expect(answer.text).toBe('')
+      expect((await row(ended.id)).revoked_at).not.toBeNull()
+      expect((await read(ended.token)).status).toBe(401)
+      expect((await service.request('DELETE /v1/auth/session', { token: ended.token })).status).toBe(401)
+      expect((await read(kept.token)).status).toBe(200)
+    }
+  })
+})
+
+describe('GET /v1/auth/tenants', () => {
+  it('lists the live memberships of the user, and nothing else of them', async () => {
+    for (const slug of [
+      'listed-a',
+      'listed-b',
+      'not-suspended',
+      'not-cancelled',
+      'not-deleted',
+      'not-revoked',
+      'not-accepted',
+    ])
+      await createTenant(sql(), slug)
+    await createPerson(sql(), {
+      email: 'chooser@session.test',
+      role: 'designer',
+      slugs: ['listed-b', 'listed-a', 'not-suspended', 'not-cancelled', 'not-deleted', 'not-revoked', 'not-accepted'],
+    })
+    await sql()`update app.tenants set status = 'trial' where slug = 'listed-a'`
+    await sql()`update app.tenants set status = 'suspended' where slug = 'not-suspended'`
+    await sql()`update app.tenants set status = 'cancelled' where slug = 'not-cancelled'`
+    await sql()`update app.tenants set deleted_at = now() where slug = 'not-deleted'`
+    await sql()`update app.memberships set revoked_at = now()
+      where tenant_id = (select id from app.tenants where slug = 'not-revoked')`
+    await sql()`update app.memberships set accepted_at = null
+      where tenant_id = (select id from app.tenants where slug = 'not-accepted')`
+    for (const slug of [null, 'listed-b']) {
+      const { token } = await mintSession(sql(), { email: 'chooser@session.test', slug })
+      const { status, body } = await service.request('GET /v1/auth/tenants', { token })
+      expect(status).toBe(200)
+      expect(Object.keys(body)).toEqual(['data'])
+      const memberships = await sql()<{ slug: string; id: string }[]>`
+        select t.slug, m.id from app.memberships m join app.tenants t on t.id = m.tenant_id where t.slug in ('listed-a', 'listed-b')`
+      expect(body.data).toEqual(
+        await Promise.all(
+          [
+            { slug: 'listed-a', status: 'trial' },
+            { slug: 'listed-b', status: 'active' },
+          ].map(async ({ slug, status }) => ({
+            membership_id: memberships.find((membership) => membership.slug === slug)?.id,
+            tenant: { id: await tenantId(sql(), slug), slug, legal_name: `Shop ${slug}`, status },
+            role: { code: 'designer', label: 'Designer', rank: 50 },
+          })),
+        ),
+      )
+    }
+  })
+
+  it('lists nothing for a member of no shop', async () => {
+    const { token } = await mintSession(sql(), { email: 'nobody@shops.test' })
+    expect((await service.request('GET /v1/auth/tenants', { token })).body).toEqual({ data: [] })
+  })
+})

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { indistinguishable } from '#tests/support/expect-answer.ts'
+import { createPerson, createTenant, type MintedSession, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+let email: string
+let people = 0
+beforeAll(async () => {
+  service = await startService()
+})
+beforeEach(async () => {
+  people += 1
+  email = `person${people}@sessions.test`
+  await createPerson(service.database.admin, { email, slugs: ['acme-print', 'bolt-apparel'] })
+})
+afterAll(() => service.close())
+
+const sql = () => service.database.admin
+const mint = (slug: string | null = null): Promise<MintedSession> => mintSession(sql(), { email, slug })
+const isLive = async ({ token }: MintedSession): Promise<boolean> =>
+  (await service.request('GET /v1/auth/session', { token })).status === 200
+const list = async ({ token }: MintedSession): Promise<any[]> => {
+  const { status, body } = await service.request('GET /v1/auth/sessions', { token })
+  expect(status).toBe(200)
+  expect(Object.keys(body)).toEqual(['data'])
+  return body.data
+}
+const ids = (sessions: readonly { id: string }[]): string[] => sessions.map(({ id }) => id).toSorted()
+
+describe('GET /v1/auth/sessions', () => {
+  it('lists the caller’s live sessions, each with its tenant, and says which one asks', async () => {
+    const [pending, acme, bolt] = [await mint(), await mint('acme-print'), await mint('bolt-apparel')]
+    await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
+    for (const asking of [pending, acme, bolt]) {
+      const data = await list(asking)
+      expect(ids(data)).toEqual(ids([pending, acme, bolt]))
+      expect(data.filter(({ current }) => current).map(({ id }) => id)).toEqual([asking.id])
+      expect(data.every(({ current }) => typeof current === 'boolean')).toBe(true)
+    }
+    const data = await list(pending)
+    expect(data.find(({ id }) => id === pending.id).tenant).toBeNull()
+    expect(data.find(({ id }) => id === acme.id).tenant).toEqual({
+      id: await tenantId(sql(), 'acme-print'),
+      slug: 'acme-print',
+      legal_name: 'Acme Print',
+      status: 'active',
+      timezone: 'America/New_York',
+      currency: 'USD',
+    })
+  })
+
+  it('tells nothing of a session but what is listed here: no token, no hash, no address', async () => {
+    const [asking] = [await mint('acme-print'), await mint()]
+    const answer = await service.request('GET /v1/auth/sessions', { token: asking.token })
+    for (const session of answer.body.data) {
+      expect(Object.keys(session).toSorted()).toEqual([
+        'created_at',
+        'current',
+        'id',
+        'last_seen_at',
+        'tenant',
+        'user_agent',
+      ])
+      for (const time of [session.created_at, session.last_seen_at]) {
+        expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      }
+      expect(session.user_agent).toBe('a test')
+    }
+    expect(answer.text).not.toContain(asking.token)
+    const rows = await sql()<{ token_key: Buffer; csrf_secret: Buffer; ip_hash: Buffer }[]>`
+      select token_key, csrf_secret, ip_hash from app.sessions`
+    for (const secret of rows.flatMap((row) => [row.token_key, row.csrf_secret, row.ip_hash])) {
+      for (const encoding of ['hex', 'base64', 'base64url'] as const) {
+        expect(answer.text.includes(secret.toString(encoding))).toBe(false)
+      }
+    }
+  })
+
+  it('lists no session that has ended', async () => {
+    const asking = await mint()
+    const [revoked, idle, absolute] = [await mint(), await mint('acme-print'), await mint('acme-print')]
+    await sql()`update app.sessions set revoked_at = now() where id = ${revoked.id}`
+    await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
+    await sql()`update app.sessions set absolute_expires_at = now() where id = ${absolute.id}`
+    expect(ids(await list(asking))).toEqual([asking.id])
+  })
+
+  it('lists no session that its tenant or its membership no longer lets in', async () => {
+    const asking = await mint()
+    await createTenant(sql(), `closed-${people}`)
+    await createTenant(sql(), `left-${people}`)
+    await sql()`
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+      select t.id, u.id, 1, now() from app.tenants t, app.users u
+       where u.email = ${email} and t.slug in (${`closed-${people}`}, ${`left-${people}`})`
+    const [closed, left] = [await mint(`closed-${people}`), await mint(`left-${people}`)]
+    expect(ids(await list(asking))).toEqual(ids([asking, closed, left]))
+    await sql()`update app.tenants set status = 'suspended' where slug = ${`closed-${people}`}`
+    await sql()`
+      update app.memberships m set revoked_at = now() from app.tenants t
+       where t.id = m.tenant_id and t.slug = ${`left-${people}`}`
+    expect(await isLive(closed)).toBe(false)
+    expect(await isLive(left)).toBe(false)
+    expect(ids(await list(asking))).toEqual([asking.id])
+  })
+})
+
+describe('DELETE /v1/auth/sessions/{id}', () => {
+  const revoke = ({ token }: MintedSession, id: string) => service.request(`DELETE /v1/auth/sessions/${id}`, { token })
+
+  it('ends one session of the caller at once, from whichever shop, and no other', async () => {
+    const [asking, ended, kept] = [await mint('acme-print'), await mint('bolt-apparel'), await mint('bolt-apparel')]
+    const answer = await revoke(asking, ended.id)
+    expect(answer.status).toBe(204)
+    expect(answer.text).toBe('')
+    expect(await isLive(ended)).toBe(false)
+    expect(await isLive(kept)).toBe(true)
+    expect(await isLive(asking)).toBe(true)
+    expect(ids(await list(asking))).toEqual(ids([asking, kept]))
+  })
+
+  it('ends the session that asks', async () => {
+    const asking = await mint()
+    expect((await revoke(asking, asking.id)).status).toBe(204)
+    expect(await isLive(asking)).toBe(false)
+  })
+
+  it('answers 404 for another person’s session, which lives on, as for one that never was', async () => {
+    const asking = await mint('acme-print')
+    const colleague = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
+    const stranger = await mintSession(sql(), { email: 'owner@bolt.test', slug: 'bolt-apparel' })
+    const unknown = await revoke(asking, randomUUID())
+    expect(unknown.status).toBe(404)
+    for (const other of [colleague, stranger]) {
+      expect(indistinguishable(await revoke(asking, other.id))).toEqual(indistinguishable(unknown))
+      expect(await isLive(other)).toBe(true)
+    }
+  })
+
+  it('answers 404 for a session of the caller that has ended', async () => {
+    const [asking, revoked, idle, absolute] = [await mint(), await mint(), await mint(), await mint()]
+    await sql()`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${revoked.id}`
+    await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
+    await sql()`update app.sessions set absolute_expires_at = now() where id = ${absolute.id}`
+    const before = await sql()`select id, revoked_at from app.sessions order by id`
+    for (const { id } of [revoked, idle, absolute]) expect((await revoke(asking, id)).status).toBe(404)
+    expect(await sql()`select id, revoked_at from app.sessions order by id`).toEqual(before)
+  })
+})
+
+describe('DELETE /v1/auth/sessions', () => {
+  it('ends every other session of the caller, in every shop, and nobody else’s', async () => {
+    const asking = await mint('acme-print')
+    const others = [await mint(), await mint('acme-print'), await mint('bolt-apparel')]
+    const colleague = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
+    const answer = await service.request('DELETE /v1/auth/sessions', { token: asking.token })
+    expect(answer.status).toBe(204)
+    for (const other of others) expect(await isLive(other)).toBe(false)
+    expect(await isLive(asking)).toBe(true)
+    expect(await isLive(colleague)).toBe(true)
+    expect(ids(await list(asking))).toEqual([asking.id])
+    expect((await service.request('DELETE /v1/auth/sessions', { token: asking.token })).status).toBe(204)
+  })
+
+  it('does not touch the time at which a session had ended before', async () => {
+    const [asking, ended] = [await mint(), await mint()]
+    await sql()`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${ended.id}`
+    const before = await sql()`select revoked_at from app.sessions where id = ${ended.id}`
+    await service.request('DELETE /v1/auth/sessions', { token: asking.token })
+    expect(await sql()`select revoked_at from app.sessions where id = ${ended.id}`).toEqual(before)
+  })
+})

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import { ConfigError, parseConfig, SETTING_NAMES } from '#shared/config.ts'
+
+const REQUIRED = { SERVICE_SECRET_ID: 'the-secret' }
+const CANARY = 'canary-4d1e'
+
+const failure = (env: Record<string, string | undefined>): string => {
+  try {
+    parseConfig(env)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  throw new Error('it parsed')
+}
+
+describe('the settings', () => {
+  it('have the defaults of the contract', () => {
+    expect(parseConfig(REQUIRED)).toMatchObject({
+      serviceSecretId: 'the-secret',
+      session: { idleSeconds: 12 * 3600, absoluteSeconds: 7 * 86_400, pendingSeconds: 15 * 60 },
+      login: { windowSeconds: 15 * 60, emailLimit: 10, ipLimit: 100 },
+      password: { minLength: 15, pwnedPasswordsUrl: '' },
+      argon2: { memoryKib: 19_456, iterations: 2 },
+    })
+  })
+
+  it('are taken from the environment', () => {
+    const { session, login, password, argon2, database } = parseConfig({
+      ...REQUIRED,
+      SESSION_IDLE_SECONDS: '60',
+      SESSION_ABSOLUTE_SECONDS: '120',
+      SESSION_PENDING_SECONDS: '30',
+      LOGIN_WINDOW_SECONDS: '10',
+      LOGIN_EMAIL_LIMIT: '3',
+      LOGIN_IP_LIMIT: '4',
+      PASSWORD_MIN_LENGTH: '8',
+      ARGON2_MEMORY_KIB: '47104',
+      ARGON2_ITERATIONS: '1',
+      DATABASE_PREPARE: 'false',
+    })
+    expect({ session, login, password, argon2 }).toMatchObject({
+      session: { idleSeconds: 60, absoluteSeconds: 120, pendingSeconds: 30 },
+      login: { windowSeconds: 10, emailLimit: 3, ipLimit: 4 },
+      password: { minLength: 8 },
+      argon2: { memoryKib: 47_104, iterations: 1 },
+    })
+    expect(database.prepare).toBe(false)
+  })
+
+  it('do not parse without the id of the service’s secret', () => {
+    expect(failure({})).toContain('SERVICE_SECRET_ID')
+    expect(failure({ SERVICE_SECRET_ID: '' })).toContain('SERVICE_SECRET_ID')
+  })
+
+  it('each name themselves when a value does not parse, and never the value', () => {
+    const others = SETTING_NAMES.filter((name) => name !== 'SERVICE_SECRET_ID')
+    expect(others.length).toBeGreaterThan(10)
+    for (const name of others) {
+      const message = failure({ ...REQUIRED, [name]: CANARY })
+      expect(message).toContain(name)
+      expect(message).not.toContain(CANARY)
+      for (const other of others) if (other !== name) expect(message).not.toContain(other)
+    }
+  })
+
+  it('name all that are wrong at once', () => {
+    const message = failure({ DATABASE_CONNECTIONS: 'x', ARGON2_ITERATIONS: 'y', PROBLEM_BASE_URL: 'z' })
+    for (const name of ['SERVICE_SECRET_ID', 'DATABASE_CONNECTIONS', 'ARGON2_ITERATIONS', 'PROBLEM_BASE_URL']) {
+      expect(message).toContain(name)
+    }
+  })
+
+  it.each(['', ' ', '1.5', '-1', '+1', '1e3', '0x10', ' 1', '1 ', '1_000', '٣', 'NaN', 'null', '9'.repeat(30), '1\n'])(
+    'take no number written as %j',
+    (value) => {
+      expect(failure({ ...REQUIRED, LOGIN_EMAIL_LIMIT: value })).toContain('LOGIN_EMAIL_LIMIT')
+    },
+  )
+
+  it.each([
+    ['LOGIN_EMAIL_LIMIT', '0'],
+    ['LOGIN_WINDOW_SECONDS', '0'],
+    ['SESSION_IDLE_SECONDS', '0'],
+    ['PASSWORD_MIN_LENGTH', '7'],
+    ['PASSWORD_MIN_LENGTH', '129'],
+    ['ARGON2_MEMORY_KIB', '7'],
+    ['ARGON2_MEMORY_KIB', '262145'],
+    ['ARGON2_ITERATIONS', '0'],
+    ['ARGON2_ITERATIONS', '17'],
+    ['DATABASE_CONNECTIONS', '0'],
+    ['DATABASE_PREPARE', 'yes'],
+    ['PWNED_PASSWORDS_URL', 'api.example'],
+  ])('refuse %s=%s', (name, value) => {
+    const message = failure({ ...REQUIRED, [name]: value })
+    expect(message).toContain(name)
+  })
+
+  it('take the base of problem types with or without a slash behind it', () => {
+    for (const url of ['https://a.test/problems', 'https://a.test/problems/', 'https://a.test/problems//']) {
+      expect(parseConfig({ ...REQUIRED, PROBLEM_BASE_URL: url }).problemBaseUrl).toBe('https://a.test/problems')
+    }
+  })
+})

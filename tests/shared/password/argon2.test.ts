@@ -1,0 +1,121 @@
+import { argon2Sync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
+
+const COST = { memoryKib: 64, iterations: 1 }
+const PASSWORD = 'correct horse battery staple'
+
+describe('a hash', () => {
+  it('is a PHC string of Argon2id with 16 bytes of salt and 32 of tag', async () => {
+    const hash = await hashPassword(PASSWORD, { memoryKib: 128, iterations: 3 })
+    const [, scheme, version, cost, salt = '', tag = ''] = hash.split('$')
+    expect([scheme, version, cost]).toEqual(['argon2id', 'v=19', 'm=128,t=3,p=1'])
+    expect(Buffer.from(salt, 'base64')).toHaveLength(16)
+    expect(Buffer.from(tag, 'base64')).toHaveLength(32)
+    expect(hash).not.toContain('=='.slice(1) + '$')
+  })
+
+  it('has a salt of its own', async () => {
+    const hashes = await Promise.all(Array.from({ length: 20 }, () => hashPassword(PASSWORD, COST)))
+    expect(new Set(hashes.map((hash) => hash.split('$')[4])).size).toBe(20)
+    expect(new Set(hashes.map((hash) => hash.split('$')[5])).size).toBe(20)
+  })
+
+  it('is the one that OpenSSL makes of the same password, salt and cost', async () => {
+    const nonce = Buffer.from('0123456789abcdef')
+    const tag = argon2Sync('argon2id', {
+      message: PASSWORD,
+      nonce,
+      parallelism: 1,
+      tagLength: 32,
+      memory: 64,
+      passes: 3,
+    })
+    const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
+    const theirs = `$argon2id$v=19$m=64,t=3,p=1$${base64(nonce)}$${base64(tag)}`
+    expect(await verifyPassword(PASSWORD, theirs, COST)).toBe(true)
+    expect(await verifyPassword(`${PASSWORD}.`, theirs, COST)).toBe(false)
+  })
+})
+
+describe('verifying', () => {
+  it('takes the password, and no other, whatever the present cost', async () => {
+    for (const cost of [COST, { memoryKib: 8, iterations: 1 }, { memoryKib: 256, iterations: 2 }]) {
+      const hash = await hashPassword(PASSWORD, cost)
+      expect(await verifyPassword(PASSWORD, hash, COST)).toBe(true)
+      for (const other of [PASSWORD.toUpperCase(), ` ${PASSWORD}`, PASSWORD.slice(0, -1), `${PASSWORD}\0`, 'x']) {
+        expect(await verifyPassword(other, hash, COST), other).toBe(false)
+      }
+    }
+  })
+
+  it('refuses a hash of which one character was changed', async () => {
+    const hash = await hashPassword(PASSWORD, COST)
+    for (let index = hash.indexOf('p=1$') + 4; index < hash.length; index += 1) {
+      if (hash[index] === '$') continue
+      const changed = `${hash.slice(0, index)}${hash[index] === 'A' ? 'B' : 'A'}${hash.slice(index + 1)}`
+      // The last character of each part holds bits that are no part of the bytes.
+      const same = (text: string) =>
+        text
+          .split('$')
+          .slice(4)
+          .map((part) => Buffer.from(part, 'base64').toString('hex'))
+          .join()
+      if (same(changed) !== same(hash)) expect(await verifyPassword(PASSWORD, changed, COST), changed).toBe(false)
+    }
+  })
+
+  it('is false without a usable hash, and does not throw', async () => {
+    const [, , , , salt = '', tag = ''] = (await hashPassword(PASSWORD, COST)).split('$')
+    for (const hash of [
+      null,
+      '',
+      'garbage',
+      PASSWORD,
+      `$argon2id$v=19$m=4194304,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1000,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=64$${salt}$${tag}`,
+      `$argon2id$v=19$m=7,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=0,p=1$${salt}$${tag}`,
+      `$argon2id$v=16$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2i$v=19$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=1$$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$${tag}$`,
+      '$2b$12$C6UzMDM.H6dfI/f/IKcEeO7kVYdFm0hQSbJ0pVbFm9Jvd7Wl5Q1iW',
+    ]) {
+      expect(await verifyPassword(PASSWORD, hash, COST), `${hash}`).toBe(false)
+    }
+  })
+
+  it('does the work of one hash where there is none, or none that is usable', async () => {
+    const cost = { memoryKib: 8192, iterations: 2 }
+    const hash = await hashPassword(PASSWORD, cost)
+    const work = async (of: string | null): Promise<number> => {
+      const times: number[] = []
+      for (let round = 0; round < 7; round += 1) {
+        const before = process.cpuUsage()
+        await verifyPassword('a wrong password', of, cost)
+        const { user, system } = process.cpuUsage(before)
+        times.push(user + system)
+      }
+      return times.toSorted((a, b) => a - b)[3] ?? Number.NaN
+    }
+    const usual = await work(hash)
+    for (const none of [null, '', '$2b$12$x', hash.replace('m=8192', 'm=4194304')]) {
+      const ratio = (await work(none)) / usual
+      expect(ratio, `${none}`).toBeGreaterThan(0.6)
+      expect(ratio, `${none}`).toBeLessThan(1.6)
+    }
+  })
+})
+
+describe('an outdated hash', () => {
+  it('is one of another cost than the present, or none', async () => {
+    const hash = await hashPassword(PASSWORD, COST)
+    expect(isOutdated(hash, COST)).toBe(false)
+    expect(isOutdated(hash, { ...COST, memoryKib: 65 })).toBe(true)
+    expect(isOutdated(hash, { ...COST, iterations: 2 })).toBe(true)
+    expect(isOutdated('garbage', COST)).toBe(true)
+  })
+})

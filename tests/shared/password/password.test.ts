@@ -1,0 +1,77 @@
+import * as v from 'valibot'
+import { describe, expect, it } from 'vitest'
+import { commonPasswords } from '#shared/password/common-passwords.ts'
+import { normalize, SentPassword, weakness } from '#shared/password/password.ts'
+
+const judge = (password: string, known: readonly (string | null)[] = [], common: readonly string[] = []) =>
+  weakness(normalize(password), { minLength: 15, known, isCommon: (lowerCase) => common.includes(lowerCase) })
+
+describe('a password as sent', () => {
+  const issue = (value: unknown): string | undefined => v.safeParse(SentPassword, value).issues?.[0].message
+
+  it('is text of at most 512 units, which is not empty', () => {
+    expect(issue('a')).toBeUndefined()
+    expect(issue('\u{1f600}'.repeat(128))).toBeUndefined()
+    expect(issue('x'.repeat(512))).toBeUndefined()
+    expect(issue('x'.repeat(513))).toContain('at most 128')
+    expect(issue('')).toContain('empty')
+    for (const value of [null, undefined, 7, true, [], {}, ['a']]) expect(issue(value)).toBeDefined()
+  })
+
+  it('has no half of a surrogate pair, which would be one password with every other half', () => {
+    for (const value of ['\ud800', 'abc\udfff', '\udc00\ud800']) expect(issue(value)).toContain('Unicode')
+  })
+
+  it('is never repeated in the words on what is wrong with it', () => {
+    for (const value of ['x'.repeat(600), 'canary\ud800']) expect(issue(value)).not.toContain(value.slice(0, 6))
+  })
+})
+
+describe('a new password', () => {
+  it('is counted in code points', () => {
+    expect(judge('\u{1f600}'.repeat(14))).toContain('at least 15')
+    expect(judge('\u{1f600}'.repeat(15))).toBeNull()
+    expect(judge('\u{1f600}'.repeat(128))).toBeNull()
+    expect(judge('\u{1f600}'.repeat(129))).toContain('at most 128')
+  })
+
+  it('is counted after normalisation', () => {
+    expect(judge('e\u0301'.repeat(14))).toContain('at least 15')
+    expect(judge('\ufdfa'.repeat(7))).toBeNull()
+    expect(judge('\ufdfa'.repeat(8))).toContain('at most 128')
+  })
+
+  it('needs no composition: any characters do', () => {
+    for (const password of ['aaaaaaaaaaaaaaaz', ' '.repeat(15), '000000000000000', 'пароль пароль пароль']) {
+      expect(judge(password)).toBeNull()
+    }
+  })
+
+  it('is none of the values that are known of the person, in any case or width', () => {
+    const known = ['Josephine@Shop.Test', null, 'Acme Print And Shirts']
+    for (const password of [
+      'josephine@shop.test',
+      'JOSEPHINE@SHOP.TEST',
+      'ｊosephine@shop.test',
+      'acme print and shirts',
+    ]) {
+      expect(judge(password, known)).toContain('must not be')
+    }
+    expect(judge('josephine@shop.tests', known)).toBeNull()
+  })
+
+  it('is none of the common ones, in any case', () => {
+    expect(judge('PasswordPassword', [], ['passwordpassword'])).toContain('common')
+    expect(judge('PasswordPassword', [], [])).toBeNull()
+  })
+})
+
+describe('the list of common passwords', () => {
+  it('is there, is in lower case, and is read once', async () => {
+    const list = await commonPasswords()
+    expect(list.size).toBeGreaterThan(40_000)
+    expect(list).toContain('passwordpassword')
+    expect([...list].filter((password) => password !== normalize(password).toLowerCase())).toEqual([])
+    expect(await commonPasswords()).toBe(list)
+  })
+})

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+
+interface EventInput {
+  /** `METHOD /resource/{param}`. */
+  readonly route: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly params?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly sourceIp?: string
+}
+
+/** The gateway's event itself, for what no HTTP client can send: another client address, a line break in a header. */
+export function gatewayEvent({ route, headers = {}, params, body, sourceIp = '127.0.0.1' }: EventInput) {
+  const [httpMethod = '', resource = ''] = route.split(' ')
+  const sent = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
+  return {
+    resource,
+    path: resource,
+    httpMethod,
+    headers: sent,
+    multiValueHeaders: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, [value]])),
+    queryStringParameters: null,
+    multiValueQueryStringParameters: null,
+    pathParameters: params ?? null,
+    stageVariables: null,
+    // The service reads nothing else of the context.
+    requestContext: {
+      identity: { sourceIp },
+      requestId: randomUUID(),
+    } as unknown as APIGatewayProxyEvent['requestContext'],
+    body: body === undefined ? null : JSON.stringify(body),
+    isBase64Encoded: false,
+  } satisfies APIGatewayProxyEvent
+}

@@ -1,0 +1,69 @@
+import { expect } from 'vitest'
+import type { Answer } from './service.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const SLUGS = [
+  'validation-failed',
+  'malformed-json',
+  'token-invalid',
+  'tenant-not-selected',
+  'already-member',
+  'last-owner',
+  'password-rejected',
+  'vendor-rejected',
+  'vendor-unreachable',
+  'rate-limited',
+  'dependency-unavailable',
+]
+const PLAIN = [401, 403, 404, 405, 413, 415, 500]
+
+/** Holds an answer to what the contract says of every answer. `tenantId`: the tenant that it must name, null for none. */
+export function expectContract(answer: Answer, tenantId: string | null): void {
+  const { status, headers, text, body } = answer
+  expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9_-]{8,128}$/)
+  expect(headers.get('strict-transport-security')).toMatch(/max-age=(3[2-9]|[4-9]\d)\d{6}.*includeSubDomains/)
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(headers.get('cache-control')).toMatch(status < 400 ? /./ : /^no-store$/)
+  expect(headers.get('set-cookie')).toBeNull()
+  expect(headers.get('x-tenant-id')).toBe(tenantId)
+  for (const name of ['server', 'x-powered-by', 'access-control-allow-origin']) expect(headers.get(name)).toBeNull()
+  if (status === 204) {
+    expect(text).toBe('')
+    expect(headers.get('content-type')).toBeNull()
+  } else if (status < 400) {
+    expect(headers.get('content-type')).toBe('application/json')
+    expect(body).toBeTypeOf('object')
+  } else expectProblem(answer)
+}
+
+/** Holds a failure to RFC 9457 and to the contract's own words on it. */
+export function expectProblem({ status, headers, body }: Answer): void {
+  expect(headers.get('content-type')).toBe('application/problem+json')
+  expect(body.status).toBe(status)
+  expect(body.title).toBeTypeOf('string')
+  const requestId = headers.get('x-request-id') ?? ''
+  if (UUID.test(requestId)) expect(body.instance).toBe(`urn:uuid:${requestId}`)
+  else expect(body).not.toHaveProperty('instance')
+  const slug = /^https:\/\/tenantry\.example\/problems\/([a-z-]+)$/.exec(body.type)?.[1]
+  if (body.type !== 'about:blank') expect(SLUGS).toContain(slug)
+  else expect(PLAIN).toContain(status)
+  const members = Object.keys(body).filter((name) => !['type', 'title', 'status', 'instance'].includes(name))
+  if (status === 401 || status === 403) expect(members).toEqual([])
+  if (status === 401) expect(body.type).toBe('about:blank')
+  if (status === 422) {
+    expect(body.errors.length).toBeGreaterThan(0)
+    for (const error of body.errors) {
+      expect(Object.keys(error).toSorted()).toEqual(['detail', 'pointer'])
+      expect(error.pointer).toMatch(/^#(\/|$)/)
+      expect(error.detail).toMatch(/./)
+    }
+  }
+  if (status === 429 || status === 503) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+}
+
+/** The parts of an answer that must not tell two causes apart: all but the request's own id. */
+export const indistinguishable = ({ status, headers, text }: Answer): object => ({
+  status,
+  text: text.replace(/urn:uuid:[0-9a-f-]{36}/, 'urn:uuid:'),
+  headers: [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date'),
+})

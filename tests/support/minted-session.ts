@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import type postgres from 'postgres'
+import { newToken, tokenKey } from '#shared/secret/secret.ts'
+import { PEPPER } from './service.ts'
+
+export interface MintedSession {
+  readonly id: string
+  readonly token: string
+}
+
+/**
+ * Puts a live session into the table as sign-in and select would, without their requests: a matrix needs hundreds. With
+ * a slug it is bound to that tenant, whether or not the user may be there.
+ */
+export async function mintSession(
+  admin: postgres.Sql,
+  { email, slug = null, token = newToken() }: { email: string; slug?: string | null; token?: string },
+): Promise<MintedSession> {
+  const [row] = await admin<{ id: string }[]>`
+    insert into app.sessions
+      (token_key, user_id, tenant_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
+    select ${tokenKey(PEPPER, token)}, u.id, (select t.id from app.tenants t where t.slug = ${slug}), ${randomBytes(32)},
+           ${randomBytes(32)}, 'a test', now() + interval '10 minutes', now() + interval '7 days'
+      from app.users u where u.email = ${email}
+    returning id`
+  if (row === undefined) throw new Error(`no user ${email}`)
+  return { id: row.id, token }
+}
+
+/** A new user with a live membership for each slug; the password is none. */
+export async function createPerson(
+  admin: postgres.Sql,
+  { email, role = 'owner', slugs = [] }: { email: string; role?: string; slugs?: readonly string[] },
+): Promise<string> {
+  const [user] = await admin<{ id: string }[]>`
+    insert into app.users (email, full_name) values (${email}, ${`Person ${email}`}) returning id`
+  for (const slug of slugs) {
+    await admin`
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+      select t.id, ${user?.id ?? ''}, r.id, now() from app.tenants t, app.roles r
+       where t.slug = ${slug} and r.code = ${role}`
+  }
+  return user?.id ?? ''
+}
+
+/** A new tenant of this slug, active. */
+export async function createTenant(admin: postgres.Sql, slug: string): Promise<string> {
+  const [tenant] = await admin<{ id: string }[]>`
+    insert into app.tenants (slug, legal_name, status) values (${slug}, ${`Shop ${slug}`}, 'active') returning id`
+  return tenant?.id ?? ''
+}
+
+export async function tenantId(admin: postgres.Sql, slug: string): Promise<string> {
+  const [tenant] = await admin<{ id: string }[]>`select id from app.tenants where slug = ${slug}`
+  if (tenant === undefined) throw new Error(`no tenant ${slug}`)
+  return tenant.id
+}

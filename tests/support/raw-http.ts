@@ -1,0 +1,74 @@
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import type { Answer } from './service.ts'
+
+/** An answer as it came over the wire: header names in lower case, each with every value that was sent. */
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, readonly string[]>>
+  readonly text: string
+}
+
+export interface RawRequest {
+  readonly method: string
+  /** The request target, byte for byte. */
+  readonly path: string
+  /** Names and values in turn, so that one name may stand twice. */
+  readonly headers?: readonly string[]
+  readonly body?: string | Buffer
+}
+
+/** Sends what `fetch` refuses or tidies away: repeated headers, any method, a path that no URL parser has touched. */
+export function rawRequest(baseUrl: string, { method, path, headers = [], body }: RawRequest): Promise<RawAnswer> {
+  const { hostname, port, host } = new URL(baseUrl)
+  const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { hostname, port, method, path, agent: false, headers: ['host', host, ...length, ...headers] },
+      (incoming) => {
+        const chunks: Buffer[] = []
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+        incoming.on('error', reject)
+        incoming.on('end', () =>
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: collect(incoming.rawHeaders),
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+      },
+    )
+    // A server may answer, and hang up, before a large body was sent to its end: rejecting does nothing by then.
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+/** The same answer as the tests' client gives it. */
+export function toAnswer({ status, headers, text }: RawAnswer): Answer {
+  const pairs = Object.entries(headers).flatMap(([name, values]) =>
+    values.map((value): [string, string] => [name, value]),
+  )
+  return { status, headers: new Headers(pairs), text, body: text === '' ? null : JSON.parse(text) }
+}
+
+function collect(raw: readonly string[]): Record<string, string[]> {
+  const headers: Record<string, string[]> = {}
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = (raw[index] ?? '').toLowerCase()
+    headers[name] = [...(headers[name] ?? []), raw[index + 1] ?? '']
+  }
+  return headers
+}
+
+/** Writes bytes to the server as they are, and returns all that it answers until it hangs up. */
+export function rawBytes(baseUrl: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(baseUrl)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(Number(port), hostname, () => socket.write(Buffer.from(bytes, 'latin1')))
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
+  })
+}

@@ -1,0 +1,42 @@
+import { routeGroups } from '#infra/route-groups.ts'
+import type { Endpoint } from '#shared/http/endpoint.ts'
+
+/** One route of the service, as its endpoint declares it. */
+export interface Route {
+  /** `METHOD /path`, as the endpoint's file writes it. */
+  readonly name: string
+  readonly endpoint: Endpoint
+  readonly bodyLimitBytes: number
+}
+
+/** Every route that is in functions/ now: a test that loops over them covers a new one without a line added. */
+export const routes: readonly Route[] = (await routeGroups()).flatMap(({ group }) =>
+  group.endpoints.map((endpoint) => ({
+    name: `${endpoint.method} ${endpoint.path}`,
+    endpoint,
+    bodyLimitBytes: group.bodyLimitBytes,
+  })),
+)
+
+/** The paths, each once, with the methods that are declared for it. */
+export const methodsByPath: ReadonlyMap<string, readonly string[]> = routes.reduce((paths, { endpoint }) => {
+  paths.set(endpoint.path, [...(paths.get(endpoint.path) ?? []), endpoint.method])
+  return paths
+}, new Map<string, string[]>())
+
+/** The path with an id in the place of each parameter. */
+export const withId = (path: string, id: string): string => path.replace(/\{\w+\}/g, id)
+
+export const takesId = (path: string): boolean => path.includes('{')
+
+/** The names of the fields of an object schema. Throws when the schema shows none, since a loop over none proves nothing. */
+export function fieldsOf(schema: Endpoint['body']): { name: string; required: boolean }[] {
+  const entries: unknown = schema === null ? null : Reflect.get(schema, 'entries')
+  if (typeof entries !== 'object' || entries === null || Object.keys(entries).length === 0) {
+    throw new Error('a schema without fields: give the body an object schema, or the tests cannot see what it takes')
+  }
+  return Object.entries(entries).map(([name, field]: [string, { type?: unknown }]) => ({
+    name,
+    required: !['optional', 'nullish', 'exact_optional', 'undefinedable'].includes(String(field.type)),
+  }))
+}

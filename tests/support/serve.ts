@@ -1,0 +1,22 @@
+// The service as a process of its own, for tests that stop its database or its cache under it. Started by
+// startServerProcess; its one message is where it listens.
+import { startGateway } from '#infra/local/gateway.ts'
+import { routeGroups } from '#infra/route-groups.ts'
+import { parseConfig } from '#shared/config.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { createRuntime } from '#shared/runtime.ts'
+import { lambdaContext } from './lambda-context.ts'
+import { writes } from './write-style.ts'
+
+const config = parseConfig({ SERVICE_SECRET_ID: 'test', ...process.env })
+const runtime = createRuntime(config, JSON.parse(process.env['SERVICE_SECRET'] ?? ''))
+const gateway = await startGateway({
+  port: 0,
+  problemBaseUrl: config.problemBaseUrl,
+  integrations: [...(await routeGroups()).map(({ group }) => group), writes].map((group) => {
+    const handle = lambda(group, { config, open: async () => runtime })
+    return { group, invoke: (event) => handle(event, lambdaContext) }
+  }),
+})
+process.send?.({ url: gateway.url })
+process.on('disconnect', () => process.exit(0))
