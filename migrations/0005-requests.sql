@@ -35,8 +35,16 @@ declare
   v_live app.live_sessions;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  loop
-    select s.id, s.tenant_id into v_session, v_tenant from app.sessions s where s.token_key = p_token_key;
+  for v_try in 1..2 loop
+    if v_try = 1 then
+      select s.id, s.tenant_id into v_session, v_tenant from app.sessions s where s.token_key = p_token_key;
+    else
+      -- Not live for the tenant that was read. Another request may have chosen a tenant in between, so look again, and
+      -- hold the session meanwhile.
+      select s.id, s.tenant_id into v_session, v_tenant from app.sessions s
+       where s.token_key = p_token_key and s.revoked_at is null
+         and s.idle_expires_at > now() and s.absolute_expires_at > now() for no key update;
+    end if;
     exit when v_session is null;
     perform set_config('app.tenant_id', coalesce(v_tenant::text, ''), true);
     select l.* into v_live from app.live_sessions l where l.session_id = v_session;
@@ -52,9 +60,6 @@ begin
       end if;
       exit;
     end if;
-    -- Not live for the tenant that was read. Another request may have chosen a tenant in between: only then look again.
-    perform from app.sessions s where s.id = v_session and s.tenant_id is distinct from v_tenant;
-    exit when not found;
   end loop;
 end
 $$;
@@ -91,29 +96,44 @@ begin
 end
 $$;
 
+-- Keeps the user's later writes out until the transaction ends, and waits for those under way: the first thing that
+-- whatever takes something away from a user does. In the order of locks it comes after the tenant and before the rows.
+create function app.hold_user(p_user uuid) returns void
+  language sql volatile
+  as $$ select pg_advisory_xact_lock(hashtextextended(p_user::text, 0)) $$;
+
 -- Opens a tenant's scope for a write, as the first statement of its transaction: what the session check found is
 -- checked again under locks that last until the write commits, so that a revocation or a change of role that was
 -- answered is never followed by a write that it forbids. Raises TN401 when the session or its membership is no longer
--- live in that tenant, TN403 when the role no longer holds the permission.
+-- live in that tenant, TN403 when the role no longer holds the permission or the session has chosen another tenant.
 --   The membership is locked FOR SHARE: any change of it waits. The session is locked FOR KEY SHARE: revoking it waits
---   (sessions_revocation_is_a_key_change), while the slide of the session's next request does not.
+--   (sessions_revocation_is_a_key_change), while the slide of the session's next request does not. Row locks let later
+--   sharers pass a waiting change, so one who never stops writing would put off the revocation of his own session; the
+--   shared hold on the user does not: writes that come after app.hold_user wait behind it.
 create function app.enter_tenant(p_tenant uuid, p_session uuid, p_permission text) returns void
   language plpgsql
   as $$
 declare
+  v_user uuid;
   v_role smallint;
+  v_bound uuid;
 begin
   perform set_config('app.tenant_id', p_tenant::text, true);
+  select s.user_id into v_user from app.sessions s where s.id = p_session;
+  perform pg_advisory_xact_lock_shared(hashtextextended(v_user::text, 0));
   select m.role_id into v_role from app.memberships m
-   where m.tenant_id = p_tenant and m.user_id = (select s.user_id from app.sessions s where s.id = p_session)
+   where m.tenant_id = p_tenant and m.user_id = v_user
      and m.accepted_at is not null and m.revoked_at is null for share;
   if found then
-    perform from app.sessions s
-      where s.id = p_session and s.tenant_id = p_tenant and s.revoked_at is null
+    select s.tenant_id into v_bound from app.sessions s
+      where s.id = p_session and s.revoked_at is null
         and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
   end if;
   if not found then
     raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
+  end if;
+  if v_bound is distinct from p_tenant then
+    raise exception 'the session acts for another tenant by now' using errcode = 'TN403';
   end if;
   perform from app.role_permissions p where p.role_id = v_role and p.permission in (p_permission, '*');
   if not found then
@@ -123,6 +143,6 @@ end
 $$;
 
 revoke all on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
-  app.enter_tenant(uuid, uuid, text) from public;
+  app.enter_tenant(uuid, uuid, text), app.hold_user(uuid) from public;
 grant execute on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
-  app.enter_tenant(uuid, uuid, text) to identity_app;
+  app.enter_tenant(uuid, uuid, text), app.hold_user(uuid) to identity_app;

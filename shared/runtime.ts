@@ -39,7 +39,9 @@ export function createRuntime(config: Config, secrets: ServiceSecret): Runtime {
     token: secrets.cache_token,
     sql: database.sql,
     degraded: (error) => {
-      log.error('rate limits are counted in the database alone, because the cache failed', { error: describeError(error) })
+      log.error('rate limits are counted in the database alone, because the cache failed', {
+        error: describeError(error),
+      })
       countMetric('LimiterDegraded')
     },
   })

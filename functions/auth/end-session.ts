@@ -6,7 +6,7 @@ export const endSession = endpoint({
   route: 'DELETE /v1/auth/session',
   access: 'session',
   async handle({ caller, sql }) {
-    await end(sql, caller.session.id)
+    await end(sql, caller.user.id, caller.session.id)
     return noContent()
   },
 })

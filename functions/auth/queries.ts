@@ -74,14 +74,17 @@ export interface SessionRow extends Omit<Tenant, 'id'> {
 export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]> =>
   sql<SessionRow>`select * from app.sessions_of_session(${sessionId})`
 
-export async function endSession(sql: Sql, sessionId: string): Promise<void> {
-  await sql`update app.sessions set revoked_at = now() where id = ${sessionId} and revoked_at is null`
+export async function endSession(sql: Sql, userId: string, sessionId: string): Promise<void> {
+  await sql`
+    with held as materialized (select app.hold_user(${userId}))
+    update app.sessions set revoked_at = now() from held where id = ${sessionId} and revoked_at is null`
 }
 
 /** Revokes one live session of the user; false when there is none with this id. */
 export async function revokeSession(sql: Sql, userId: string, sessionId: string): Promise<boolean> {
   const revoked = await sql`
-    update app.sessions set revoked_at = now()
+    with held as materialized (select app.hold_user(${userId}))
+    update app.sessions set revoked_at = now() from held
      where id = ${sessionId} and user_id = ${userId} and revoked_at is null
        and idle_expires_at > now() and absolute_expires_at > now()
     returning id`
@@ -90,18 +93,20 @@ export async function revokeSession(sql: Sql, userId: string, sessionId: string)
 
 export async function revokeOtherSessions(sql: Sql, userId: string, sessionId: string): Promise<void> {
   await sql`
-    update app.sessions set revoked_at = now() where user_id = ${userId} and id <> ${sessionId} and revoked_at is null`
+    with held as materialized (select app.hold_user(${userId}))
+    update app.sessions set revoked_at = now() from held
+     where user_id = ${userId} and id <> ${sessionId} and revoked_at is null`
 }
 
 /**
  * Replaces the password of the user of a live session; false when the session is no longer live or the hash that was
- * verified is no longer the account's. The user's row is locked first, so that changes by two sessions take turns.
+ * verified is no longer the account's. The user is held first, so that changes by two sessions take turns.
  */
 export async function replacePassword(
   sql: Sql,
   change: { userId: string; sessionId: string; verifiedHash: string; newHash: string },
 ): Promise<boolean> {
-  await sql`select from app.users where id = ${change.userId} for update`
+  await sql`select app.hold_user(${change.userId})`
   const live = await sql`
     select from app.sessions where id = ${change.sessionId} and revoked_at is null
        and idle_expires_at > now() and absolute_expires_at > now() for update`

@@ -1,4 +1,5 @@
 import { type Writable } from 'node:stream'
+import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { type Invoke, TimedOut } from './gateway.ts'
@@ -41,6 +42,7 @@ export async function startInstances(options: {
   const all = new Set<Instance>()
   const waiting: Waiting[] = []
   let closing = false
+  let starting = 0
 
   const start = (): Promise<Instance> =>
     new Promise((resolve, reject) => {
@@ -89,8 +91,15 @@ export async function startInstances(options: {
   }
 
   const grow = () => {
-    if (closing || all.size >= most) return
-    start().then(serve, () => {})
+    // Starting takes a core for a while; more at once would each take longer, and what runs already would stand still.
+    if (closing || all.size >= most || starting >= availableParallelism()) return
+    starting += 1
+    start()
+      .then(serve, () => {})
+      .finally(() => {
+        starting -= 1
+        if (waiting.length > 0) grow()
+      })
   }
 
   const invoke: Invoke = (event, timeoutMs) =>

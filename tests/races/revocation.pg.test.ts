@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { writes } from '#tests/support/write-style.ts'
+
+// Each round ends in refusals by the dozen, and each is a line of the log.
+vi.hoisted(() => {
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
+})
+
+const WRITERS = 6
+const ROUNDS = 12
+const EMAIL = 'sales@acme.test'
+
+interface Revoked {
+  readonly service: TestService
+  /** The token of the session that writes. */
+  readonly token: string
+  /** The token of another session of the same user. */
+  readonly otherToken: string
+}
+
+interface Case {
+  readonly how: string
+  readonly revoke: (revoked: Revoked) => Promise<unknown>
+  /** Puts right what the round changed. */
+  readonly restore?: (service: TestService) => Promise<unknown>
+  /** What the writers are answered in the end. */
+  readonly refusal: 401 | 403
+}
+
+const sessionIdOf = async (service: TestService, token: string): Promise<string> =>
+  (await service.request('GET /v1/auth/session', { token })).body.session.id
+
+const expectStatus = async (answer: Promise<{ status: number }>, status: number) =>
+  expect((await answer).status).toBe(status)
+
+const bySession: readonly Case[] = [
+  {
+    how: 'ended by itself',
+    revoke: ({ service, token }) => expectStatus(service.request('DELETE /v1/auth/session', { token }), 204),
+    refusal: 401,
+  },
+  {
+    how: 'revoked from another session',
+    revoke: async ({ service, token, otherToken }) => {
+      const id = await sessionIdOf(service, token)
+      await expectStatus(service.request(`DELETE /v1/auth/sessions/${id}`, { token: otherToken }), 204)
+    },
+    refusal: 401,
+  },
+  {
+    how: 'revoked with all others',
+    revoke: ({ service, otherToken }) =>
+      expectStatus(service.request('DELETE /v1/auth/sessions', { token: otherToken }), 204),
+    refusal: 401,
+  },
+  {
+    how: 'revoked by a change of password',
+    revoke: ({ service, otherToken }) => {
+      const body = { current_password: PASSWORD, new_password: 'a long sentence that nobody knows yet' }
+      return expectStatus(service.request('POST /v1/auth/password/change', { token: otherToken, body }), 204)
+    },
+    restore: ({ database: { admin } }) => admin`
+      update app.users set password_hash = (select password_hash from app.users where email = 'viewer@acme.test')
+       where email = ${EMAIL}`,
+    refusal: 401,
+  },
+  {
+    how: 'revoked in the database',
+    revoke: async ({ service, token }) => {
+      const id = await sessionIdOf(service, token)
+      await service.database.admin`update app.sessions set revoked_at = now() where id = ${id}`
+    },
+    refusal: 401,
+  },
+]
+
+const membershipRevoked: Case = {
+  how: 'revoked with its membership, in one transaction',
+  revoke: ({ service: { database } }) =>
+    database.admin.begin(async (tx) => {
+      const [membership] = await tx`
+        update app.memberships m set revoked_at = now() from app.users u
+         where u.id = m.user_id and u.email = ${EMAIL} returning m.user_id, m.tenant_id`
+      await tx`
+        update app.sessions set revoked_at = now()
+         where user_id = ${membership?.['user_id']} and tenant_id = ${membership?.['tenant_id']} and revoked_at is null`
+    }),
+  restore: ({ database: { admin } }) => admin`
+    update app.memberships m set revoked_at = null from app.users u where u.id = m.user_id and u.email = ${EMAIL}`,
+  refusal: 401,
+}
+
+const roleChanged: Case = {
+  how: 'left without the permission by a change of role',
+  revoke: ({ service: { database } }) => database.admin`
+    update app.memberships m set role_id = (select id from app.roles where code = 'viewer') from app.users u
+     where u.id = m.user_id and u.email = ${EMAIL}`,
+  restore: ({ database: { admin } }) => admin`
+    update app.memberships m set role_id = (select id from app.roles where code = 'sales') from app.users u
+     where u.id = m.user_id and u.email = ${EMAIL}`,
+  refusal: 403,
+}
+
+/**
+ * Rounds of six writers on one session that is revoked in the middle of their work. `late` is how many rows appeared
+ * after the revocation had been answered, `early` how many were there by then.
+ */
+async function race(service: TestService, { revoke, restore }: Case, rounds: number) {
+  const { admin } = service.database
+  const outcome = { early: 0, late: 0, endings: new Set<number>() }
+  for (let round = 0; round < rounds; round += 1) {
+    const brand = randomUUID()
+    const [token, otherToken] = await Promise.all([service.signIn(EMAIL, 'acme-print'), service.signIn(EMAIL)])
+    const rows = async (): Promise<number> => {
+      const [row] = await admin<{ count: number }[]>`select count(*)::int from app.styles where brand = ${brand}`
+      return row?.count ?? 0
+    }
+    const over = new AbortController()
+    const write = async () => {
+      while (!over.signal.aborted) {
+        const body = { op: randomUUID(), brand, hold_ms: 3 }
+        const { status } = await service.request('POST /v1/test/styles', { token, body })
+        if (status === 201) continue
+        outcome.endings.add(status)
+        return
+      }
+    }
+    const writers = Promise.all(Array.from({ length: WRITERS }, write))
+    try {
+      // The writers are to be anywhere in their work.
+      await delay(5 + Math.random() * 15)
+      await revoke({ service, token, otherToken })
+      const atTheAnswer = await rows()
+      await writers
+      outcome.early += atTheAnswer
+      outcome.late += (await rows()) - atTheAnswer
+    } finally {
+      over.abort()
+      await writers
+      await restore?.(service)
+    }
+  }
+  return outcome
+}
+
+describe('a session that is revoked while it writes', () => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService({ groups: [writes] })
+  })
+  afterAll(() => service.close())
+
+  it.for([...bySession, membershipRevoked, roleChanged])(
+    'commits nothing after the answer when it is $how',
+    async (revocation) => {
+      const { early, late, endings } = await race(service, revocation, ROUNDS)
+      expect(early).toBeGreaterThan(0)
+      expect(late).toBe(0)
+      expect([...endings]).toEqual([revocation.refusal])
+    },
+  )
+})
+
+describe('a revocation of a session that never stops writing', () => {
+  // Loops whose transactions overlap, so that at every moment one of them holds its locks. A lock that lets a later
+  // writer in past a waiting revocation is never free for it.
+  const LOOPS = 4
+  const HOLD_MS = 60
+
+  it.for(bySession.filter(({ how }) => how !== 'revoked in the database'))(
+    'waits for the writes under way and for none that begins after it: $how',
+    async ({ revoke, restore }) => {
+      const service = await startService({ groups: [writes] })
+      onTestFinished(() => service.close())
+      const [token, otherToken] = await Promise.all([service.signIn(EMAIL, 'acme-print'), service.signIn(EMAIL)])
+      const over = new AbortController()
+      const write = async (_: unknown, loop: number) => {
+        await delay((loop * HOLD_MS) / LOOPS)
+        while (!over.signal.aborted) {
+          const body = { op: randomUUID(), brand: randomUUID(), hold_ms: HOLD_MS }
+          const { status } = await service.request('POST /v1/test/styles', { token, body })
+          if (status !== 201) return
+        }
+      }
+      const writers = Promise.all(Array.from({ length: LOOPS }, write))
+      try {
+        await delay(2 * HOLD_MS)
+        const asked = performance.now()
+        await revoke({ service, token, otherToken })
+        expect(performance.now() - asked).toBeLessThan(1000)
+      } finally {
+        over.abort()
+        await writers
+        await restore?.(service)
+      }
+    },
+  )
+})
+
+describe('the same race without the lock that decides it', () => {
+  async function unguarded(change: (service: TestService) => Promise<unknown>): Promise<TestService> {
+    const service = await startService({ groups: [writes] })
+    onTestFinished(() => service.close())
+    await change(service)
+    return service
+  }
+
+  it('finds writes after the revocation when revoking is no change of a key', async () => {
+    const service = await unguarded(
+      ({ database: { admin } }) => admin`
+        alter table app.sessions drop constraint sessions_revocation_is_a_key_change`,
+    )
+    const revoked = bySession.find(({ how }) => how === 'revoked in the database')
+    if (revoked === undefined) throw new Error('there is no such case')
+    expect((await race(service, revoked, ROUNDS)).late).toBeGreaterThan(0)
+  })
+
+  it.for([membershipRevoked, roleChanged])(
+    'finds writes of a session $how when entering the tenant locks nothing',
+    async (revocation) => {
+      const service = await unguarded(async ({ database: { admin } }) => {
+        const [entry] = await admin<{ text: string }[]>`
+          select pg_get_functiondef('app.enter_tenant'::regproc) as text`
+        const unlocked = entry?.text.replaceAll(/ for (key )?share;/g, ';') ?? ''
+        expect(unlocked).not.toBe(entry?.text)
+        await admin.unsafe(unlocked)
+      })
+      expect((await race(service, revocation, ROUNDS)).late).toBeGreaterThan(0)
+    },
+  )
+})
