@@ -127,7 +127,8 @@ export function connect(url: string, options: { connections: number; prepare: bo
       if (done.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
       return result
     } catch (error) {
-      if (begun !== null && !link.isLost()) await answerOf(link, command('rollback'), deadlineFromNow()).catch(() => link.discard())
+      if (begun !== null && !link.isLost())
+        await answerOf(link, command('rollback'), deadlineFromNow()).catch(() => link.discard())
       throw error
     } finally {
       refusal ??= new Error('a statement after the end of its transaction')

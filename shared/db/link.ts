@@ -21,7 +21,7 @@ export const ANSWER_TIMEOUT_MS = 2500
 /** Prepares a link; connects at the first use. `lost` is called once, when it is of no more use. */
 export function openLink(url: string, { prepare, lost }: { prepare: boolean; lost: () => void }): Link {
   let isLost = false
-  let opening: Promise<void> | null = null
+  let opening: Promise<unknown> | null = null
   const discard = () => {
     if (isLost) return
     isLost = true
@@ -41,9 +41,9 @@ export function openLink(url: string, { prepare, lost }: { prepare: boolean; los
     client,
     isLost: () => isLost,
     discard,
-    ready: (deadline) => {
-      opening ??= answerOf(link, client`select`, Date.now() + ANSWER_TIMEOUT_MS).then(() => {})
-      return before(deadline, opening)
+    ready: async (deadline) => {
+      opening ??= answerOf(link, client`select`, Date.now() + ANSWER_TIMEOUT_MS)
+      await before(deadline, opening)
     },
   }
   return link

@@ -24,6 +24,7 @@ const GRANTS = {
     'app.count_attempt(bytea, integer, integer)': 'execute',
     'app.current_tenant()': 'execute',
     'app.enter_tenant(uuid, uuid, text)': 'execute',
+    'app.hold_user(uuid)': 'execute',
     'app.live_sessions': 'select',
     'app.memberships':
       'insert(id, tenant_id, user_id, role_id, invited_by, accepted_at), select, update(role_id, invited_by, accepted_at, revoked_at)',

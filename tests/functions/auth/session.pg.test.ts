@@ -174,7 +174,7 @@ describe('the idle expiry', () => {
     expect(selected.body.session.idle_expires_at).toBe(idle_expires_at.toISOString())
   })
 
-  it('moves in place: no update of two hundred leaves its page or touches an index', async () => {
+  it('moves in place: of two hundred updates next to none leaves its page, and what moves is in no index', async () => {
     const { token, id } = await active()
     const statistics = async (): Promise<{ updates: number; inPlace: number }> => {
       await service.runtime.database.sql`select pg_stat_force_next_flush()`
@@ -188,7 +188,12 @@ describe('the idle expiry', () => {
     for (let use = 0; use < 200; use += 1) expect((await read(token)).status).toBe(200)
     const after = await statistics()
     expect(after.updates - before.updates).toBe(200)
-    expect(after.inPlace - before.inPlace).toBe(200)
+    // A page is cleaned of old versions as it is read, except while somebody else, such as autovacuum, may still see them.
+    expect(after.inPlace - before.inPlace).toBeGreaterThanOrEqual(190)
+    const indexed = await sql()`
+      select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+       where i.indrelid = 'app.sessions'::regclass and a.attname in ('idle_expires_at', 'last_seen_at')`
+    expect(indexed).toEqual([])
     expect((await row(id)).revoked_at).toBeNull()
   })
 })
