@@ -1,0 +1,30 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { AgePageQuery, isMoment, page } from '#shared/http/page.ts'
+import { ok } from '#shared/http/reply.ts'
+import { searchEntries } from './queries.ts'
+
+const Time = v.pipe(v.string('must be given once'), v.check(isMoment, 'must be a time by RFC 3339'))
+
+export const listEntries = endpoint({
+  route: 'GET /v1/audit-log',
+  access: { permission: 'audit.read' },
+  query: v.object({
+    ...AgePageQuery,
+    actor: v.optional(v.pipe(v.string('must be given once'), v.uuid('must be the id of a user'))),
+    action: v.optional(v.pipe(v.string('must be given once'), v.regex(/^[a-z_]+\.[a-z_]+$/, 'must be an action'))),
+    from: v.optional(Time),
+    to: v.optional(Time),
+  }),
+  async handle({ query: { limit, cursor = null, actor = null, action = null, from = null, to = null }, sql }) {
+    const rows = await searchEntries(sql, { limit, before: cursor, actor, action, from, to })
+    return ok(
+      page(
+        rows,
+        limit,
+        ({ key }) => key,
+        ({ entry }) => entry,
+      ),
+    )
+  },
+})

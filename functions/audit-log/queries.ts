@@ -1,0 +1,56 @@
+import type { TenantSql } from '#shared/db/scope.ts'
+
+interface EntryRow {
+  readonly id: string
+  readonly sort_key: string
+  readonly occurred_at: Date
+  readonly action: string
+  readonly actor_id: string | null
+  readonly actor_email: string | null
+  readonly actor_name: string | null
+  readonly target_type: string
+  readonly target_id: string | null
+  readonly before: object | null
+  readonly after: object | null
+  readonly request_id: string | null
+  readonly ip_hash: string | null
+}
+
+export interface EntrySearch {
+  readonly limit: number
+  readonly before: readonly [occurredAt: string, id: string] | null
+  readonly actor: string | null
+  readonly action: string | null
+  readonly from: string | null
+  readonly to: string | null
+}
+
+/** The tenant's audit log, newest first, one entry more than `limit` if there is one, each with its position. */
+export async function searchEntries(
+  sql: TenantSql,
+  { limit, before, actor, action, from, to }: EntrySearch,
+): Promise<{ entry: object; key: readonly [string, string] }[]> {
+  const rows = await sql<EntryRow>`
+    select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id,
+           encode(a.ip_hash, 'hex') as ip_hash,
+           to_char(a.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sort_key,
+           u.id as actor_id, u.email as actor_email, u.full_name as actor_name
+      from app.audit_log a
+      left join app.users u on u.id = a.actor_user_id
+     where (a.occurred_at, a.id) < (coalesce(${before?.[0] ?? null}::text::timestamptz, 'infinity'),
+                                    coalesce(${before?.[1] ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+       and a.occurred_at >= coalesce(${from}::text::timestamptz, '-infinity')
+       and a.occurred_at < coalesce(${to}::text::timestamptz, 'infinity')
+       and (${actor}::uuid is null or a.actor_user_id = ${actor}::uuid)
+       and (${action}::text is null or a.action = ${action}::text)
+     order by a.occurred_at desc, a.id desc
+     limit ${limit + 1}`
+  return rows.map(({ sort_key, actor_id, actor_email, actor_name, target_type, target_id, ...row }) => ({
+    key: [sort_key, row.id],
+    entry: {
+      ...row,
+      actor: actor_id === null ? null : { id: actor_id, email: actor_email, full_name: actor_name },
+      target: { type: target_type, id: target_id },
+    },
+  }))
+}

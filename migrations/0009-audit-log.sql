@@ -1,0 +1,87 @@
+-- Who changed what about whom: append-only for the service, partitioned by month, under the tenant's guard on the parent
+-- and on every partition.
+set local role identity_owner;
+
+create table app.audit_log (
+  id            uuid not null default gen_random_uuid(),
+  tenant_id     uuid not null references app.tenants,
+  occurred_at   timestamptz not null default clock_timestamp(),
+  actor_user_id uuid references app.users,
+  action        text not null check (action ~ '^[a-z_]+\.[a-z_]+$'),
+  target_type   text not null
+    check (target_type in ('membership', 'invitation', 'session', 'tenant', 'user', 'vendor_account', 'data_key')),
+  target_id     uuid,
+  before        jsonb,
+  after         jsonb,
+  request_id    text check (length(request_id) <= 128),
+  ip_hash       bytea check (length(ip_hash) = 32),
+  primary key (tenant_id, occurred_at, id)
+) partition by range (occurred_at);
+create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occurred_at, id);
+create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
+select app.enforce_tenant('app.audit_log');
+grant select, insert on app.audit_log to identity_app, identity_worker;
+
+-- Where a row goes whose month has no partition: the net, which create_audit_partition empties.
+create table app.audit_log_default partition of app.audit_log default;
+select app.enforce_tenant('app.audit_log_default');
+
+-- Makes the partition of a month, under the guard, and moves into it what the net holds of that month. Calling it again
+-- restores the guard and changes nothing else. The owner is bound by row security too, so FORCE is lifted for the move,
+-- inside this transaction and under the lock that changing a table takes anyway.
+create function app.create_audit_partition(p_month date) returns regclass
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_from timestamptz := date_trunc('month', p_month::timestamp) at time zone 'UTC';
+  v_to timestamptz := (date_trunc('month', p_month::timestamp) + interval '1 month') at time zone 'UTC';
+  v_table text := format('app.%I', 'audit_log_' || to_char(p_month, 'YYYY_MM'));
+begin
+  perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
+  if to_regclass(v_table) is null then
+    -- Before anything else: an insert that was routed to the net already would be refused there once its month is taken out.
+    lock table app.audit_log in share row exclusive mode;
+    execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
+    execute format('alter table %s add foreign key (tenant_id) references app.tenants,
+                      add foreign key (actor_user_id) references app.users', v_table);
+    execute format('alter table %s no force row level security', v_table);
+    alter table app.audit_log_default no force row level security;
+    execute format('with moved as (delete from app.audit_log_default where occurred_at >= %L and occurred_at < %L returning *)
+                    insert into %s select * from moved', v_from, v_to, v_table);
+    alter table app.audit_log_default force row level security;
+    execute format('alter table app.audit_log attach partition %s for values from (%L) to (%L)', v_table, v_from, v_to);
+  end if;
+  perform app.enforce_tenant(v_table::regclass);
+  return v_table::regclass;
+end
+$$;
+revoke all on function app.create_audit_partition(date) from public;
+grant execute on function app.create_audit_partition(date) to identity_worker;
+
+select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
+  from generate_series(0, 3) as m;
+
+insert into app.role_permissions (role_id, permission)
+select id, 'audit.read' from app.roles where code in ('owner', 'admin');
+
+-- A failed sign-in of a known account, in the log of each shop that the person works in. The same statement is run for an
+-- unknown one, and writes nothing; it does not wait for the disk, so that the answers take equally long.
+create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_ip_hash bytea) returns void
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  insert into app.audit_log (tenant_id, action, target_type, target_id, request_id, ip_hash)
+  select m.tenant_id, 'session.sign_in_failed', 'user', p_user, p_request_id, p_ip_hash
+    from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
+end
+$$;
+create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
+grant insert on app.audit_log to identity_resolver;
+revoke all on function app.record_failed_sign_in(uuid, text, bytea) from public;
+grant execute on function app.record_failed_sign_in(uuid, text, bytea) to identity_app;
+grant create on schema app to identity_resolver;
+alter function app.record_failed_sign_in(uuid, text, bytea) owner to identity_resolver;
+revoke create on schema app from identity_resolver;

@@ -1,0 +1,22 @@
+import { type AuditEntry, audit } from '#shared/audit/queries.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import type { Client } from '#shared/http/endpoint.ts'
+import type { Runtime } from '#shared/runtime.ts'
+import { keyedHash } from '#shared/secret/secret.ts'
+
+/** The hash under which a client's address is kept. */
+export const ipHash = ({ pepper }: Pick<Runtime, 'pepper'>, { ip }: Client): Buffer => keyedHash(pepper, 'ip', ip)
+
+/** What of a request goes into each of its audit entries. */
+export interface Trail {
+  readonly client: Client
+  readonly requestId: string
+  readonly runtime: Pick<Runtime, 'pepper'>
+}
+
+/** Appends an entry that says from which request, and from which address, the change came. */
+export const record = (
+  sql: Sql,
+  { client, requestId, runtime }: Trail,
+  entry: Omit<AuditEntry, 'requestId' | 'ipHash'>,
+): Promise<void> => audit(sql, { ...entry, requestId, ipHash: ipHash(runtime, client) })
