@@ -23,7 +23,7 @@ $$;
 revoke all on function app.current_tenant(), app.set_tenant(uuid) from public;
 grant execute on function app.current_tenant(), app.set_tenant(uuid) to identity_app, identity_worker, identity_resolver;
 
--- Puts a table under row security for identity_app: it sees and writes only rows of the transaction's tenant, and none
+-- Puts a table under row security for the service's roles: they see and write only rows of the transaction's tenant, and none
 -- when no tenant is set. Calling it again restores what was removed.
 --   p_column       the column that holds the tenant's id (`id` for the tenants themselves)
 --   p_system_rows  rows with a null tenant are the platform's: any tenant reads them, none writes them
@@ -44,10 +44,10 @@ begin
   execute format('drop policy if exists tenant_insert on %s', p_table);
   execute format('drop policy if exists tenant_update on %s', p_table);
   execute format('drop policy if exists tenant_delete on %s', p_table);
-  execute format('create policy tenant_read on %s for select to identity_app using (%s)', p_table, readable);
-  execute format('create policy tenant_insert on %s for insert to identity_app with check (%s)', p_table, own);
-  execute format('create policy tenant_update on %s for update to identity_app using (%s) with check (%s)', p_table, own, own);
-  execute format('create policy tenant_delete on %s for delete to identity_app using (%s)', p_table, own);
+  execute format('create policy tenant_read on %s for select to identity_app, identity_worker using (%s)', p_table, readable);
+  execute format('create policy tenant_insert on %s for insert to identity_app, identity_worker with check (%s)', p_table, own);
+  execute format('create policy tenant_update on %s for update to identity_app, identity_worker using (%s) with check (%s)', p_table, own, own);
+  execute format('create policy tenant_delete on %s for delete to identity_app, identity_worker using (%s)', p_table, own);
 end
 $$;
 revoke all on function app.enforce_tenant(regclass, name, boolean) from public;

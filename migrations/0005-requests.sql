@@ -15,7 +15,9 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and t.status in ('trial', 'active', 'past_due')
-  left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id
+  -- Not `=`: row security says that once more, the planner counts it twice, and takes any index that begins with the tenant,
+  -- reading all memberships of the shop in place of the one.
+  left join app.memberships m on m.tenant_id is not distinct from s.tenant_id and m.user_id = s.user_id
         and m.accepted_at is not null and m.revoked_at is null
   left join app.roles r on r.id = m.role_id
  where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
@@ -102,15 +104,23 @@ create function app.hold_user(p_user uuid) returns void
   language sql volatile
   as $$ select pg_advisory_xact_lock(hashtextextended(p_user::text, 0)) $$;
 
+-- The same for what is taken from a user in the present tenant alone.
+create function app.hold_member(p_user uuid) returns void
+  language sql volatile
+  as $$ select pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0)) $$;
+
 -- Opens a tenant's scope for a write, as the first statement of its transaction: what the session check found is
 -- checked again under locks that last until the write commits, so that a revocation or a change of role that was
 -- answered is never followed by a write that it forbids. Raises TN401 when the session or its membership is no longer
--- live in that tenant, TN403 when the role no longer holds the permission or the session has chosen another tenant.
+-- live in that tenant, TN403 when the member's role is another by now or no longer holds the permission, or the session
+-- has chosen another tenant.
+--   p_exclusive  locks the tenant first, for writes that decide by other members' rows: they take turns.
 --   The membership is locked FOR SHARE: any change of it waits. The session is locked FOR KEY SHARE: revoking it waits
 --   (sessions_revocation_is_a_key_change), while the slide of the session's next request does not. Row locks let later
 --   sharers pass a waiting change, so one who never stops writing would put off the revocation of his own session; the
 --   shared hold on the user does not: writes that come after app.hold_user wait behind it.
-create function app.enter_tenant(p_tenant uuid, p_session uuid, p_permission text) returns void
+create function app.enter_tenant(p_tenant uuid, p_session uuid, p_role smallint, p_permission text, p_exclusive boolean)
+  returns void
   language plpgsql
   as $$
 declare
@@ -119,8 +129,12 @@ declare
   v_bound uuid;
 begin
   perform set_config('app.tenant_id', p_tenant::text, true);
+  if p_exclusive then
+    perform from app.tenants t where t.id = p_tenant for no key update;
+  end if;
   select s.user_id into v_user from app.sessions s where s.id = p_session;
   perform pg_advisory_xact_lock_shared(hashtextextended(v_user::text, 0));
+  perform pg_advisory_xact_lock_shared(hashtextextended(p_tenant::text || v_user::text, 0));
   select m.role_id into v_role from app.memberships m
    where m.tenant_id = p_tenant and m.user_id = v_user
      and m.accepted_at is not null and m.revoked_at is null for share;
@@ -135,7 +149,7 @@ begin
   if v_bound is distinct from p_tenant then
     raise exception 'the session acts for another tenant by now' using errcode = 'TN403';
   end if;
-  perform from app.role_permissions p where p.role_id = v_role and p.permission in (p_permission, '*');
+  perform from app.role_permissions p where p.role_id = v_role and p.role_id = p_role and p.permission in (p_permission, '*');
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
@@ -143,6 +157,6 @@ end
 $$;
 
 revoke all on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
-  app.enter_tenant(uuid, uuid, text), app.hold_user(uuid) from public;
+  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.hold_user(uuid), app.hold_member(uuid) from public;
 grant execute on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
-  app.enter_tenant(uuid, uuid, text), app.hold_user(uuid) to identity_app;
+  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.hold_user(uuid), app.hold_member(uuid) to identity_app;

@@ -1,13 +1,19 @@
 import { routeGroup } from '#shared/http/group.ts'
+import { acceptInvitation } from './accept-invitation.ts'
 import { changePassword } from './change-password.ts'
 import { endSession } from './end-session.ts'
+import { forgotPassword } from './forgot-password.ts'
+import { inspectInvitation } from './inspect-invitation.ts'
 import { listSessions } from './list-sessions.ts'
 import { listTenants } from './list-tenants.ts'
 import { login } from './login.ts'
 import { readSession } from './read-session.ts'
+import { resendVerification } from './resend-verification.ts'
+import { resetPassword } from './reset-password.ts'
 import { revokeOtherSessions } from './revoke-other-sessions.ts'
 import { revokeSession } from './revoke-session.ts'
 import { selectTenant } from './select-tenant.ts'
+import { verifyEmail } from './verify-email.ts'
 
 export const group = routeGroup({
   name: 'auth',
@@ -22,5 +28,11 @@ export const group = routeGroup({
     revokeSession,
     revokeOtherSessions,
     changePassword,
+    forgotPassword,
+    resetPassword,
+    verifyEmail,
+    resendVerification,
+    inspectInvitation,
+    acceptInvitation,
   ],
 })

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
+import { ipHash } from '#shared/audit/audit.ts'
 import { endpoint, type LimitInput } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -9,7 +10,7 @@ import { normalize, SentPassword } from '#shared/password/password.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { keyedHash, newToken, tokenKey } from '#shared/secret/secret.ts'
 import { Email, emailKey } from '#shared/user/user.ts'
-import { findAccount, mintSession } from './queries.ts'
+import { findAccount, mintSession, recordFailedSignIn } from './queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
 
@@ -33,18 +34,20 @@ export const login = endpoint({
     },
     emailLimit({ config, pepper }, body.email),
   ],
-  async handle({ body, sql, client, requestId, runtime: { config, pepper, limiter } }) {
+  async handle({ body, sql, client, requestId, runtime }) {
+    const { config, pepper, limiter } = runtime
     const password = normalize(body.password)
     const account = await findAccount(sql, body.email)
     const verified = await verifyPassword(password, account?.password_hash ?? null, config.argon2)
-    if (account === null) throw unauthorized('sign-in: no such account')
-    const { password_hash, disabled_at, ...user } = account
-    if (password_hash === null || !verified) throw unauthorized('sign-in: the password does not verify')
-    if (disabled_at !== null) throw unauthorized('sign-in: the account is disabled')
+    const hash = ipHash(runtime, client)
+    if (account === null || account.password_hash === null || account.disabled_at !== null || !verified) {
+      await recordFailedSignIn(sql, { userId: account?.id ?? null, requestId, ipHash: hash })
+      throw unauthorized('sign-in: no account, no password that verifies, or a disabled account')
+    }
+    const { password_hash, disabled_at: _, ...user } = account
 
     const token = newToken()
     const csrfSecret = randomBytes(32)
-    const ipHash = keyedHash(pepper, 'ip', client.ip)
     const newHash = isOutdated(password_hash, config.argon2)
       ? await hashPassword(password, config.argon2)
       : password_hash
@@ -54,7 +57,7 @@ export const login = endpoint({
       newHash,
       tokenKey: tokenKey(pepper, token),
       csrfSecret,
-      ipHash,
+      ipHash: hash,
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
@@ -65,7 +68,7 @@ export const login = endpoint({
       request_id: requestId,
       user_id: user.id,
       session_id: session.id,
-      ip_hash: ipHash.toString('hex'),
+      ip_hash: hash.toString('hex'),
     })
     const csrfToken = createHmac('sha256', csrfSecret).update(session.id).digest('base64url')
     return ok({ token, token_type: 'Bearer', csrf_token: csrfToken, session, user })

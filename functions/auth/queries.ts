@@ -16,6 +16,14 @@ export async function findAccount(sql: Sql, email: string): Promise<Account | nu
   return account ?? null
 }
 
+/** Notes a failed sign-in where the account is known; the same statement where it is not, and nothing written. */
+export async function recordFailedSignIn(
+  sql: Sql,
+  { userId, requestId, ipHash }: { userId: string | null; requestId: string; ipHash: Buffer },
+): Promise<void> {
+  await sql`select app.record_failed_sign_in(${userId}, ${requestId}, ${ipHash})`
+}
+
 export interface NewSession {
   readonly userId: string
   readonly verifiedHash: string

@@ -1,3 +1,4 @@
+import { record } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -7,13 +8,24 @@ import { describeCaller } from '#shared/session/session.ts'
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
   access: 'session',
-  async handle({ caller, params, sql, runtime }) {
-    const selected = await select(sql, {
-      sessionId: caller.session.id,
-      tenantId: params.id,
-      idleSeconds: runtime.config.session.idleSeconds,
+  async handle(exchange) {
+    const { caller, params, runtime } = exchange
+    const selected = await runtime.database.transaction('read write', async (tx) => {
+      const bound = await select(tx, {
+        sessionId: caller.session.id,
+        tenantId: params.id,
+        idleSeconds: runtime.config.session.idleSeconds,
+      })
+      if (bound === null) throw notFound('no live membership in an open tenant of this id')
+      await record(tx, exchange, {
+        tenantId: params.id,
+        actorUserId: caller.user.id,
+        action: 'session.tenant_selected',
+        targetType: 'session',
+        targetId: caller.session.id,
+      })
+      return bound
     })
-    if (selected === null) throw notFound('no live membership in an open tenant of this id')
-    return ok(describeCaller(selected), { 'x-tenant-id': params.id })
+    return ok(describeCaller(selected), { headers: { 'x-tenant-id': params.id } })
   },
 })

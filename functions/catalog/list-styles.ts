@@ -1,14 +1,8 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { isStorable, PageQuery, page } from '#shared/http/page.ts'
+import { PageQuery, page, SearchText } from '#shared/http/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { searchStyles } from './queries.ts'
-
-const SearchText = v.pipe(
-  v.string('must be given once'),
-  v.maxLength(200, 'must have at most 200 characters'),
-  v.check(isStorable, 'must be text'),
-)
 
 export const listStyles = endpoint({
   route: 'GET /v1/catalog/styles',

@@ -9,7 +9,10 @@ export type TenantSql = Sql & { readonly [tenantScope]: true }
 export interface Scope {
   readonly tenantId: string
   readonly sessionId: string
+  readonly roleId: number
   readonly permission: string
+  /** Whether writes of this kind take turns within the tenant. */
+  readonly exclusive: boolean
 }
 
 /**
@@ -38,6 +41,13 @@ export const readInTenant = <T>(
  */
 export const writeInTenant = <T>(database: Database, scope: Scope, write: (sql: TenantSql) => Promise<T>): Promise<T> =>
   database.transaction('read write', async (sql) => {
-    await sql`select app.enter_tenant(${scope.tenantId}, ${scope.sessionId}, ${scope.permission})`
+    const { tenantId, sessionId, roleId, permission, exclusive } = scope
+    await sql`select app.enter_tenant(${tenantId}, ${sessionId}, ${roleId}::smallint, ${permission}, ${exclusive})`
     return write(sql as TenantSql)
   })
+
+/** Acts for a tenant in a transaction that began without one: for who is invited and has no session there. */
+export async function actFor(sql: Sql, tenantId: string): Promise<TenantSql> {
+  await sql`select app.set_tenant(${tenantId})`
+  return sql as TenantSql
+}

@@ -9,9 +9,11 @@ export function inScope(exchange: ExchangeState): Promise<Reply> {
   const request = { params, query, body, caller, client, requestId, runtime }
   if (typeof endpoint.access === 'string') return endpoint.handle({ ...request, sql: runtime.database.sql })
   if (caller === null || caller.tenant === null) throw new Error('a tenant route without a member')
-  const { permission } = endpoint.access
-  const scope = { tenantId: caller.tenant.id, sessionId: caller.session.id, permission }
-  return endpoint.method === 'GET'
-    ? readInTenant(runtime.database, scope.tenantId, (sql) => endpoint.handle({ ...request, sql }))
-    : writeInTenant(runtime.database, scope, (sql) => endpoint.handle({ ...request, sql }))
+  const tenantId = caller.tenant.id
+  if (endpoint.method === 'GET') {
+    return readInTenant(runtime.database, tenantId, (sql) => endpoint.handle({ ...request, sql }))
+  }
+  const { permission, exclusive = false } = endpoint.access
+  const scope = { tenantId, sessionId: caller.session.id, roleId: caller.role.id, permission, exclusive }
+  return writeInTenant(runtime.database, scope, (sql) => endpoint.handle({ ...request, sql }))
 }

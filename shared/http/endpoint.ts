@@ -9,9 +9,10 @@ import type { Caller, Member } from '#shared/session/session.ts'
 
 /**
  * Who may call: anyone; the holder of a live session, with a tenant or without; or a member whose role holds the
- * permission, in which case `handle` runs in one transaction of the member's tenant (read-only for GET).
+ * permission, in which case `handle` runs in one transaction of the member's tenant (read-only for GET; `exclusive`
+ * writes of a tenant take turns).
  */
-export type Access = 'anyone' | 'session' | { readonly permission: string }
+export type Access = 'anyone' | 'session' | { readonly permission: string; readonly exclusive?: true }
 
 type CallerFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Caller : Member
 type SqlFor<A extends Access> = A extends { permission: string } ? TenantSql : Sql

@@ -11,20 +11,35 @@ export interface Page<Item> {
 
 type Key = readonly [sortKey: string, id: string]
 
-const CursorKey = v.strictTuple([
-  v.pipe(v.string(), v.maxLength(400), v.check(isStorable)),
-  v.pipe(v.string(), v.uuid()),
-])
-
 /** Text that Postgres can hold: well-formed, without NUL. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
+/** What a list may be searched by. */
+export const SearchText = v.pipe(
+  v.string('must be given once'),
+  v.maxLength(200, 'must have at most 200 characters'),
+  v.check(isStorable, 'must be text'),
+)
+
 const notACursor = 'is not a cursor of this list'
 
-/** The query fields of every list. `cursor` comes out as the key of the last item that was shown, or null at the start. */
-export const PageQuery = {
+const Text = v.pipe(v.string(), v.maxLength(400), v.check(isStorable))
+
+const MOMENT = /^(?!0000)(\d{4}-\d\d-\d\d)T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/
+
+/** Whether the text is a time by RFC 3339 that there is: 30 February, which JavaScript takes for 2 March, is none. */
+export function isMoment(text: string): boolean {
+  const [, day] = MOMENT.exec(text) ?? []
+  return day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) === day
+}
+
+/** A time to the microsecond, as lists by age keep it in their cursors. */
+const Time = v.pipe(v.string(), v.regex(/\.\d{6}Z$/), v.check(isMoment))
+
+/** The query fields of every list. `cursor` comes out as the key of the last item that was shown. */
+const pageQuery = (sortKey: v.GenericSchema<string>) => ({
   limit: v.optional(
     v.pipe(
       v.string('must be given once'),
@@ -38,19 +53,25 @@ export const PageQuery = {
     v.pipe(
       v.string('must be given once'),
       v.maxLength(1000, notACursor),
-      v.rawTransform(({ dataset, addIssue, NEVER }): Key | null => {
-        const key = decode(dataset.value)
+      v.rawTransform(({ dataset, addIssue, NEVER }): Key => {
+        const key = decode(dataset.value, v.strictTuple([sortKey, v.pipe(v.string(), v.uuid())]))
         if (key !== null) return key
         addIssue({ message: notACursor })
         return NEVER
       }),
     ),
   ),
-}
+})
 
-function decode(cursor: string): Key | null {
+/** Of a list in the order of a text. */
+export const PageQuery = pageQuery(Text)
+
+/** Of a list in the order of age. */
+export const AgePageQuery = pageQuery(Time)
+
+function decode(cursor: string, schema: v.GenericSchema<unknown, Key>): Key | null {
   try {
-    const parsed = v.safeParse(CursorKey, JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+    const parsed = v.safeParse(schema, JSON.parse(Buffer.from(cursor, 'base64url').toString()))
     return parsed.success ? parsed.output : null
   } catch {
     return null

@@ -9,7 +9,7 @@ import { problemDetails } from '#shared/http/middleware/problem-details.ts'
 import { rateLimit } from '#shared/http/middleware/rate-limit.ts'
 import { responseHeaders } from '#shared/http/middleware/response-headers.ts'
 import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
-import type { RequestContext } from '#shared/http/request.ts'
+import { matched, type RequestContext } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
 /**
@@ -27,7 +27,8 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(jsonBody(group.bodyLimitBytes))
     .use(rateLimit())
     .handler(async (_event, context) => {
-      const { status, headers, body } = await inScope(context.exchange)
+      const { status, headers, body, wakes } = await inScope(context.exchange)
+      if (wakes !== undefined) await matched(context.exchange).runtime.wake(wakes)
       return body === null
         ? { statusCode: status, headers: { ...headers }, body: '' }
         : {

@@ -1,5 +1,6 @@
-import { errorCode, isUnavailable } from '#shared/db/failure.ts'
-import { forbidden, Problem, problemBody, unauthorized, unavailable } from '#shared/http/problem.ts'
+import { violation } from '#shared/db/constraints.ts'
+import { isUnavailable } from '#shared/db/failure.ts'
+import { Problem, problemBody, unavailable } from '#shared/http/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
 import { describeError, log } from '#shared/log.ts'
 
@@ -28,8 +29,5 @@ export const problemDetails = (baseUrl: string): Middleware => ({
 function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (isUnavailable(error)) return unavailable(error)
-  // Raised by app.enter_tenant and app.select_tenant.
-  if (errorCode(error) === 'TN401') return unauthorized('the session died under the request', true)
-  if (errorCode(error) === 'TN403') return forbidden('the role changed under the request')
-  return new Problem(500, { cause: error })
+  return violation(error) ?? new Problem(500, { cause: error })
 }

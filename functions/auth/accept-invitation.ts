@@ -1,0 +1,93 @@
+import * as v from 'valibot'
+import { record } from '#shared/audit/audit.ts'
+import { actFor, readInTenant } from '#shared/db/scope.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { isStorable } from '#shared/http/page.ts'
+import { invalid } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { hashNewPassword } from '#shared/password/new-password.ts'
+import { SentPassword } from '#shared/password/password.ts'
+import { enqueue } from '#shared/queue/queries.ts'
+import { SentToken } from '#shared/token/token.ts'
+import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import {
+  acceptMembership,
+  consumeToken,
+  createPerson,
+  findOffer,
+  findPerson,
+  findToken,
+  holdOffer,
+  holdTenant,
+} from './token-queries.ts'
+
+const FullName = v.pipe(
+  v.string('must be a string'),
+  v.trim(),
+  v.nonEmpty('must not be empty'),
+  v.maxLength(200, 'must have at most 200 characters'),
+  v.check(isStorable, 'must be text'),
+)
+
+export const acceptInvitation = endpoint({
+  route: 'POST /v1/auth/invitations/accept',
+  access: 'anyone',
+  body: v.object({ token: SentToken, full_name: v.nullish(FullName), password: v.nullish(SentPassword) }),
+  limits: tokenLimits,
+  async handle(exchange) {
+    const { body, sql, runtime } = exchange
+    const { config, pepper, database } = runtime
+    const hash = sentTokenHash(pepper, body.token)
+    const token = await findToken(sql, hash, 'invite')
+    const {
+      tenant_id: tenantId = null,
+      role_id: roleId = null,
+      email = null,
+      invited_by: invitedBy = null,
+    } = token ?? {}
+    if (token === null || tenantId === null || roleId === null || email === null || invitedBy === null) {
+      throw tokenInvalid('no invitation')
+    }
+    const offer = await readInTenant(database, tenantId, (tx) => findOffer(tx, tenantId, roleId))
+    if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
+    const { slug, legal_name, role_code } = offer
+    const accepted = { tenant: { id: tenantId, slug, legal_name }, email, role: role_code }
+    if (token.consumed) return ok({ ...accepted, account_created: false })
+
+    const account = await findPerson(sql, { email })
+    const fullName = body.full_name ?? null
+    const newHash = account === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
+    const created = await database.transaction('read write', async (tx) => {
+      const scoped = await actFor(tx, tenantId)
+      await holdTenant(scoped, tenantId)
+      // Once more, now that nobody changes it: it may have been accepted, cancelled, replaced or given another role.
+      const held = await findToken(tx, hash, 'invite')
+      if (held?.consumed === true) return false
+      if (held === null || held.role_id !== roleId || held.invited_by !== invitedBy)
+        throw tokenInvalid('it was changed')
+      if (!(await holdOffer(scoped, { tenantId, roleId, invitedBy })))
+        throw tokenInvalid('the inviter may no longer invite')
+      if (!(await consumeToken(tx, hash, 'invite'))) throw tokenInvalid('it expired')
+      const newId = newHash === null ? null : await createPerson(tx, { email, fullName, passwordHash: newHash })
+      const person = newId ?? (await findPerson(tx, { email }))?.id
+      if (person === undefined) throw tokenInvalid('the account is gone')
+      const membershipId = await acceptMembership(scoped, { userId: person, roleId, invitedBy })
+      await record(tx, exchange, {
+        tenantId,
+        actorUserId: person,
+        action: 'membership.accepted',
+        targetType: 'membership',
+        targetId: membershipId,
+        after: { role: role_code },
+      })
+      await enqueue(tx, 'mail', { template: 'membership-added', user_id: person })
+      return newId !== null
+    })
+    return ok({ ...accepted, account_created: created }, { wakes: 'deliver-mail' })
+
+    async function hashOf(password: string | null, known: (string | null)[]): Promise<string> {
+      if (password === null) throw invalid([{ pointer: '#/password', detail: 'is required' }])
+      return hashNewPassword({ sent: password, pointer: '#/password', known }, config)
+    }
+  },
+})

@@ -1,0 +1,24 @@
+import * as v from 'valibot'
+import { readInTenant } from '#shared/db/scope.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { SentToken } from '#shared/token/token.ts'
+import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { findOffer, findPerson, findToken } from './token-queries.ts'
+
+export const inspectInvitation = endpoint({
+  route: 'POST /v1/auth/invitations/inspect',
+  access: 'anyone',
+  body: v.object({ token: SentToken }),
+  limits: tokenLimits,
+  async handle({ body, sql, runtime: { pepper, database } }) {
+    const token = await findToken(sql, sentTokenHash(pepper, body.token), 'invite')
+    const { tenant_id: tenantId = null, role_id: roleId = null, email = null } = token ?? {}
+    if (tenantId === null || roleId === null || email === null) throw tokenInvalid('no invitation')
+    const offer = await readInTenant(database, tenantId, (tx) => findOffer(tx, tenantId, roleId))
+    if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
+    const { slug, legal_name, role_code } = offer
+    const account = await findPerson(sql, { email })
+    return ok({ tenant: { slug, legal_name }, email, role: role_code, account_exists: account !== null })
+  },
+})

@@ -1,0 +1,33 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { noContent } from '#shared/http/reply.ts'
+import { hashNewPassword } from '#shared/password/new-password.ts'
+import { SentPassword } from '#shared/password/password.ts'
+import { enqueue } from '#shared/queue/queries.ts'
+import { SentToken } from '#shared/token/token.ts'
+import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { consumeToken, findPerson, findToken, holdPerson, resetPassword as setPassword } from './token-queries.ts'
+
+export const resetPassword = endpoint({
+  route: 'POST /v1/auth/password/reset',
+  access: 'anyone',
+  body: v.object({ token: SentToken, password: SentPassword }),
+  limits: tokenLimits,
+  async handle({ body, sql, runtime: { config, pepper, database } }) {
+    const hash = sentTokenHash(pepper, body.token)
+    const token = await findToken(sql, hash, 'password_reset')
+    if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
+    if (token.consumed) return noContent()
+    const person = await findPerson(sql, { id: token.user_id })
+    if (person === null || person.disabled_at !== null) throw tokenInvalid('the account is disabled')
+    const known = [person.email, person.full_name]
+    const passwordHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
+    await database.transaction('read write', async (tx) => {
+      await holdPerson(tx, person.id)
+      if (!(await consumeToken(tx, hash, 'password_reset'))) return
+      if (!(await setPassword(tx, person.id, passwordHash))) throw tokenInvalid('the account is disabled')
+      await enqueue(tx, 'mail', { template: 'password-changed', user_id: person.id })
+    })
+    return noContent({ wakes: 'deliver-mail' })
+  },
+})

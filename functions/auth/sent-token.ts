@@ -1,0 +1,25 @@
+import type { LimitInput } from '#shared/http/endpoint.ts'
+import { Problem } from '#shared/http/problem.ts'
+import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
+import { keyedHash, tokenKey } from '#shared/secret/secret.ts'
+import { isToken } from '#shared/token/token.ts'
+
+/** 400, the same for a token that is unknown, expired, for another purpose, or none at all. */
+export const tokenInvalid = (reason: string): Problem =>
+  new Problem(400, { slug: 'token-invalid', detail: 'The link is not valid, or no longer.', reason })
+
+/** The stored form of a token that was sent. Throws `token-invalid` for what cannot be one. */
+export function sentTokenHash(pepper: string, token: string): Buffer {
+  if (!isToken(token)) throw tokenInvalid('not a token')
+  return tokenKey(pepper, token)
+}
+
+/** How many tokens an address may try. */
+export const tokenLimits = ({ client, config, pepper }: LimitInput<unknown>): Limit[] => [
+  {
+    name: 'token-ip',
+    subject: keyedHash(pepper, 'token-ip', clientNetwork(client.ip)),
+    limit: config.login.ipLimit,
+    windowSeconds: config.login.windowSeconds,
+  },
+]

@@ -1,0 +1,23 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { noContent } from '#shared/http/reply.ts'
+import { SentToken } from '#shared/token/token.ts'
+import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { consumeToken, findToken, verifyEmail as verify } from './token-queries.ts'
+
+export const verifyEmail = endpoint({
+  route: 'POST /v1/auth/verify',
+  access: 'anyone',
+  body: v.object({ token: SentToken }),
+  limits: tokenLimits,
+  async handle({ body, sql, runtime: { pepper, database } }) {
+    const hash = sentTokenHash(pepper, body.token)
+    const token = await findToken(sql, hash, 'email_verify')
+    const userId = token?.user_id ?? null
+    if (userId === null) throw tokenInvalid('no verification token')
+    await database.transaction('read write', async (tx) => {
+      if (await consumeToken(tx, hash, 'email_verify')) await verify(tx, userId)
+    })
+    return noContent()
+  },
+})

@@ -1,0 +1,29 @@
+import { record } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { forbidden, notFound } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { showInvitation } from './issue-invitation.ts'
+import { deleteInvitation, dropOutstandingMembership, searchInvitations } from './queries.ts'
+
+export const cancelInvitation = endpoint({
+  route: 'DELETE /v1/members/invitations/{id}',
+  access: { permission: 'member.manage', exclusive: true },
+  async handle(exchange) {
+    const { params, caller, sql } = exchange
+    const [found] = await searchInvitations(sql, { id: params.id })
+    if (found === undefined) throw notFound('no open invitation of this id')
+    const { invitation } = found
+    if (invitation.role.rank > caller.role.rank) throw forbidden('the invitation is above the caller')
+    await deleteInvitation(sql, invitation.id)
+    await dropOutstandingMembership(sql, invitation.email)
+    await record(sql, exchange, {
+      tenantId: caller.tenant.id,
+      actorUserId: caller.user.id,
+      action: 'invitation.cancelled',
+      targetType: 'invitation',
+      targetId: invitation.id,
+      before: { email: invitation.email, role: invitation.role.code },
+    })
+    return ok({ ...showInvitation(invitation), status: 'cancelled' })
+  },
+})

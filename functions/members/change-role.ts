@@ -1,0 +1,35 @@
+import * as v from 'valibot'
+import { record } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { forbidden, invalid, notFound } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { findRole } from '#shared/role/queries.ts'
+import { lockMember, setRole } from './queries.ts'
+import { RoleCode } from './role-code.ts'
+
+export const changeRole = endpoint({
+  route: 'PATCH /v1/members/{id}',
+  access: { permission: 'member.manage', exclusive: true },
+  body: v.object({ role: RoleCode }),
+  async handle(exchange) {
+    const { params, body, caller, sql } = exchange
+    const role = await findRole(sql, body.role)
+    if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
+    const member = await lockMember(sql, params.id)
+    if (member === null || member.revoked_at !== null) throw notFound('no member of this id')
+    if (Math.max(role.rank, member.role.rank) > caller.role.rank) throw forbidden('a rank above the caller')
+    if (role.id !== member.role.id) {
+      await setRole(sql, member, role.id)
+      await record(sql, exchange, {
+        tenantId: caller.tenant.id,
+        actorUserId: caller.user.id,
+        action: 'membership.role_changed',
+        targetType: 'membership',
+        targetId: member.id,
+        before: { role: member.role.code },
+        after: { role: role.code },
+      })
+    }
+    return ok({ ...member, role })
+  },
+})

@@ -1,0 +1,43 @@
+import * as v from 'valibot'
+import { record } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { forbidden, invalid, Problem } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { findRole } from '#shared/role/queries.ts'
+import { Email } from '#shared/user/user.ts'
+import { inviteLimits } from './invite-limits.ts'
+import { issueInvitation, showInvitation } from './issue-invitation.ts'
+import { findInvitee, putOutstandingMembership, searchInvitations } from './queries.ts'
+import { RoleCode } from './role-code.ts'
+
+export const inviteMember = endpoint({
+  route: 'POST /v1/members/invite',
+  access: { permission: 'member.manage', exclusive: true },
+  body: v.object({ email: Email, role: RoleCode }),
+  limits: inviteLimits,
+  async handle(exchange) {
+    const { body, caller, sql } = exchange
+    const role = await findRole(sql, body.role)
+    if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
+    if (role.rank > caller.role.rank) throw forbidden('the role is above the caller')
+    const [open] = await searchInvitations(sql, { email: body.email })
+    if (open !== undefined && open.invitation.role.rank > caller.role.rank)
+      throw forbidden('the invitation is above the caller')
+    const invitee = await findInvitee(sql, body.email)
+    if (invitee !== null && invitee.accepted_at !== null && invitee.revoked_at === null) {
+      throw new Problem(409, { slug: 'already-member', detail: 'This person is a member of the shop.' })
+    }
+    const userId = invitee?.user_id ?? null
+    if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: caller.user.id })
+    const invitation = await issueInvitation(exchange, { email: body.email, userId, roleId: role.id })
+    await record(sql, exchange, {
+      tenantId: caller.tenant.id,
+      actorUserId: caller.user.id,
+      action: open === undefined ? 'invitation.created' : 'invitation.replaced',
+      targetType: 'invitation',
+      targetId: invitation.id,
+      after: { email: invitation.email, role: role.code },
+    })
+    return ok(showInvitation(invitation), { wakes: 'deliver-mail' })
+  },
+})

@@ -1,0 +1,23 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { AgePageQuery, page } from '#shared/http/page.ts'
+import { ok } from '#shared/http/reply.ts'
+import { showInvitation } from './issue-invitation.ts'
+import { searchInvitations } from './queries.ts'
+
+export const listInvitations = endpoint({
+  route: 'GET /v1/members/invitations',
+  access: { permission: 'member.manage' },
+  query: v.object({ ...AgePageQuery }),
+  async handle({ query: { cursor = null, limit }, sql }) {
+    const rows = await searchInvitations(sql, { after: cursor, limit })
+    return ok(
+      page(
+        rows,
+        limit,
+        ({ key }) => key,
+        ({ invitation }) => showInvitation(invitation),
+      ),
+    )
+  },
+})

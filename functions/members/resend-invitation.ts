@@ -1,0 +1,30 @@
+import { record } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { forbidden, notFound } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { issueInvitation, showInvitation } from './issue-invitation.ts'
+import { inviteLimits } from './invite-limits.ts'
+import { findInvitee, searchInvitations } from './queries.ts'
+
+export const resendInvitation = endpoint({
+  route: 'POST /v1/members/invitations/{id}/resend',
+  access: { permission: 'member.manage', exclusive: true },
+  limits: inviteLimits,
+  async handle(exchange) {
+    const { params, caller, sql } = exchange
+    const [found] = await searchInvitations(sql, { id: params.id })
+    if (found === undefined) throw notFound('no open invitation of this id')
+    const { email, role } = found.invitation
+    if (role.rank > caller.role.rank) throw forbidden('the invitation is above the caller')
+    const invitee = await findInvitee(sql, email)
+    const invitation = await issueInvitation(exchange, { email, userId: invitee?.user_id ?? null, roleId: role.id })
+    await record(sql, exchange, {
+      tenantId: caller.tenant.id,
+      actorUserId: caller.user.id,
+      action: 'invitation.resent',
+      targetType: 'invitation',
+      targetId: invitation.id,
+    })
+    return ok(showInvitation(invitation), { wakes: 'deliver-mail' })
+  },
+})

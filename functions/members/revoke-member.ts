@@ -1,0 +1,30 @@
+import { record } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { forbidden, notFound } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { enqueue } from '#shared/queue/queries.ts'
+import { lockMember, revokeMembership } from './queries.ts'
+
+export const revokeMember = endpoint({
+  route: 'DELETE /v1/members/{id}',
+  access: { permission: 'member.manage', exclusive: true },
+  async handle(exchange) {
+    const { params, caller, sql } = exchange
+    const member = await lockMember(sql, params.id)
+    if (member === null) throw notFound('no member of this id')
+    if (member.role.rank > caller.role.rank) throw forbidden('a rank above the caller')
+    if (member.revoked_at !== null) return ok(member)
+    const revoked = { ...member, revoked_at: await revokeMembership(sql, member) }
+    await record(sql, exchange, {
+      tenantId: caller.tenant.id,
+      actorUserId: caller.user.id,
+      action: 'membership.revoked',
+      targetType: 'membership',
+      targetId: member.id,
+      before: { role: member.role.code },
+    })
+    if (member.accepted_at === null) return ok(revoked)
+    await enqueue(sql, 'mail', { template: 'membership-removed', user_id: member.user.id })
+    return ok(revoked, { wakes: 'deliver-mail' })
+  },
+})

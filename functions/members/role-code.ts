@@ -1,0 +1,9 @@
+import * as v from 'valibot'
+import { isStorable } from '#shared/http/page.ts'
+
+/** A role as clients name it; whether there is one is for the database to say. */
+export const RoleCode = v.pipe(
+  v.string('must be a string'),
+  v.maxLength(40, 'must be a role'),
+  v.check(isStorable, 'must be a role'),
+)

@@ -1,0 +1,20 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import * as v from 'valibot'
+import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
+
+export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
+
+/** What a mail's job keeps in place of the token: 128 random bits, as text. */
+export const newNonce = (): string => randomBytes(16).toString('base64url')
+
+/**
+ * The single-use token of a nonce, the same every time, so that a mail sent twice carries one link. The key is in no
+ * store, so the job and a dump of the database hold nothing that opens anything.
+ */
+export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string): string =>
+  createHmac('sha256', mailKey).update(purpose).update('\0').update(nonce).digest('base64url')
+
+/** A single-use token as it is sent back. One that cannot be one is `token-invalid` like any unknown one. */
+export const SentToken = v.pipe(v.string('must be a string'), v.maxLength(1000, 'must have at most 1000 characters'))
+
+export const isToken = (text: string): boolean => TOKEN_PATTERN.test(text)
