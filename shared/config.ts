@@ -27,6 +27,12 @@ const Settings = v.object({
   SESSION_IDLE_SECONDS: wholeNumber(12 * 3600, 1, 365 * DAY_SECONDS),
   SESSION_ABSOLUTE_SECONDS: wholeNumber(7 * DAY_SECONDS, 1, 365 * DAY_SECONDS),
   SESSION_PENDING_SECONDS: wholeNumber(15 * 60, 1, 365 * DAY_SECONDS),
+  INVITE_TTL_SECONDS: wholeNumber(7 * DAY_SECONDS, 1, 365 * DAY_SECONDS),
+  RESET_TTL_SECONDS: wholeNumber(3600, 1, DAY_SECONDS),
+  VERIFY_TTL_SECONDS: wholeNumber(DAY_SECONDS, 1, 30 * DAY_SECONDS),
+  INVITE_TENANT_LIMIT: wholeNumber(100, 1, 999_999_999),
+  FORGOT_EMAIL_LIMIT: wholeNumber(5, 1, 999_999_999),
+  FORGOT_IP_LIMIT: wholeNumber(30, 1, 999_999_999),
   LOGIN_WINDOW_SECONDS: wholeNumber(15 * 60, 1, DAY_SECONDS),
   LOGIN_EMAIL_LIMIT: wholeNumber(10, 1, 999_999_999),
   LOGIN_IP_LIMIT: wholeNumber(100, 1, 999_999_999),
@@ -36,6 +42,15 @@ const Settings = v.object({
   ARGON2_MEMORY_KIB: wholeNumber(19_456, 8, 262_144),
   ARGON2_ITERATIONS: wholeNumber(2, 1, 16),
   PWNED_PASSWORDS_URL: v.optional(v.union([v.literal(''), v.pipe(v.string(), v.url('must be an absolute URL'))]), ''),
+  WEB_BASE_URL: url('http://localhost:3001'),
+  MAIL_FROM: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(320, 'must be an address'),
+      v.regex(/^(?:[!-~ ]+ <[!-?A-~]+@[A-Za-z0-9.-]+>|[!-?A-~]+@[A-Za-z0-9.-]+)$/, 'must be an address'),
+    ),
+    'Tenantry <no-reply@tenantry.example>',
+  ),
   PROBLEM_BASE_URL: url('https://tenantry.example/problems'),
 })
 
@@ -48,6 +63,11 @@ export interface Config {
   readonly database: { readonly connections: number; readonly prepare: boolean }
   readonly session: { readonly idleSeconds: number; readonly absoluteSeconds: number; readonly pendingSeconds: number }
   readonly login: { readonly windowSeconds: number; readonly emailLimit: number; readonly ipLimit: number }
+  readonly invite: { readonly ttlSeconds: number; readonly tenantLimit: number }
+  readonly forgot: { readonly emailLimit: number; readonly ipLimit: number }
+  readonly reset: { readonly ttlSeconds: number }
+  readonly verify: { readonly ttlSeconds: number }
+  readonly mail: { readonly from: string; readonly webBaseUrl: string }
   readonly password: { readonly minLength: number; readonly pwnedPasswordsUrl: string }
   readonly argon2: { readonly memoryKib: number; readonly iterations: number }
   readonly problemBaseUrl: string
@@ -79,6 +99,11 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
       emailLimit: set.LOGIN_EMAIL_LIMIT,
       ipLimit: set.LOGIN_IP_LIMIT,
     },
+    invite: { ttlSeconds: set.INVITE_TTL_SECONDS, tenantLimit: set.INVITE_TENANT_LIMIT },
+    forgot: { emailLimit: set.FORGOT_EMAIL_LIMIT, ipLimit: set.FORGOT_IP_LIMIT },
+    reset: { ttlSeconds: set.RESET_TTL_SECONDS },
+    verify: { ttlSeconds: set.VERIFY_TTL_SECONDS },
+    mail: { from: set.MAIL_FROM, webBaseUrl: set.WEB_BASE_URL.replace(/\/+$/, '') },
     password: { minLength: set.PASSWORD_MIN_LENGTH, pwnedPasswordsUrl: set.PWNED_PASSWORDS_URL },
     argon2: { memoryKib: set.ARGON2_MEMORY_KIB, iterations: set.ARGON2_ITERATIONS },
     problemBaseUrl: set.PROBLEM_BASE_URL.replace(/\/+$/, ''),

@@ -1,0 +1,85 @@
+import * as v from 'valibot'
+import { readInTenant, type TenantSql } from '#shared/db/scope.ts'
+import type { Letter } from '#shared/mail/letter.ts'
+import * as templates from '#shared/mail/templates.ts'
+import type { LeasedJob } from '#shared/queue/queries.ts'
+import { tokenKey } from '#shared/secret/secret.ts'
+import { mailToken } from '#shared/token/token.ts'
+import type { Worker } from '#shared/worker.ts'
+import { findOpenInvitation, findRecipient, findWorkplace, putToken } from './queries.ts'
+
+const Id = v.pipe(v.string(), v.uuid())
+const Nonce = v.pipe(v.string(), v.minLength(16))
+
+const Payload = v.variant('template', [
+  v.object({ template: v.literal('invitation'), invitation_id: Id, nonce: Nonce }),
+  v.object({ template: v.literal('password-reset'), email: v.string(), nonce: Nonce }),
+  v.object({ template: v.literal('email-verification'), user_id: Id, nonce: Nonce }),
+  v.object({ template: v.literal('password-changed'), user_id: Id }),
+  v.object({ template: v.literal('membership-added'), user_id: Id }),
+  v.object({ template: v.literal('membership-removed'), user_id: Id }),
+])
+
+/** The job's payload is not one that this version knows. Trying again does not help. */
+export class UnknownMail extends Error {
+  override name = 'UnknownMail'
+}
+
+/** The letter of a mail job as things stand now, or null when there is nobody, or no longer a reason, to write to. */
+export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | null> {
+  const { config, database, pepper, mailKey } = worker
+  const parsed = v.safeParse(Payload, job.payload)
+  if (!parsed.success) throw new UnknownMail('the payload of a mail job does not parse')
+  const mail = parsed.output
+  const { webBaseUrl } = config.mail
+  const inTenant = <T>(read: (sql: TenantSql) => Promise<T>): Promise<T> => {
+    if (job.tenant_id === null) throw new UnknownMail(`${mail.template} is a tenant's`)
+    return readInTenant(database, job.tenant_id, read)
+  }
+
+  switch (mail.template) {
+    case 'invitation': {
+      const token = mailToken(mailKey, 'invite', mail.nonce)
+      const open = await inTenant((sql) => findOpenInvitation(sql, mail.invitation_id, tokenKey(pepper, token)))
+      if (open === null) return null
+      const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
+      return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
+    }
+    case 'password-reset': {
+      const recipient = await findRecipient(database.sql, { email: mail.email })
+      if (recipient === null) return null
+      const token = mailToken(mailKey, 'password_reset', mail.nonce)
+      const expiresAt = await putToken(database.sql, {
+        hash: tokenKey(pepper, token),
+        purpose: 'password_reset',
+        userId: recipient.id,
+        ttlSeconds: config.reset.ttlSeconds,
+      })
+      return templates.passwordReset({ to: recipient.email, expiresAt, token, webBaseUrl })
+    }
+    case 'email-verification': {
+      const recipient = await findRecipient(database.sql, { id: mail.user_id })
+      if (recipient === null || recipient.email_verified_at !== null) return null
+      const token = mailToken(mailKey, 'email_verify', mail.nonce)
+      const expiresAt = await putToken(database.sql, {
+        hash: tokenKey(pepper, token),
+        purpose: 'email_verify',
+        userId: recipient.id,
+        ttlSeconds: config.verify.ttlSeconds,
+      })
+      return templates.emailVerification({ to: recipient.email, expiresAt, token, webBaseUrl })
+    }
+    case 'password-changed': {
+      const recipient = await findRecipient(database.sql, { id: mail.user_id })
+      return recipient === null ? null : templates.passwordChanged({ to: recipient.email, webBaseUrl })
+    }
+    case 'membership-added': {
+      const place = await inTenant((sql) => findWorkplace(sql, mail.user_id))
+      return place === null ? null : templates.membershipAdded({ to: place.email, ...place, webBaseUrl })
+    }
+    case 'membership-removed': {
+      const place = await inTenant((sql) => findWorkplace(sql, mail.user_id))
+      return place === null ? null : templates.membershipRemoved({ to: place.email, shop: place.shop })
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import { SESv2Client } from '@aws-sdk/client-sesv2'
+import type { Context } from 'aws-lambda'
+import { processWorker } from '#shared/worker.ts'
+import { deliverDueMail } from './deliver.ts'
+
+const RESERVE_MS = 10_000
+
+const worker = processWorker()
+const ses = new SESv2Client({ maxAttempts: 1 })
+
+/** Woken after each commit that enqueued mail, and every minute in case a call was lost. */
+export async function handler(_event: unknown, context: Context): Promise<{ sent: number }> {
+  const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
+  return { sent: await deliverDueMail(await worker.open(), ses, enough) }
+}

@@ -1,0 +1,77 @@
+import type { Sql } from '#shared/db/connect.ts'
+import type { TenantSql } from '#shared/db/scope.ts'
+
+export interface OpenInvitation {
+  readonly email: string
+  readonly expires_at: Date
+  readonly shop: string
+  readonly timezone: string
+  readonly role: string
+  readonly inviter: string
+}
+
+/** The invitation whose present token this is; null when it was accepted, cancelled, replaced or expired meanwhile. */
+export async function findOpenInvitation(
+  sql: TenantSql,
+  id: string,
+  tokenHash: Uint8Array,
+): Promise<OpenInvitation | null> {
+  const [row] = await sql<OpenInvitation>`
+    select i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
+           coalesce(u.full_name, u.email) as inviter
+      from app.tokens i
+      join app.tenants t on t.id = i.tenant_id
+      join app.roles r on r.id = i.role_id
+      join app.users u on u.id = i.invited_by
+     where i.id = ${id} and i.token_hash = ${tokenHash} and i.purpose = 'invite'
+       and i.consumed_at is null and i.expires_at > now()`
+  return row ?? null
+}
+
+export interface Recipient {
+  readonly id: string
+  readonly email: string
+  readonly email_verified_at: Date | null
+}
+
+/** An account that may still sign in. */
+export async function findRecipient(sql: Sql, by: { id: string } | { email: string }): Promise<Recipient | null> {
+  const [row] =
+    'id' in by
+      ? await sql<Recipient>`select id, email, email_verified_at from app.users where id = ${by.id} and disabled_at is null`
+      : await sql<Recipient>`
+          select id, email, email_verified_at from app.users where email = ${by.email} and disabled_at is null`
+  return row ?? null
+}
+
+/** Stores a token's hash, once: a second try finds it there. When it expires. */
+export async function putToken(
+  sql: Sql,
+  token: { hash: Uint8Array; purpose: 'password_reset' | 'email_verify'; userId: string; ttlSeconds: number },
+): Promise<Date> {
+  await sql`
+    insert into app.tokens (token_hash, purpose, user_id, expires_at)
+    values (${token.hash}, ${token.purpose}, ${token.userId}, now() + make_interval(secs => ${token.ttlSeconds}::int))
+    on conflict (token_hash) do nothing`
+  const [row] = await sql<{ expires_at: Date }>`select expires_at from app.tokens where token_hash = ${token.hash}`
+  if (row === undefined) throw new Error('no token was written')
+  return row.expires_at
+}
+
+export interface Workplace {
+  readonly email: string
+  readonly shop: string
+  readonly role: string
+}
+
+/** A person's place in the tenant, live or past. */
+export async function findWorkplace(sql: TenantSql, userId: string): Promise<Workplace | null> {
+  const [row] = await sql<Workplace>`
+    select u.email, t.legal_name as shop, r.label as role
+      from app.memberships m
+      join app.users u on u.id = m.user_id and u.disabled_at is null
+      join app.tenants t on t.id = m.tenant_id
+      join app.roles r on r.id = m.role_id
+     where m.user_id = ${userId}`
+  return row ?? null
+}

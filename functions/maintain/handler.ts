@@ -1,0 +1,13 @@
+import type { Context } from 'aws-lambda'
+import { processWorker } from '#shared/worker.ts'
+import { maintain } from './maintain.ts'
+
+const RESERVE_MS = 10_000
+
+const worker = processWorker()
+
+/** Run every hour. */
+export async function handler(_event: unknown, context: Context): Promise<object> {
+  const { database } = await worker.open()
+  return maintain(database.sql, () => context.getRemainingTimeInMillis() < RESERVE_MS)
+}

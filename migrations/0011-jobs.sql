@@ -1,0 +1,88 @@
+-- The queue. A job is inserted in the transaction of the change that it belongs to, and is there if and only if that
+-- change is. Workers claim with SKIP LOCKED and hold each job by a lease with a token: one that lost its lease to
+-- another can no longer complete.
+set local role identity_owner;
+
+create table app.jobs (
+  id              uuid primary key default gen_random_uuid(),
+  tenant_id       uuid references app.tenants,
+  kind            text not null check (kind ~ '^[a-z]+(-[a-z]+)*$'),
+  payload         jsonb not null check (jsonb_typeof(payload) = 'object' and length(payload::text) <= 4000),
+  idempotency_key text not null check (length(idempotency_key) between 1 and 200),
+  run_at          timestamptz not null default now(),
+  attempts        integer not null default 0,
+  lease_token     uuid,
+  leased_until    timestamptz,
+  completed_at    timestamptz,
+  dead_at         timestamptz,
+  last_error      text check (length(last_error) <= 200),
+  created_at      timestamptz not null default now(),
+  unique nulls not distinct (tenant_id, kind, idempotency_key)
+) with (fillfactor = 70);
+create index jobs_due on app.jobs (kind, run_at) where completed_at is null and dead_at is null;
+create index jobs_ended on app.jobs (coalesce(completed_at, dead_at)) where completed_at is not null or dead_at is not null;
+select app.enforce_tenant('app.jobs');
+
+-- The Lambdas add jobs through app.enqueue and read none. The worker sees the whole queue, which is what it is for, and
+-- sets the tenant of each job before it reads anything else.
+create policy worker_queue on app.jobs to identity_worker using (true) with check (true);
+grant select, delete, update (run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)
+  on app.jobs to identity_worker;
+
+-- Adds a job of the transaction's tenant or, when none is set, one of the platform. Adding it again under the same key
+-- changes nothing.
+create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns void
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+  insert into app.jobs (tenant_id, kind, payload, idempotency_key)
+  values (app.current_tenant(), p_kind, p_payload, p_idempotency_key)
+  on conflict do nothing
+$$;
+create policy resolver_enqueue on app.jobs for insert to identity_resolver
+  with check (tenant_id is not distinct from (select app.current_tenant()));
+grant insert on app.jobs to identity_resolver;
+revoke all on function app.enqueue(text, jsonb, text) from public;
+grant execute on function app.enqueue(text, jsonb, text) to identity_app, identity_worker;
+grant create on schema app to identity_resolver;
+alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
+revoke create on schema app from identity_resolver;
+
+-- Leases up to p_most due jobs of a kind. A job that was leased p_attempts times without an end, because each worker died
+-- of it, is put aside as dead. Disjoint among any number of workers; by the database's clock.
+create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
+  returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
+  language sql volatile
+  begin atomic
+  with spent as (
+    select j.id from app.jobs j
+     where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
+       and j.leased_until < now() and j.attempts >= p_attempts
+     order by j.run_at, j.id limit p_most
+     for update skip locked
+  ), dead as (
+    update app.jobs j
+       set dead_at = now(), last_error = 'its workers died', lease_token = null, leased_until = null
+      from spent where j.id = spent.id
+  ), due as (
+    select j.id from app.jobs j
+     where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
+       and (j.leased_until is null or j.leased_until < now()) and j.attempts < p_attempts
+     order by j.run_at, j.id limit p_most
+     for update skip locked
+  )
+  update app.jobs j
+     set attempts = j.attempts + 1, lease_token = gen_random_uuid(),
+         leased_until = now() + make_interval(secs => p_lease_seconds)
+    from due where j.id = due.id
+  returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
+end;
+revoke all on function app.claim_jobs(text, integer, integer, integer) from public;
+grant execute on function app.claim_jobs(text, integer, integer, integer) to identity_worker;
+
+-- What the mails are written from. Passwords, sessions and the settings of a shop are not.
+grant select on app.tenants, app.memberships, app.roles to identity_worker;
+grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
+grant select, insert, delete on app.tokens to identity_worker;
+grant select (id, idle_expires_at, absolute_expires_at, revoked_at), delete on app.sessions to identity_worker;
+grant select, delete on app.rate_limits to identity_worker;

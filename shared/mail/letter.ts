@@ -1,0 +1,45 @@
+/** A mail, before it is text and HTML. Everything in it is plain text, whoever wrote it. */
+export interface Letter {
+  readonly to: string
+  readonly subject: string
+  readonly paragraphs: readonly string[]
+  readonly action?: { readonly label: string; readonly url: string }
+  readonly closing?: string
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+
+/** One line, whatever it was made of: a subject is a header. */
+export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+
+export const renderText = ({ paragraphs, action, closing }: Letter): string =>
+  [...paragraphs.map(oneLine), ...(action === undefined ? [] : [`${action.label}:\n${action.url}`]), closing ?? '']
+    .filter((part) => part !== '')
+    .join('\n\n')
+    .concat('\n')
+
+export function renderHtml({ subject, paragraphs, action, closing }: Letter): string {
+  const body = [
+    ...paragraphs.map((text) => `<p>${escape(oneLine(text))}</p>`),
+    ...(action === undefined
+      ? []
+      : [`<p><a href="${escape(action.url)}">${escape(action.label)}</a></p>`, `<p>${escape(action.url)}</p>`]),
+    ...(closing === undefined ? [] : [`<p>${escape(closing)}</p>`]),
+  ]
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>${escape(oneLine(subject))}</title></head>
+<body>
+${body.join('\n')}
+</body>
+</html>
+`
+}

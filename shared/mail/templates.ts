@@ -1,0 +1,79 @@
+import type { Letter } from '#shared/mail/letter.ts'
+
+// A link carries its token behind the #, which no server and no referrer ever sees; its page sends it with a form.
+const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}#token=${token}`
+
+function moment(at: Date, timeZone: string): string {
+  const write = (zone: string) =>
+    new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(at)
+  try {
+    return `${write(timeZone)} (${timeZone})`
+  } catch {
+    return `${write('UTC')} (UTC)`
+  }
+}
+
+export interface InvitationMail {
+  readonly to: string
+  readonly shop: string
+  readonly inviter: string
+  readonly role: string
+  readonly expiresAt: Date
+  readonly timeZone: string
+  readonly token: string
+  readonly webBaseUrl: string
+}
+
+export const invitation = (mail: InvitationMail): Letter => ({
+  to: mail.to,
+  subject: `${mail.inviter} invites you to ${mail.shop}`,
+  paragraphs: [
+    `${mail.inviter} invites you to work in ${mail.shop} as ${mail.role}.`,
+    `The invitation is open until ${moment(mail.expiresAt, mail.timeZone)}.`,
+  ],
+  action: { label: 'Accept the invitation', url: link(mail.webBaseUrl, 'invitation', mail.token) },
+  closing: 'If you did not expect this, ignore it: nothing happens without the link.',
+})
+
+export const passwordReset = (mail: { to: string; expiresAt: Date; token: string; webBaseUrl: string }): Letter => ({
+  to: mail.to,
+  subject: 'Set a new password',
+  paragraphs: [
+    'Somebody asked to set a new password for this address.',
+    `The link works once, until ${moment(mail.expiresAt, 'UTC')}.`,
+  ],
+  action: { label: 'Set a new password', url: link(mail.webBaseUrl, 'reset-password', mail.token) },
+  closing: 'If it was not you, ignore this: your password stays as it is.',
+})
+
+export const emailVerification = (mail: {
+  to: string
+  expiresAt: Date
+  token: string
+  webBaseUrl: string
+}): Letter => ({
+  to: mail.to,
+  subject: 'Confirm your email address',
+  paragraphs: ['Confirm that this is your address.', `The link works until ${moment(mail.expiresAt, 'UTC')}.`],
+  action: { label: 'Confirm the address', url: link(mail.webBaseUrl, 'verify-email', mail.token) },
+})
+
+export const passwordChanged = (mail: { to: string; webBaseUrl: string }): Letter => ({
+  to: mail.to,
+  subject: 'Your password was changed',
+  paragraphs: ['The password of your account was changed, and your other sessions were ended.'],
+  action: { label: 'If it was not you, set a new one', url: `${mail.webBaseUrl}/forgot-password` },
+})
+
+export const membershipAdded = (mail: { to: string; shop: string; role: string; webBaseUrl: string }): Letter => ({
+  to: mail.to,
+  subject: `You were added to ${mail.shop}`,
+  paragraphs: [`You now work in ${mail.shop} as ${mail.role}.`],
+  action: { label: 'Sign in', url: `${mail.webBaseUrl}/` },
+})
+
+export const membershipRemoved = (mail: { to: string; shop: string }): Letter => ({
+  to: mail.to,
+  subject: `You were removed from ${mail.shop}`,
+  paragraphs: [`You no longer work in ${mail.shop}, and your sessions there were ended.`],
+})

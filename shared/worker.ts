@@ -1,0 +1,23 @@
+import { type Config, parseConfig } from '#shared/config.ts'
+import { connect, type Database } from '#shared/db/connect.ts'
+import { once, readServiceSecret } from '#shared/runtime.ts'
+
+/** What a job's Lambda owns: the queue and the tenants' rows by the worker's role, and the secrets that mails need. */
+export interface Worker {
+  readonly config: Config
+  readonly database: Database
+  readonly pepper: string
+  readonly mailKey: string
+}
+
+/** The worker of this process, opened at the first invocation. Throws ConfigError when a setting does not parse. */
+export function processWorker(): { readonly open: () => Promise<Worker> } {
+  const config = parseConfig(process.env)
+  return {
+    open: once(async () => {
+      const secrets = await readServiceSecret(config.serviceSecretId)
+      const database = connect(secrets.worker_database_url, config.database)
+      return { config, database, pepper: secrets.pepper, mailKey: secrets.mail_key }
+    }),
+  }
+}
