@@ -22,3 +22,17 @@ export async function routeGroups(): Promise<DeployedGroup[]> {
     }),
   )
 }
+
+/** A job: a folder of functions/ with a handler and no routes. */
+export interface DeployedJob {
+  readonly name: string
+  readonly handlerFile: string
+}
+
+/** Every folder of functions/ that has a handler and no group.ts. */
+export async function jobs(): Promise<DeployedJob[]> {
+  const folders = (await readdir(FUNCTIONS)).toSorted()
+  return folders
+    .filter((name) => existsSync(`${FUNCTIONS}${name}/handler.ts`) && !existsSync(`${FUNCTIONS}${name}/group.ts`))
+    .map((name) => ({ name, handlerFile: `${FUNCTIONS}${name}/handler.ts` }))
+}

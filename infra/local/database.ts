@@ -4,10 +4,11 @@ import { migrate } from '#shared/db/migrate.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
-/** The URLs of a prepared database, as its superuser and as the Lambdas' role. */
+/** The URLs of a prepared database: as its superuser, as the Lambdas' role, as the jobs'. */
 export interface PreparedDatabase {
   readonly databaseUrl: string
   readonly appUrl: string
+  readonly workerUrl: string
   /** The migrations that were applied now. */
   readonly applied: readonly string[]
 }
@@ -33,7 +34,12 @@ export async function prepareDatabase(
         select format('alter role %I password %L', ${role}::text, ${rolePassword}::text) as text`
       await admin.unsafe(statement?.text ?? '')
     }
-    return { databaseUrl, appUrl: urlFor(databaseUrl, { user: 'identity_app', password: rolePassword }), applied }
+    return {
+      databaseUrl,
+      appUrl: urlFor(databaseUrl, { user: 'identity_app', password: rolePassword }),
+      workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: rolePassword }),
+      applied,
+    }
   } finally {
     await admin.end()
   }

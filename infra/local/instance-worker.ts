@@ -1,23 +1,23 @@
+import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
-import type { LambdaHandler } from '#shared/http/lambda.ts'
+import type { Context } from 'aws-lambda'
 
 /** One request to an instance, and its answer. */
-export interface Invocation {
-  readonly event: APIGatewayProxyEvent
+export interface Invocation<Event> {
+  readonly event: Event
   readonly deadline: number
 }
 
 const { handlerFile, functionName }: { handlerFile: string; functionName: string } = workerData
-const { handler }: { handler: LambdaHandler } = await import(handlerFile)
+const { handler }: { handler: (event: unknown, context: Context) => Promise<unknown> } = await import(handlerFile)
 
-const contextOf = ({ event, deadline }: Invocation): Context => ({
+const contextOf = ({ deadline }: Invocation<unknown>): Context => ({
   callbackWaitsForEmptyEventLoop: true,
   functionName,
   functionVersion: '$LATEST',
   invokedFunctionArn: `arn:aws:lambda:us-east-1:000000000000:function:${functionName}`,
   memoryLimitInMB: '512',
-  awsRequestId: event.requestContext.requestId,
+  awsRequestId: randomUUID(),
   logGroupName: `/aws/lambda/${functionName}`,
   logStreamName: 'local',
   getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
@@ -26,7 +26,7 @@ const contextOf = ({ event, deadline }: Invocation): Context => ({
   succeed: () => {},
 })
 
-parentPort?.on('message', (invocation: Invocation) => {
+parentPort?.on('message', (invocation: Invocation<unknown>) => {
   handler(invocation.event, contextOf(invocation)).then(
     (result) => parentPort?.postMessage({ result }),
     (error: unknown) => parentPort?.postMessage({ error: error instanceof Error ? error.message : String(error) }),

@@ -1,26 +1,25 @@
-import { type Writable } from 'node:stream'
 import { availableParallelism } from 'node:os'
+import type { Writable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
-import { type Invoke, TimedOut } from './gateway.ts'
+import { TimedOut } from './gateway.ts'
 import type { Invocation } from './instance-worker.ts'
 
-interface Instance {
+interface Instance<Result> {
   readonly worker: Worker
-  settle: ((outcome: Outcome) => void) | null
+  settle: ((outcome: Outcome<Result>) => void) | null
 }
 
-type Outcome = { result: APIGatewayProxyResult } | { error: string }
+type Outcome<Result> = { result: Result } | { error: string }
 
-interface Waiting {
-  readonly event: APIGatewayProxyEvent
-  readonly deadline: number
-  readonly settle: (outcome: Outcome) => void
-  instance: Instance | null
+interface Waiting<Event, Result> extends Invocation<Event> {
+  readonly settle: (outcome: Outcome<Result>) => void
+  instance: Instance<Result> | null
 }
 
-export interface Instances {
-  readonly invoke: Invoke
+/** A function that can be invoked; Event and Result are what its handler takes and gives. */
+export interface Instances<Event, Result> {
+  /** Rejects with TimedOut after the time given, with anything else when the function broke. */
+  readonly invoke: (event: Event, timeoutMs: number) => Promise<Result>
   close(): Promise<void>
 }
 
@@ -29,22 +28,22 @@ export interface Instances {
  * hash in one stalls no other. More are started as requests come in, up to `most`; beyond that requests wait their turn.
  * An instance that breaks, or takes longer than its request may, is thrown away.
  */
-export async function startInstances(options: {
+export async function startInstances<Event, Result>(options: {
   handlerFile: string
   functionName: string
   env: Readonly<Record<string, string>>
   most: number
   logs: Writable
-}): Promise<Instances> {
+}): Promise<Instances<Event, Result>> {
   const { handlerFile, functionName, env, most, logs } = options
   // The last one used is the first one used again, so that few instances are warm and most are at rest.
-  const idle: Instance[] = []
-  const all = new Set<Instance>()
-  const waiting: Waiting[] = []
+  const idle: Instance<Result>[] = []
+  const all = new Set<Instance<Result>>()
+  const waiting: Waiting<Event, Result>[] = []
   let closing = false
   let starting = 0
 
-  const start = (): Promise<Instance> =>
+  const start = (): Promise<Instance<Result>> =>
     new Promise((resolve, reject) => {
       const worker = new Worker(new URL('./instance-worker.ts', import.meta.url), {
         workerData: { handlerFile, functionName },
@@ -54,9 +53,9 @@ export async function startInstances(options: {
       })
       worker.stdout.pipe(logs, { end: false })
       worker.stderr.pipe(logs, { end: false })
-      const instance: Instance = { worker, settle: null }
+      const instance: Instance<Result> = { worker, settle: null }
       all.add(instance)
-      worker.on('message', (message: Outcome | { ready: true }) => {
+      worker.on('message', (message: Outcome<Result> | { ready: true }) => {
         if ('ready' in message) return resolve(instance)
         instance.settle?.(message)
       })
@@ -75,7 +74,7 @@ export async function startInstances(options: {
       })
     })
 
-  const serve = (instance: Instance) => {
+  const serve = (instance: Instance<Result>) => {
     const next = waiting.shift()
     if (next === undefined) {
       idle.push(instance)
@@ -87,7 +86,7 @@ export async function startInstances(options: {
       if (all.has(instance) && !closing) serve(instance)
       next.settle(outcome)
     }
-    instance.worker.postMessage({ event: next.event, deadline: next.deadline } satisfies Invocation)
+    instance.worker.postMessage({ event: next.event, deadline: next.deadline } satisfies Invocation<Event>)
   }
 
   const grow = () => {
@@ -102,14 +101,14 @@ export async function startInstances(options: {
       })
   }
 
-  const invoke: Invoke = (event, timeoutMs) =>
+  const invoke = (event: Event, timeoutMs: number): Promise<Result> =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         if (request.instance === null) waiting.splice(waiting.indexOf(request), 1)
         else void request.instance.worker.terminate()
         reject(new TimedOut())
       }, timeoutMs)
-      const request: Waiting = {
+      const request: Waiting<Event, Result> = {
         event,
         deadline: Date.now() + timeoutMs,
         settle: (outcome) => {

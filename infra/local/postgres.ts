@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { endWithUs } from './end-with-us.ts'
 import { preparePostgres } from './postgres-files.ts'
-import { PostgresNotStarted, startPostmaster } from './postmaster.ts'
+import { PostgresNotStarted, PostgresStillRunning, startPostmaster } from './postmaster.ts'
 import { readIfThere, writePrivateFile } from './private-file.ts'
 
 export interface Postgres {
@@ -111,7 +111,10 @@ async function startPatiently(...start: Parameters<typeof startPostmaster>): Pro
     try {
       return await startPostmaster(...start)
     } catch (error) {
-      const busy = error instanceof PostgresNotStarted && error.output.includes('is still in use')
+      // One whose parent was killed shuts down by itself, which takes a moment.
+      const busy =
+        error instanceof PostgresStillRunning ||
+        (error instanceof PostgresNotStarted && error.output.includes('is still in use'))
       if (!busy || attempt === ATTEMPTS) throw error
       await delay(ATTEMPT_DELAY_MS)
     }

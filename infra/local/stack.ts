@@ -3,7 +3,8 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { routeGroups } from '#infra/route-groups.ts'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTING_NAMES } from '#shared/config.ts'
 import { startCache } from './cache.ts'
 import { startControl } from './control.ts'
@@ -12,6 +13,7 @@ import { createFaults } from './faults.ts'
 import { startGateway } from './gateway.ts'
 import { startInstances } from './instances.ts'
 import { startKms } from './kms.ts'
+import { type Invokable, startLambda } from './lambda.ts'
 import { startMailbox } from './mailbox.ts'
 import { startPostgres } from './postgres.ts'
 import { startPostgresWireThread } from './postgres-wire-thread.ts'
@@ -43,10 +45,12 @@ export interface Stack {
 
 const SECRET_NAME = 'tenantry/service'
 const MOST_INSTANCES = 16
+const MOST_WORKERS = 2
 
 /** Kept over restarts, so that sessions and sealed data outlive them. */
 interface KeptSecrets {
   readonly pepper: string
+  readonly mailKey: string
   readonly rolePassword: string
 }
 
@@ -86,7 +90,10 @@ export async function startStack(options: {
       env['DATABASE_URL'] ??
       opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
     const name = env['DATABASE_URL'] === undefined ? 'tenantry' : new URL(adminUrl).pathname.slice(1)
-    const { databaseUrl, appUrl } = await prepareDatabase(adminUrl, { name, rolePassword: kept.rolePassword })
+    const { databaseUrl, appUrl, workerUrl } = await prepareDatabase(adminUrl, {
+      name,
+      rolePassword: kept.rolePassword,
+    })
     const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
     await seed(sql, config.argon2)
     await sql.end()
@@ -106,7 +113,9 @@ export async function startStack(options: {
         secrets: {
           [SECRET_NAME]: JSON.stringify({
             pepper: kept.pepper,
+            mail_key: kept.mailKey,
             database_url: urlFor(appUrl, { hostname: '127.0.0.1', port: wire.port }),
+            worker_database_url: urlFor(workerUrl, { hostname: '127.0.0.1', port: wire.port }),
             cache_url: cache.url,
             cache_token: cache.token,
           }),
@@ -117,6 +126,8 @@ export async function startStack(options: {
     const logFile = join(stateDir, 'functions.log')
     // Every instance writes its two streams here.
     const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
+    const functions = new Map<string, Invokable>()
+    const lambda = opened(await startLambda(functions))
     const functionEnv = {
       ...settings,
       SERVICE_SECRET_ID: SECRET_NAME,
@@ -124,18 +135,29 @@ export async function startStack(options: {
       AWS_ACCESS_KEY_ID: 'local',
       AWS_SECRET_ACCESS_KEY: 'local',
       AWS_ENDPOINT_URL_KMS: kms.url,
+      AWS_ENDPOINT_URL_LAMBDA: lambda.url,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
       AWS_ENDPOINT_URL_SESV2: ses.url,
       NODE_ENV: 'production',
     }
-    const integrations = await Promise.all(
-      (await routeGroups()).map(async ({ group, handlerFile }) => {
-        const instances = opened(
-          await startInstances({ handlerFile, functionName: group.name, env: functionEnv, most: MOST_INSTANCES, logs }),
-        )
-        return { group, invoke: instances.invoke }
+    const instancesOf = async <Event, Result>(functionName: string, handlerFile: string, most: number) =>
+      opened(await startInstances<Event, Result>({ handlerFile, functionName, env: functionEnv, most, logs }))
+    const started = await Promise.all([
+      ...(await jobs()).map(async ({ name, handlerFile }) => {
+        const { invoke } = await instancesOf<unknown, unknown>(name, handlerFile, MOST_WORKERS)
+        functions.set(name, invoke)
+        return []
       }),
-    )
+      ...(await routeGroups()).map(async ({ group, handlerFile }) => {
+        const { invoke } = await instancesOf<APIGatewayProxyEvent, APIGatewayProxyResult>(
+          group.name,
+          handlerFile,
+          MOST_INSTANCES,
+        )
+        return [{ group, invoke }]
+      }),
+    ])
+    const integrations = started.flat()
     const gateway = opened(
       await startGateway({ port: options.port, problemBaseUrl: config.problemBaseUrl, integrations }),
     )
@@ -169,6 +191,7 @@ async function keptSecrets(file: string): Promise<KeptSecrets> {
   if (text !== undefined) return JSON.parse(text)
   const made: KeptSecrets = {
     pepper: randomBytes(32).toString('base64url'),
+    mailKey: randomBytes(32).toString('base64url'),
     rolePassword: randomBytes(24).toString('base64url'),
   }
   await writePrivateFile(file, JSON.stringify(made))
