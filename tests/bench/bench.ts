@@ -30,7 +30,9 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(connections) },
       secret: {
         pepper: fixture.pepper,
+        mail_key: fixture.pepper,
         database_url: databaseUrl,
+        worker_database_url: databaseUrl,
         cache_url: cache.url,
         cache_token: cache.token,
       },

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { AWS_REGION } from '#infra/local/aws-endpoints.ts'
 import { startGateway } from '#infra/local/gateway.ts'
 import { startInstances } from '#infra/local/instances.ts'
@@ -27,7 +28,13 @@ logs.setMaxListeners(0)
 const integrations = await Promise.all(
   (await routeGroups()).map(async ({ group, handlerFile }) => {
     const functionName = `tenantry-${group.name}`
-    const { invoke } = await startInstances({ handlerFile, functionName, env: instanceEnv, most: MOST, logs })
+    const { invoke } = await startInstances<APIGatewayProxyEvent, APIGatewayProxyResult>({
+      handlerFile,
+      functionName,
+      env: instanceEnv,
+      most: MOST,
+      logs,
+    })
     return { group, invoke }
   }),
 )

@@ -358,6 +358,10 @@ describe('a path', () => {
   const templates = paths
     .filter(({ path }) => takesId(path))
     .map(({ path }) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/%]+')}$`))
+  // `/v1/members/invite%00` is the path of one member, of an id that is none: known, if by another method.
+  const encoded = paths
+    .filter(({ path }) => takesId(path))
+    .map(({ path }) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]*%[^/]*')}$`))
 
   it.each(paths)(
     '$path answers 405 to every method that it does not declare, and names those that it does',
@@ -407,7 +411,8 @@ describe('a path', () => {
           path: spelling,
           headers: ['authorization', `Bearer ${token}`],
         })
-        expect(raw.status, `${method} ${spelling}`).toBe(404)
+        const known = encoded.some((path) => path.test(spelling))
+        expect(known ? [404, 405] : [404], `${method} ${spelling}`).toContain(raw.status)
         expectContract(toAnswer(raw), null)
       }
     }

@@ -39,7 +39,14 @@ afterAll(async () => {
 
 const startServer = (of: Cache, env: Record<string, string> = {}): Promise<ServerProcess> =>
   startServerProcess(
-    { pepper: PEPPER, database_url: database.appUrl, cache_url: of.url, cache_token: of.token },
+    {
+      pepper: PEPPER,
+      mail_key: PEPPER,
+      worker_database_url: database.workerUrl,
+      database_url: database.appUrl,
+      cache_url: of.url,
+      cache_token: of.token,
+    },
     { LOGIN_EMAIL_LIMIT: '10', ...env },
   )
 

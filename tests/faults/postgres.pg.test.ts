@@ -45,7 +45,14 @@ beforeAll(async () => {
   cleanups.push(() => wire.close())
   const cache = await startCache({ force: 'in-process' })
   cleanups.push(() => cache.close())
-  const secret = { pepper: PEPPER, database_url: prepared.appUrl, cache_url: cache.url, cache_token: cache.token }
+  const secret = {
+    pepper: PEPPER,
+    mail_key: PEPPER,
+    worker_database_url: prepared.workerUrl,
+    database_url: prepared.appUrl,
+    cache_url: cache.url,
+    cache_token: cache.token,
+  }
   server = await startServerProcess(secret)
   cleanups.push(() => server.stop())
   proxied = await startServerProcess({ ...secret, database_url: urlFor(prepared.appUrl, { port: wire.port }) })

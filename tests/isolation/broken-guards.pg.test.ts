@@ -1,20 +1,27 @@
 import { AssertionError } from 'node:assert'
 import postgres from 'postgres'
-import { afterAll, describe, expect, test } from 'vitest'
-import { warmAppConnection } from '#tests/support/database.ts'
+import { afterAll, describe, expect, inject, test } from 'vitest'
+import { urlFor } from '#infra/local/database.ts'
+import { createTestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import {
   afterTransactionGuarantee,
+  appendOnlyGuarantee,
   definerGuarantee,
   definersGuarantee,
   everyTableGuarantee,
   exemptGuarantee,
   type Guarantee,
   guaranteesOf,
+  invitationsGuarantee,
+  isReader,
+  lastOwnerGuarantee,
   liveSessionsGuarantee,
   ownerGuarantee,
   partitionsGuarantee,
+  queueGuarantee,
   revocationGuarantee,
   tenantsGuarantee,
+  workerGuarantee,
 } from './guarantees.ts'
 import { createTwoShops, type TwoShops } from './two-shops.ts'
 
@@ -27,18 +34,22 @@ const policies = await admin<
   select schemaname || '.' || tablename as table, policyname as policy, cmd as command, roles[1] as role from pg_policies
    where format('%I.%I', schemaname, tablename)::regclass not in (select inhrelid from pg_inherits)
    order by 1, 2`
-const partitions = await admin<{ name: string }[]>`
-  select c.oid::regclass::text as name
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_attribute a on a.attrelid = c.oid
-   where c.relkind in ('r', 'p') and a.attname = 'tenant_id' and not a.attisdropped`
 const bodies = await admin<{ name: string; definition: string }[]>`
   select oid::regproc::text as name, pg_get_functiondef(oid) as definition from pg_proc
    where pronamespace = 'app'::regnamespace and prosecdef`
+const [invitations] = await admin<
+  { definition: string }[]
+>`select pg_get_viewdef('app.invitations'::regclass) as definition`
+const asMigrated = await createTwoShops('as migrated')
 
-afterAll(() => shops.close())
+afterAll(() => Promise.all([shops.close(), asMigrated.close()]))
 
 /** Whether a guarantee holds while some statements have had their way, and are then taken back. */
-async function holdsAfter(statements: readonly string[], { holds }: Guarantee): Promise<void> {
+async function holdsAfter(
+  statements: readonly string[],
+  { holds }: Guarantee,
+  { admin }: Pick<TwoShops, 'admin'> = shops,
+): Promise<void> {
   await admin`begin`
   try {
     for (const statement of statements) await admin.unsafe(statement)
@@ -51,6 +62,12 @@ async function holdsAfter(statements: readonly string[], { holds }: Guarantee): 
 
 /** A guard, what takes it away, and the guarantees that need it. */
 type Guard = readonly [guard: string, statements: readonly string[], needed: readonly Guarantee[]]
+
+/** A statement with a part of it replaced, which must be there. */
+function replaced(text: string, part: string, by: string): string {
+  if (!text.includes(part)) throw new Error(`there is no ${part} in ${text}`)
+  return text.replace(part, by)
+}
 
 const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
   const { name, column } = table
@@ -102,7 +119,7 @@ const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
   ]
 })
 
-for (const { name } of partitions) {
+for (const name of shops.partitions) {
   guards.push([
     `${name}: ENABLE, and the grants that it has not`,
     [`alter table ${name} disable row level security`, `grant select on ${name} to identity_app`],
@@ -141,16 +158,101 @@ guards.push(
         [definersGuarantee(shops)],
       ],
     ),
-  ...bodies.flatMap(({ name, definition }) =>
-    ['s.revoked_at is null', 's.idle_expires_at > now()', 's.absolute_expires_at > now()', 's.id = p_session'].map(
-      (condition): Guard => [
-        `${name}: ${condition}`,
-        [definition.replace(condition, 'true')],
-        [definerGuarantee(shops, name)],
+  ...policies
+    .filter(({ role }) => role === 'identity_worker')
+    .map(
+      ({ table, policy }): Guard => [
+        `${table}: the policy ${policy}`,
+        [`drop policy ${policy} on ${table}`],
+        [workerGuarantee(shops)],
       ],
     ),
+  ...['app.tenants', 'app.memberships', 'app.audit_log'].map(
+    (table): Guard => [
+      `${table}: the tenant, for the worker`,
+      [`create policy open on ${table} to identity_worker using (true)`],
+      [workerGuarantee(shops), everyTableGuarantee],
+    ],
   ),
+  ...bodies
+    .filter(({ name }) => isReader(name))
+    .flatMap(({ name, definition }) =>
+      ['s.revoked_at is null', 's.idle_expires_at > now()', 's.absolute_expires_at > now()', 's.id = p_session'].map(
+        (condition): Guard => [
+          `${name}: ${condition}`,
+          [replaced(definition, condition, 'true')],
+          [definerGuarantee(shops, name)],
+        ],
+      ),
+    ),
+  ...writers(),
+  ...[`(purpose = 'invite'::text)`, '(consumed_at IS NULL)', '(tenant_id = current_tenant())'].map(
+    (condition): Guard => [
+      `app.invitations: ${condition}`,
+      [
+        `create or replace view app.invitations with (security_invoker = true) as ${replaced(
+          invitations?.definition ?? '',
+          condition,
+          'true',
+        )}`,
+      ],
+      [invitationsGuarantee(shops)],
+    ],
+  ),
+  [
+    'the security_invoker of invitations',
+    ['alter view app.invitations set (security_invoker = false)'],
+    [everyTableGuarantee],
+  ],
 )
+
+/** What keeps the functions that write to what is their caller's. */
+function writers(): Guard[] {
+  const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
+    `${name}: ${what}`,
+    [replaced(bodies.find((body) => body.name === name)?.definition ?? '', part, by), ...more],
+    [definerGuarantee(shops, name)],
+  ]
+  const ofJob = `coalesce((p_payload ->> 'tenant_id')::uuid, app.current_tenant())`
+  const anyTenant = 'alter policy resolver_enqueue on app.jobs with check (true)'
+  return [
+    guard('enqueue', 'its tenant, of the job instead', 'app.current_tenant()', ofJob),
+    guard('enqueue', 'its tenant and its policy', 'app.current_tenant()', ofJob, anyTenant),
+    guard('enqueue', 'its tenant, null instead', 'app.current_tenant()', 'null', anyTenant),
+    guard('enqueue', 'its silence about a key', 'on conflict do nothing', ''),
+    [
+      'enqueue: the tenant in the key',
+      ['create unique index on app.jobs (kind, idempotency_key)'],
+      [definerGuarantee(shops, 'enqueue'), everyTableGuarantee],
+    ],
+    ...['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
+      guard('record_failed_sign_in', condition, condition, 'true'),
+    ),
+    [
+      'create_audit_partition: its grants',
+      ['grant execute on function app.create_audit_partition(date) to identity_app'],
+      [definerGuarantee(shops, 'create_audit_partition')],
+    ],
+    guard(
+      'create_audit_partition',
+      'the guard of the partition',
+      'perform app.enforce_tenant(v_table::regclass)',
+      'perform 1',
+    ),
+    guard(
+      'create_audit_partition',
+      'the FORCE of the net',
+      'alter table app.audit_log_default force row level security',
+      'perform 1',
+    ),
+    guard(
+      'create_audit_partition',
+      'the move out of the net',
+      'delete from app.audit_log_default where',
+      'delete from app.audit_log_default where false and',
+    ),
+  ]
+}
 
 describe.each(guards)('without %s', (_guard, statements, needed) => {
   test.each(needed)('broken: $title', async (guarantee) => {
@@ -159,7 +261,35 @@ describe.each(guards)('without %s', (_guard, statements, needed) => {
   })
 })
 
-test('each policy of the Lambdas and of the resolver was taken away', () => {
+// The grants, of which the copy above has more than the migrations make.
+describe.each([
+  ['app.jobs: no grant', 'grant select on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  ['app.jobs: no grant on a column', 'grant select (kind) on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  ['app.jobs: no grant to add', 'grant insert on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  ['app.jobs: no grant to delete', 'grant delete on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  [
+    'app.audit_log: no grant to change',
+    'grant update on app.audit_log to identity_worker',
+    appendOnlyGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log: no grant to delete',
+    'grant delete on app.audit_log to identity_app',
+    appendOnlyGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log_default: no grant',
+    'grant select on app.audit_log_default to identity_app',
+    appendOnlyGuarantee(asMigrated),
+  ],
+])('with %s no more', (_guard, statement, guarantee) => {
+  test(`broken: ${guarantee.title}`, async () => {
+    await expect(holdsAfter([], guarantee, asMigrated)).resolves.toBeUndefined()
+    await expect(holdsAfter([statement], guarantee, asMigrated)).rejects.toThrow(AssertionError)
+  })
+})
+
+test('each policy of the Lambdas, of the worker and of the resolver was taken away', () => {
   const text = guards.map(([guard]) => guard).join('\n')
   for (const { table, policy } of policies) expect(text).toContain(`${table}: the policy ${policy}`)
 })
@@ -188,6 +318,32 @@ describe('on a copy of its own, without', () => {
       'alter table app.sessions drop constraint sessions_revocation_is_a_key_change',
       (copy) => revocationGuarantee(copy).holds,
     )
+  })
+
+  test('memberships_keep_an_owner, or a part of it, a shop loses its last owner', async () => {
+    const database = await createTestDatabase()
+    const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
+    const [row] = await admin<{ tenant: string; definition: string }[]>`
+      select id as tenant, pg_get_functiondef('app.keep_an_owner'::regproc) as definition from app.tenants limit 1`
+    const { tenant = '', definition = '' } = row ?? {}
+    const within = { admin }
+    await holdsAfter([], lastOwnerGuarantee(tenant), within)
+    for (const statement of [
+      'drop trigger memberships_keep_an_owner on app.memberships',
+      'alter table app.memberships disable trigger memberships_keep_an_owner',
+      replaced(definition, 'm.role_id = 1', 'true'),
+      replaced(definition, 'new.role_id = 1 and', ''),
+      replaced(definition, 'and new.accepted_at is not null', ''),
+      replaced(definition, 'and new.revoked_at is null)', ')'),
+      replaced(definition, 'and m.accepted_at is not null', ''),
+      replaced(definition, 'and m.revoked_at is null)', ')'),
+    ]) {
+      await expect(holdsAfter([statement], lastOwnerGuarantee(tenant), within), statement).rejects.toThrow(
+        AssertionError,
+      )
+    }
+    await admin.end()
+    await database.drop()
   })
 
   test('the end of what set_tenant set, the next transaction has rows', async () => {

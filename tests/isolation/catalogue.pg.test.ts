@@ -20,15 +20,20 @@ afterAll(async () => {
 const GRANTS = {
   identity_app: {
     app: 'usage',
+    'app.audit_log': 'insert, select',
     'app.authenticate(bytea, integer)': 'execute',
     'app.count_attempt(bytea, integer, integer)': 'execute',
     'app.current_tenant()': 'execute',
-    'app.enter_tenant(uuid, uuid, text)': 'execute',
+    'app.enqueue(text, jsonb, text)': 'execute',
+    'app.enter_tenant(uuid, uuid, smallint, text, boolean)': 'execute',
+    'app.hold_member(uuid)': 'execute',
     'app.hold_user(uuid)': 'execute',
+    'app.invitations': 'select',
     'app.live_sessions': 'select',
     'app.memberships':
       'insert(id, tenant_id, user_id, role_id, invited_by, accepted_at), select, update(role_id, invited_by, accepted_at, revoked_at)',
     'app.rate_limits': 'delete, insert, select, update',
+    'app.record_failed_sign_in(uuid, text, bytea)': 'execute',
     'app.resolve_size(text)': 'execute',
     'app.role_permissions': 'select',
     'app.roles': 'select',
@@ -43,12 +48,16 @@ const GRANTS = {
       'delete, insert(id, tenant_id, style_number, name, brand, category, vendors), select, update(tenant_id, style_number, name, brand, category, vendors)',
     'app.tenants': 'select, update(settings)',
     'app.tenants_of_session(uuid)': 'execute',
+    'app.tokens':
+      'delete, insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at, invited_by), select, update(token_hash, user_id, role_id, expires_at, consumed_at, created_at, invited_by)',
     'app.users':
       'insert(id, email, email_verified_at, password_hash, full_name), select, update(email_verified_at, password_hash, full_name, avatar_url, last_login_at)',
   },
   identity_resolver: {
     app: 'usage',
+    'app.audit_log': 'insert',
     'app.current_tenant()': 'execute',
+    'app.jobs': 'insert',
     'app.memberships': 'select',
     'app.roles': 'select',
     'app.sessions':
@@ -59,8 +68,21 @@ const GRANTS = {
   },
   identity_worker: {
     app: 'usage',
+    'app.audit_log': 'insert, select',
+    'app.claim_jobs(text, integer, integer, integer)': 'execute',
+    'app.create_audit_partition(date)': 'execute',
     'app.current_tenant()': 'execute',
+    'app.enqueue(text, jsonb, text)': 'execute',
+    'app.jobs':
+      'delete, select, update(run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)',
+    'app.memberships': 'select',
+    'app.rate_limits': 'delete, select',
+    'app.roles': 'select',
+    'app.sessions': 'delete, select(id, idle_expires_at, absolute_expires_at, revoked_at)',
     'app.set_tenant(uuid)': 'execute',
+    'app.tenants': 'select',
+    'app.tokens': 'delete, insert, select',
+    'app.users': 'select(id, email, email_verified_at, full_name, disabled_at)',
   },
 }
 
@@ -100,11 +122,27 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
     ...['read', 'insert', 'update', 'delete'].map((command) => `drop policy tenant_${command} on app.styles`),
   ],
   ['grant-without-policy', 'app.memberships', 'drop policy tenant_read on app.memberships'],
-  ['grant-without-policy', 'app.memberships', 'grant select on app.memberships to identity_worker'],
+  [
+    'grant-without-policy',
+    'app.memberships',
+    'alter policy tenant_insert on app.memberships to identity_app',
+    'grant insert on app.memberships to identity_worker',
+  ],
   ['policy-for-public', 'app.styles open', 'create policy open on app.styles using (tenant_id is not null)'],
   ['policy-always-true', 'app.styles open', 'create policy open on app.styles using (true)'],
   ['policy-always-true', 'app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
   ['policy-always-true', 'app.styles open', 'create policy open on app.styles to identity_worker using (true)'],
+  [
+    'policy-always-true',
+    'app.jobs worker_queue',
+    'alter policy worker_queue on app.jobs to identity_worker, identity_app',
+  ],
+  ['policy-always-true', 'app.jobs worker_queue', 'alter policy worker_queue on app.jobs to public'],
+  [
+    'policy-always-true',
+    'app.audit_log worker_queue',
+    'create policy worker_queue on app.audit_log to identity_worker using (true)',
+  ],
   ['policy-always-true', 'app.styles tenant_update', 'alter policy tenant_update on app.styles with check (true)'],
   [
     'policy-ignores-tenant',
@@ -121,6 +159,16 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
     'app.styles tenant_read',
     "create function public.current_tenant() returns uuid language sql return 'a0000000-0000-4000-8000-000000000000'::uuid",
     'alter policy tenant_read on app.styles using (tenant_id = (select public.current_tenant()))',
+  ],
+  [
+    'policy-ignores-tenant',
+    'app.memberships worker_read',
+    'create policy worker_read on app.memberships for select to identity_worker using (revoked_at < now())',
+  ],
+  [
+    'policy-ignores-tenant',
+    'app.jobs worker_queue',
+    'alter policy worker_queue on app.jobs to identity_app using (completed_at is null) with check (completed_at is null)',
   ],
   [
     'policy-admits-other-tenants',
@@ -170,9 +218,11 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ['grant-to-public', 'app.users', 'grant select (email) on app.users to public'],
   ['grant-to-public', 'app', 'grant usage on schema app to public'],
   ['grant-to-public', 'app.open()', 'create function app.open() returns integer language sql return 1'],
+  ['grant-on-partition', 'app.audit_log_default', 'grant select on app.audit_log_default to identity_worker'],
   ['grant-on-partition', 'app.events_2026', ...PARTITIONED, 'grant select on app.events_2026 to identity_app'],
   ['grant-on-partition', 'app.events_2026', ...PARTITIONED, 'grant insert (at) on app.events_2026 to identity_worker'],
   ['view-without-invoker', 'app.everyone', 'create view app.everyone as select * from app.memberships'],
+  ['view-without-invoker', 'app.invitations', 'alter view app.invitations reset (security_invoker)'],
   ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions reset (security_invoker)'],
   ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions set (security_invoker = off)'],
   ['materialized-view', 'app.everyone', 'create materialized view app.everyone as select * from app.memberships'],
@@ -200,6 +250,8 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
     'app.tenants_of_session(uuid)',
     'grant execute on function app.tenants_of_session(uuid) to public',
   ],
+  ['definer-owner', 'app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
+  ['definer-owner', 'app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
   ['definer-owner', 'app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) owner to postgres'],
   [
     'default-privileges',
@@ -264,10 +316,11 @@ const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
     "alter policy tenant_update on app.styles using (tenant_id = (select app.current_tenant()) and name <> '')",
   ],
   [
-    'a policy of the jobs that names what it opens',
-    'create policy worker_read on app.memberships for select to identity_worker using (revoked_at < now())',
-    'grant select on app.memberships to identity_worker',
+    'a policy of the worker that is narrower than the tenant',
+    "create policy worker_read on app.styles for select to identity_worker using (tenant_id = (select app.current_tenant()) and name <> '')",
+    'grant select on app.styles to identity_worker',
   ],
+  ['the partition of another month', "select app.create_audit_partition('2040-01-01')"],
 ]
 
 describe('the catalogue of the migrated database', () => {

@@ -5,16 +5,33 @@ import { checkCatalogue } from '#shared/db/catalogue.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import {
   afterTransactionGuarantee,
+  appendOnlyGuarantee,
   definerGuarantee,
   everyTableGuarantee,
   exemptGuarantee,
+  type Guarantee,
   guaranteesOf,
+  invitationsGuarantee,
+  lastOwnerGuarantee,
   liveSessionsGuarantee,
   partitionsGuarantee,
+  queueGuarantee,
   revocationGuarantee,
   tenantsGuarantee,
+  workerGuarantee,
 } from './guarantees.ts'
 import { createTwoShops } from './two-shops.ts'
+
+/** Asks a guarantee of a superuser's connection, which becomes the roles that it needs. */
+async function holdsOn(admin: postgres.Sql, { holds }: Guarantee): Promise<void> {
+  await admin`begin`
+  try {
+    await admin`set local role identity_app`
+    await holds(admin)
+  } finally {
+    await admin`rollback`
+  }
+}
 
 const worlds = [await createTwoShops('as migrated'), await createTwoShops('every one')] as const
 afterAll(async () => {
@@ -37,7 +54,7 @@ describe.each([
     ...shops.tables.flatMap((table) => Object.values(guaranteesOf(shops, table))),
     tenantsGuarantee(shops),
     exemptGuarantee,
-    ...shops.definers.map((name) => definerGuarantee(shops, name)),
+    invitationsGuarantee(shops),
     liveSessionsGuarantee(shops),
     everyTableGuarantee,
     partitionsGuarantee(shops),
@@ -50,6 +67,9 @@ describe.each([
       await app`rollback`
     }
   })
+
+  const ofRoles = [...shops.definers.map((name) => definerGuarantee(shops, name)), workerGuarantee(shops)]
+  test.each(ofRoles)('$title', (guarantee) => holdsOn(shops.admin, guarantee))
 
   const unset = shops.tables.map((table) => afterTransactionGuarantee(shops, table))
   test.each(unset)('$title', async ({ holds }) => {
@@ -88,6 +108,7 @@ describe.each([
     'set local role identity_resolver',
     'set local role identity_worker',
     'set local session authorization postgres',
+    `select app.create_audit_partition('2040-01-01')`,
     'alter role identity_app bypassrls',
     'grant identity_owner to identity_app',
     'create table app.mine (id integer)',
@@ -115,6 +136,29 @@ describe.each([
       await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: '22P02' })
       await app`rollback`
     }
+  })
+})
+
+describe('with the grants as migrated', () => {
+  const [shops] = worlds
+  test.each([queueGuarantee(shops), appendOnlyGuarantee(shops)])('$title', (guarantee) =>
+    holdsOn(shops.admin, guarantee),
+  )
+})
+
+describe('a shop', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(() => database.drop())
+
+  test('keeps its last owner', async () => {
+    const admin = await database.admin.reserve()
+    for (const { id } of await admin<{ id: string }[]>`select id from app.tenants`) {
+      await holdsOn(admin, lastOwnerGuarantee(id))
+    }
+    admin.release()
   })
 })
 

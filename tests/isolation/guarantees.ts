@@ -23,19 +23,44 @@ interface Outcome {
 
 const REFUSED = '42501'
 
-/** Runs a statement and takes it back. */
-async function attempt(sql: postgres.Sql, statement: string, parameters: (string | null)[] = []): Promise<Outcome> {
+/** Runs a statement and takes it back, unless it is to be kept. */
+async function attempt(
+  sql: postgres.Sql,
+  statement: string,
+  parameters: (string | null)[] = [],
+  kept = false,
+): Promise<Outcome> {
   await sql`savepoint attempt`
+  let undone = !kept
   try {
     const { count } = await sql.unsafe(statement, parameters)
     return { count: count ?? 0, code: '' }
   } catch (error) {
+    undone = true
     if (errorCode(error) === '') throw error
     return { count: 0, code: errorCode(error) }
   } finally {
-    await sql`rollback to savepoint attempt`
+    if (undone) await sql`rollback to savepoint attempt`
   }
 }
+
+/** Does something as another role, on a connection that may become any; `none` is the superuser whose it is. */
+async function as<T>(sql: postgres.Sql, role: string, work: () => Promise<T>): Promise<T> {
+  await sql.unsafe(`set local role ${role}`)
+  const done = await work()
+  await sql`set local role identity_app`
+  return done
+}
+
+/** The tenants of the rows that match, seen past every guard, in order. */
+const tenantsOf = (sql: postgres.Sql, table: string, condition: string, parameters: (string | null)[]) =>
+  as(sql, 'none', async () => {
+    const rows = await sql.unsafe<{ tenant_id: string | null }[]>(
+      `select tenant_id from ${table} where ${condition} order by tenant_id`,
+      parameters,
+    )
+    return rows.map((row) => row.tenant_id)
+  })
 
 const actFor = (sql: postgres.Sql, tenant: string | null) => sql`select app.set_tenant(${tenant})`
 
@@ -46,11 +71,14 @@ async function allowed(sql: postgres.Sql, table: TenantTable, privilege: string)
   return row?.allowed ?? false
 }
 
-/** Guarantees 1 to 4 for one table. */
+/** Guarantees 1 to 4 for one table. One that the Lambdas may not read at all refuses what it would else answer. */
 export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const { name, column, owned, nullable } = table
-  const expectRows = async (sql: postgres.Sql, statement: string, parameters: string[], rows: number) =>
-    assert.deepEqual(await attempt(sql, statement, parameters), { count: rows, code: '' }, statement)
+  const readable = (sql: postgres.Sql) => allowed(sql, table, 'select')
+  const expectRows = async (sql: postgres.Sql, statement: string, parameters: string[], rows: number) => {
+    const answered = (await readable(sql)) ? { count: rows, code: '' } : { count: 0, code: REFUSED }
+    assert.deepEqual(await attempt(sql, statement, parameters), answered, statement)
+  }
   const expectRefused = async (sql: postgres.Sql, statement: string, parameters: (string | null)[]) =>
     assert.equal((await attempt(sql, statement, parameters)).code, REFUSED, `${statement} [${parameters.join()}]`)
 
@@ -84,6 +112,10 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
         `select from ${name} order by app.f_leak(${column}::text)`,
       ]) {
         await actFor(sql, own)
+        if (!(await readable(sql))) {
+          await expectRefused(sql, query, query.includes('$1') ? [other] : [])
+          continue
+        }
         await sql`savepoint leak`
         await sql`select set_config('leak.seen', '', true)`
         await sql.unsafe(query, query.includes('$1') ? [other] : [])
@@ -103,6 +135,12 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
         let text = ''
         for await (const chunk of await sql.unsafe(`copy ${what} to stdout`).readable()) text += String(chunk)
         return text.split('\n').filter((line) => line !== '' && line !== '\\N')
+      }
+      if (!(await readable(sql))) {
+        for (const what of [`(select ${column} from ${name})`, `${name} (${column})`]) {
+          await expectRefused(sql, `copy ${what} to stdout`, [])
+        }
+        return
       }
       const rows = Array.from({ length: owned }, () => own)
       assert.deepEqual(await copied(`(select ${column} from ${name})`), rows)
@@ -154,7 +192,11 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
       if (!nullable) return
       if (await allowed(sql, table, 'update')) {
         await expectRows(sql, `update ${name} set ${column} = $1 where ${column} is null`, [own], 0)
+        // Where the policy for SELECT shows no system row, only a statement that reads no column comes upon one.
+        await expectRows(sql, `update ${name} set ${column} = $1`, [own], owned)
       }
+      const [row] = await sql<{ allowed: boolean }[]>`select has_table_privilege(${name}, 'delete') as allowed`
+      if (row?.allowed === true) await expectRows(sql, `delete from ${name}`, [], owned)
       const deleted = await attempt(sql, `delete from ${name} where ${column} is null`)
       assert.equal(deleted.count, 0)
       await actFor(sql, null)
@@ -232,19 +274,107 @@ export const ownerGuarantee = ({ own }: TwoShops, { name }: TenantTable): Guaran
 })
 
 /** Guarantee 7, of each partition that is named itself, which asks for no policy of its parent. */
-export const partitionsGuarantee = ({ own }: TwoShops): Guarantee => ({
+export const partitionsGuarantee = ({ own, partitions }: TwoShops): Guarantee => ({
   title: 'guarantee 7: a partition that is named itself has no row for another shop',
   holds: async (sql) => {
-    const partitions = await sql<{ name: string }[]>`
-      select i.inhrelid::regclass::text as name
-        from pg_inherits i join pg_attribute a on a.attrelid = i.inhrelid join pg_class c on c.oid = i.inhrelid
-       where a.attname = 'tenant_id' and not a.attisdropped and c.relkind in ('r', 'p')`
-    for (const { name } of partitions) {
+    for (const name of partitions) {
       await actFor(sql, own)
       const scoped = await attempt(sql, `select from ${name} where tenant_id is distinct from $1`, [own])
       await actFor(sql, null)
       const unscoped = await attempt(sql, `table ${name}`)
       assert.deepEqual([scoped.count, unscoped.count], [0, 0], name)
+    }
+  },
+})
+
+/** The log is added to, by its own name, and never changed; a partition is not there for the service's roles. */
+export const appendOnlyGuarantee = ({ own, partitions }: TwoShops): Guarantee => ({
+  title: 'guarantee 7: no role of the service changes the audit log, or reaches a partition of it',
+  holds: async (sql) => {
+    await actFor(sql, own)
+    const refused = async (statement: string) => assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
+    for (const role of ['identity_app', 'identity_worker']) {
+      await as(sql, role, async () => {
+        await refused('update app.audit_log set action = action')
+        await refused('delete from app.audit_log')
+        await refused('truncate app.audit_log')
+        for (const name of partitions) {
+          await refused(`table ${name}`)
+          await refused(`insert into ${name} default values`)
+          await refused(`update ${name} set action = action`)
+          await refused(`delete from ${name}`)
+        }
+      })
+    }
+  },
+})
+
+/** What no Lambda sees or touches: it adds jobs by app.enqueue. */
+export const queueGuarantee = ({ own }: TwoShops): Guarantee => ({
+  title: 'guarantee 1: the Lambdas neither read nor change the queue',
+  holds: async (sql) => {
+    for (const tenant of [own, null]) {
+      await actFor(sql, tenant)
+      for (const statement of [
+        'table app.jobs',
+        'select count(*) from app.jobs',
+        'select kind from app.jobs',
+        `insert into app.jobs (tenant_id, kind, payload, idempotency_key) values ('${own}', 'mail', '{}', 'key')`,
+        'insert into app.jobs default values',
+        'update app.jobs set run_at = now()',
+        'delete from app.jobs',
+        'truncate app.jobs',
+        `select app.claim_jobs('mail', 1, 60, 3)`,
+      ]) {
+        assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
+      }
+    }
+  },
+})
+
+/** The jobs' role. It sees every job, to claim it; of all else, what is its tenant's. */
+export const workerGuarantee = ({ own, other, tables }: TwoShops): Guarantee => ({
+  title: "guarantee 1: the worker sees the whole queue, and of every other table its tenant's rows",
+  holds: async (sql) => {
+    const inQueue = await tenantsOf(sql, 'app.jobs', 'true', [])
+    assert.deepEqual(new Set(inQueue), new Set([own, other, null]))
+    for (const tenant of [null, own]) {
+      await actFor(sql, tenant)
+      await as(sql, 'identity_worker', async () => {
+        const queue = await attempt(sql, 'table app.jobs')
+        assert.deepEqual(queue, { count: inQueue.length, code: '' }, 'the queue')
+        for (const table of tables.filter(({ name }) => name !== 'app.jobs')) {
+          const rows = await attempt(sql, `table ${table.name}`)
+          const expected = tenant === null ? 0 : table.owned
+          const answered = (await allowed(sql, table, 'select'))
+            ? { count: expected, code: '' }
+            : { count: 0, code: REFUSED }
+          assert.deepEqual(rows, answered, table.name)
+        }
+        const forged = await attempt(sql, 'insert into app.audit_log (tenant_id) values ($1)', [other])
+        assert.equal(forged.code, REFUSED, 'a line in the log of another shop')
+      })
+    }
+  },
+})
+
+/** The view of the invitations, which stands between a tenant and the tokens of all. */
+export const invitationsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
+  title: "guarantee 1: a shop's open invitations are visible to itself alone, and no other token is",
+  holds: async (sql) => {
+    for (const [tenant, expected] of [
+      [own, [own]],
+      [other, [other]],
+      [randomUUID(), []],
+      [null, []],
+    ] as const) {
+      await actFor(sql, tenant)
+      const rows = await sql<{ tenant_id: string; email: string }[]>`
+        select t.tenant_id, i.email from app.invitations i left join app.tokens t on t.id = i.id`
+      assert.deepEqual(
+        [...rows],
+        expected.map((id) => ({ tenant_id: id, email: 'open@shops.test' })),
+      )
     }
   },
 })
@@ -272,7 +402,7 @@ export const liveSessionsGuarantee = ({ own, other, sessions }: TwoShops): Guara
 })
 
 /** A function that reads past row security, called with what is and what is not the id of a live session. */
-export const definerGuarantee = ({ own, other, sessions }: TwoShops, name: string): Guarantee => ({
+const readerGuarantee = ({ own, other, sessions }: TwoShops, name: string): Guarantee => ({
   title: `guarantee 6: ${name} answers the holder of a live session, of what is theirs, and nobody else`,
   holds: async (sql) => {
     const call = (session: string) =>
@@ -288,11 +418,164 @@ export const definerGuarantee = ({ own, other, sessions }: TwoShops, name: strin
   },
 })
 
+/** A function that writes past row security answers nothing, whatever it did. */
+async function expectNothing(sql: postgres.Sql, call: string, parameters: (string | null)[]): Promise<void> {
+  const outcome = await attempt(
+    sql,
+    `select from (select ${call}) as c(answer) where coalesce(answer::text, '') = ''`,
+    parameters,
+    true,
+  )
+  assert.deepEqual(outcome, { count: 1, code: '' }, call)
+}
+
+/** The function by which jobs are added. Its tenant is the transaction's, whatever a caller writes into the job. */
+const enqueueGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} adds one job, of the tenant that is set or else of the platform, and answers nothing`,
+  holds: async (sql) => {
+    const before = await tenantsOf(sql, 'app.jobs', 'true', [])
+    const key = randomUUID()
+    const added: (string | null)[] = []
+    for (const tenant of [own, other, null]) {
+      added.push(tenant)
+      await actFor(sql, tenant)
+      // A second time it changes nothing and says nothing of it; a key that another has used is not taken.
+      for (let time = 1; time <= 2; time++) {
+        const payload = JSON.stringify({ tenant_id: tenant === other ? own : other, time })
+        await expectNothing(sql, `app.enqueue('send-mail', $1::text::jsonb, $2)`, [payload, key])
+        assert.deepEqual(await tenantsOf(sql, 'app.jobs', 'idempotency_key = $1', [key]), added.toSorted(nullsLast))
+      }
+    }
+    const after = await tenantsOf(sql, 'app.jobs', 'true', [])
+    assert.deepEqual(after, [...before, ...added].toSorted(nullsLast))
+  },
+})
+
+const nullsLast = (a: string | null, b: string | null): number =>
+  a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
+
+/** The function that notes a failed sign-in, called for accounts that there are and that there are not. */
+const failedSignInGuarantee = ({ own, other, accounts }: TwoShops, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} writes into the log of each shop of the account, and answers nothing`,
+  holds: async (sql) => {
+    const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
+    for (const tenant of [null, own, other]) {
+      for (const { what, id, shops } of accounts) {
+        const before = await count()
+        const request = randomUUID()
+        await actFor(sql, tenant)
+        await expectNothing(sql, `app.record_failed_sign_in($1, $2, null)`, [id, request])
+        const written = await tenantsOf(
+          sql,
+          'app.audit_log',
+          `request_id = $1 and target_id is not distinct from $2 and target_type = 'user' and action = 'session.sign_in_failed'`,
+          [request, id],
+        )
+        assert.deepEqual(written, shops.toSorted(), what)
+        assert.equal(await count(), before + shops.length, what)
+      }
+    }
+  },
+})
+
+/** The function that makes a partition, as the owner of all tables. Asks for a connection that may become the worker. */
+const partitionGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} is refused to the Lambdas, and makes for the worker a partition under enforcement`,
+  holds: async (sql) => {
+    await actFor(sql, own)
+    const create = (kept: boolean) => attempt(sql, `select app.create_audit_partition('2040-02-29')`, [], kept)
+    assert.equal((await create(false)).code, REFUSED, 'the Lambdas')
+    await as(sql, 'none', async () => {
+      for (const tenant of [own, other]) {
+        await sql`
+          insert into app.audit_log (tenant_id, occurred_at, action, target_type)
+          values (${tenant}, '2040-02-01T00:00:00Z', 'tenant.read', 'tenant')`
+      }
+    })
+    for (let time = 1; time <= 2; time++) {
+      assert.deepEqual(await as(sql, 'identity_worker', () => create(true)), { count: 1, code: '' }, 'the worker')
+      const moved = await tenantsOf(sql, 'app.audit_log_2040_02', 'true', [])
+      assert.deepEqual(moved, [own, other].toSorted())
+      assert.deepEqual(await checkCatalogue(sql), [])
+      await actFor(sql, own)
+      const seen = await sql`select tenant_id from app.audit_log where occurred_at >= '2040-01-01Z'`
+      assert.deepEqual([...seen], [{ tenant_id: own }])
+    }
+    await as(sql, 'identity_owner', async () => {
+      for (const table of ['audit_log', 'audit_log_2040_02', 'audit_log_default']) {
+        await actFor(sql, null)
+        assert.deepEqual(await attempt(sql, `table app.${table}`), { count: 0, code: '' }, table)
+      }
+    })
+  },
+})
+
+const DEFINER_GUARANTEES: Readonly<Record<string, (shops: TwoShops, name: string) => Guarantee>> = {
+  tenants_of_session: readerGuarantee,
+  sessions_of_session: readerGuarantee,
+  enqueue: enqueueGuarantee,
+  record_failed_sign_in: failedSignInGuarantee,
+  create_audit_partition: partitionGuarantee,
+}
+
+/** Whether a function reads past row security, and answers the holder of a session. */
+export const isReader = (name: string): boolean => DEFINER_GUARANTEES[name] === readerGuarantee
+
+/**
+ * What a SECURITY DEFINER function promises. Asks for a connection that may become any role, since what a function wrote
+ * is not for the Lambdas to see.
+ */
+export function definerGuarantee(shops: TwoShops, name: string): Guarantee {
+  const guarantee = DEFINER_GUARANTEES[name]
+  if (guarantee === undefined) throw new Error(`nothing says what ${name} promises: add its guarantee`)
+  return guarantee(shops, name)
+}
+
 /** The same of every such function. */
 export const definersGuarantee = (shops: TwoShops): Guarantee => ({
-  title: 'guarantee 6: every function that reads past row security answers the holder of a live session',
+  title: "guarantee 6: every function that reads or writes past row security keeps to what is its caller's",
   holds: async (sql) => {
-    for (const name of shops.definers) await definerGuarantee(shops, name).holds(sql)
+    for (const name of shops.definers) {
+      await sql`savepoint definer`
+      await definerGuarantee(shops, name).holds(sql)
+      await sql`rollback to savepoint definer`
+    }
+  },
+})
+
+/** A shop keeps its last owner. Asks for a connection that may become any role, to a database with its triggers. */
+export const lastOwnerGuarantee = (tenant: string): Guarantee => ({
+  title: 'a shop keeps its last owner: who is neither demoted nor revoked nor deleted, unless there is another',
+  holds: async (sql) => {
+    await as(sql, 'none', () => sql`grant delete on app.memberships to identity_app`)
+    await actFor(sql, tenant)
+    const takings = (which: string): string[] => [
+      `update app.memberships set role_id = 2 where ${which}`,
+      `update app.memberships set revoked_at = now() where ${which}`,
+      `update app.memberships set accepted_at = null where ${which}`,
+      `delete from app.memberships where ${which}`,
+    ]
+    const expectAll = async (which: string, outcome: Outcome) => {
+      for (const statement of takings(which)) assert.deepEqual(await attempt(sql, statement), outcome, statement)
+    }
+    const last = { count: 0, code: 'TN409' }
+    await expectAll('role_id = 1', last)
+    await expectAll('true', last)
+    await expectAll('role_id = 7', await attempt(sql, 'select from app.memberships where role_id = 7'))
+    // One who was invited as an owner, or was one once, does not count.
+    const others = `app.memberships set role_id = 1, accepted_at = null where role_id = 2`
+    await attempt(sql, `update ${others}`, [], true)
+    await expectAll('role_id = 1 and accepted_at is not null', last)
+    await attempt(
+      sql,
+      `update app.memberships set accepted_at = now(), revoked_at = now() where accepted_at is null`,
+      [],
+      true,
+    )
+    await expectAll('role_id = 1 and revoked_at is null', last)
+    await attempt(sql, `update app.memberships set revoked_at = null where role_id = 1`, [], true)
+    await expectAll(`id = (select min(id::text)::uuid from app.memberships where role_id = 1)`, { count: 1, code: '' })
+    await expectAll('role_id = 1', last)
   },
 })
 
@@ -300,6 +583,14 @@ export const definersGuarantee = (shops: TwoShops): Guarantee => ({
 export const afterTransactionGuarantee = ({ own }: TwoShops, { name, owned }: TenantTable): Guarantee => ({
   title: `guarantee 4: ${name} has no row for anyone once the transaction that set a tenant has ended`,
   holds: async (sql) => {
+    const [row] = await sql<{ readable: boolean }[]>`select has_table_privilege(${name}, 'select') as readable`
+    if (row?.readable !== true) {
+      const refused = sql.begin(async (tx) => {
+        await tx`select app.set_tenant(${own})`
+        await tx.unsafe(`table ${name}`)
+      })
+      return assert.rejects(refused, { code: REFUSED })
+    }
     const count = async (sql: postgres.ISql) => (await sql.unsafe(`table ${name}`)).count
     const expectNone = async (after: string) => {
       assert.equal(await count(sql), 0, after)
@@ -343,7 +634,10 @@ export const revocationGuarantee = ({ own, sessions }: TwoShops) => ({
     await writer`begin`
     await revoker`begin`
     try {
-      await writer`select app.enter_tenant(${own}, ${sessions.own}, 'company.read')`
+      await actFor(writer, own)
+      await writer`
+        select app.enter_tenant(${own}, ${sessions.own}, l.role_id, 'company.read', false)
+          from app.live_sessions l where l.session_id = ${sessions.own}`
       await actFor(revoker, own)
       await revoker`set local lock_timeout = '100ms'`
       const change = (statement: string) => attempt(revoker, statement, [sessions.own])

@@ -23,11 +23,21 @@ export interface TwoShops {
   readonly other: string
   readonly tables: readonly TenantTable[]
   readonly sessions: Sessions
+  readonly accounts: readonly Account[]
+  /** The partitions of the tenant tables, each with a row of either shop. */
+  readonly partitions: readonly string[]
   /** The SECURITY DEFINER functions, by their names. */
   readonly definers: readonly string[]
   /** A connection of the superuser's that may begin a transaction and plant a fault in it. */
   readonly admin: postgres.Sql
   close(): Promise<void>
+}
+
+/** A user's id, or what is none, and the shops in which it has a live membership. */
+interface Account {
+  readonly what: string
+  readonly id: string | null
+  readonly shops: readonly string[]
 }
 
 /** Ids of sessions: those of one person who works in both shops, and that of one who works in the acting one alone. */
@@ -41,8 +51,9 @@ interface Sessions {
 }
 
 /**
- * `grants`: 'as migrated', or 'every one', which leaves row security alone to hold. Checks and foreign keys are dropped
- * from the copy, so that any row can be made, and none is kept from another shop by anything else.
+ * `grants`: 'as migrated', or 'every one', which leaves row security alone to hold. Checks, foreign keys
+ * and triggers are dropped from the copy, so that any row can be made, and none is kept from another shop by anything
+ * else.
  */
 export async function createTwoShops(grants: 'as migrated' | 'every one'): Promise<TwoShops> {
   const database = await createTestDatabase()
@@ -66,7 +77,15 @@ export async function createTwoShops(grants: 'as migrated' | 'every one'): Promi
       loop
         execute format('alter table %s drop constraint %I', c.t, c.conname);
       end loop;
+      for c in select tgrelid::regclass as t, tgname from pg_trigger join pg_class on pg_class.oid = tgrelid
+                where not tgisinternal and tgparentid = 0 and relnamespace = 'app'::regnamespace
+      loop
+        execute format('drop trigger %I on %s', c.tgname, c.t);
+      end loop;
     end $$`)
+  const accounts = await makeAccounts(admin, own, other)
+  const partitions = await fillPartitions(admin, [own, other])
+  await makeInvitations(admin, [own, other])
   const tables: TenantTable[] = []
   for (const table of found) {
     for (const tenant of [own, other, ...(table.nullable ? [null] : [])]) await ensureRow(admin, table, tenant)
@@ -106,6 +125,8 @@ export async function createTwoShops(grants: 'as migrated' | 'every one'): Promi
     other,
     tables,
     sessions,
+    accounts,
+    partitions,
     definers: definers.map(({ name }) => name),
     admin,
     close: async () => {
@@ -157,6 +178,70 @@ async function makeSessions(admin: postgres.Sql, own: string, other: string): Pr
   }
 }
 
+/** People who work in both shops, in one of them, or are on their way in or out of the other. */
+async function makeAccounts(admin: postgres.Sql, own: string, other: string): Promise<Account[]> {
+  const make = async (email: string, accepted: boolean, revoked: boolean): Promise<string> => {
+    const [row] = await admin<{ id: string }[]>`
+      with person as (insert into app.users (email) values (${email}) returning id)
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at)
+      select t.tenant, person.id, 7, case when t.tenant = ${own} or ${accepted} then now() end,
+             case when t.tenant = ${other} and ${revoked} then now() end
+        from person, unnest(${[own, other]}::uuid[]) as t(tenant)
+      returning user_id as id`
+    return row?.id ?? ''
+  }
+  const known = async (email: string): Promise<string> =>
+    (await admin<{ id: string }[]>`select id from app.users where email = ${email}`)[0]?.id ?? ''
+  return [
+    { what: 'one who works in both', id: await known('both@shops.test'), shops: [own, other] },
+    { what: 'one who works in the acting shop', id: await known('owner@acme.test'), shops: [own] },
+    { what: 'one who works in the other shop', id: await known('owner@bolt.test'), shops: [other] },
+    { what: 'one whom the other shop only invited', id: await make('invited@shops.test', false, false), shops: [own] },
+    { what: 'one whom the other shop removed', id: await make('removed@shops.test', true, true), shops: [own] },
+    { what: 'one who works nowhere', id: await known('nobody@shops.test'), shops: [] },
+    { what: 'no account', id: randomUUID(), shops: [] },
+    { what: 'null', id: null, shops: [] },
+    { what: "a tenant's id", id: other, shops: [] },
+  ]
+}
+
+/** Open invitations of each tenant's, and tokens that are none. */
+async function makeInvitations(admin: postgres.Sql, tenants: readonly string[]): Promise<void> {
+  for (const tenant of tenants) {
+    for (const [email, purpose, consumed] of [
+      ['open@shops.test', 'invite', false],
+      ['done@shops.test', 'invite', true],
+      ['lost@shops.test', 'password_reset', false],
+    ] as const) {
+      await admin`
+        insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at, consumed_at)
+        values (${randomBytes(32)}, ${purpose}, ${tenant}, ${email}, 7, now() + interval '1 day',
+                case when ${consumed} then now() end)`
+    }
+  }
+}
+
+/** Makes a row of each tenant's in each partition of a tenant table, by the range of time that it holds. */
+async function fillPartitions(admin: postgres.Sql, tenants: readonly string[]): Promise<string[]> {
+  const partitions = await admin<{ name: string; parent: string; key: string; from: string }[]>`
+    select format('%I.%I', n.nspname, c.relname) as name, i.inhparent::regclass::text as parent, k.attname as key,
+           coalesce(nullif(split_part(pg_get_expr(c.relpartbound, c.oid), '''', 2), ''), '1970-01-01') as "from"
+      from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid and c.relkind = 'r'
+      join pg_namespace n on n.oid = c.relnamespace
+      join pg_partitioned_table p on p.partrelid = i.inhparent
+      join pg_attribute k on k.attrelid = i.inhparent and k.attnum = p.partattrs[0]
+     where exists (select from pg_attribute a
+                    where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped)
+     order by 1`
+  for (const { name, parent, key, from } of partitions) {
+    for (const tenant of tenants) await makeRow(admin, { name: parent, column: 'tenant_id' }, tenant, { [key]: from })
+    const [row] = await admin.unsafe<{ count: number }[]>(`select count(*)::int as count from ${name}`)
+    if (row?.count !== tenants.length) throw new Error(`${name} got no row of each shop`)
+  }
+  return partitions.map(({ name }) => name)
+}
+
 /** Makes a row of a tenant's, of whatever columns the table asks for, unless there is one. */
 async function ensureRow(
   admin: postgres.Sql,
@@ -164,14 +249,23 @@ async function ensureRow(
   tenant: string | null,
 ): Promise<void> {
   const [existing] = await admin.unsafe(`select from ${name} where ${column} is not distinct from $1 limit 1`, [tenant])
-  if (existing !== undefined) return
+  if (existing === undefined) await makeRow(admin, { name, column }, tenant)
+}
+
+/** Makes a row of a tenant's, with some columns given and whatever else the table asks for. */
+async function makeRow(
+  admin: postgres.Sql,
+  { name, column }: { name: string; column: string },
+  tenant: string | null,
+  given: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const columns = await admin.unsafe<{ column: string; type: string; category: string; sample: string | null }[]>(
     `select quote_ident(attname) as column, format_type(atttypid, null) as type, typcategory as category,
             (select enumlabel from pg_enum where enumtypid = atttypid order by enumsortorder limit 1) as sample
        from pg_attribute join pg_type on pg_type.oid = atttypid
-      where attrelid = $1::regclass and attnum > 0 and not attisdropped and attname <> $2
+      where attrelid = $1::regclass and attnum > 0 and not attisdropped and attname <> all ($2)
         and attnotnull and not atthasdef and attidentity = '' and attgenerated = ''`,
-    [name, column],
+    [name, [column, ...Object.keys(given)]],
   )
   const values = columns.map(
     ({ type, category, sample }) => `${sample === null ? valueOf(type, category) : `'${sample}'`}::${type}`,
@@ -179,9 +273,9 @@ async function ensureRow(
   await admin.begin(async (tx) => {
     await tx`set local session_replication_role = replica`
     await tx.unsafe(
-      `insert into ${name} (${[column, ...columns.map(({ column }) => column)].join(', ')})
-       values (${['$1', ...values].join(', ')})`,
-      [tenant],
+      `insert into ${name} (${[column, ...Object.keys(given), ...columns.map(({ column }) => column)].join(', ')})
+       values (${['$1', ...Object.keys(given).map((_, n) => `$${n + 2}`), ...values].join(', ')})`,
+      [tenant, ...Object.values(given)],
     )
   })
 }

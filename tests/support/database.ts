@@ -11,6 +11,8 @@ export interface TestDatabase {
   readonly admin: postgres.Sql
   /** As the Lambdas' role. */
   readonly appUrl: string
+  /** As the jobs' role. */
+  readonly workerUrl: string
   drop(): Promise<void>
 }
 
@@ -26,6 +28,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     name,
     admin,
     appUrl: urlFor(databaseUrl, { user: 'identity_app', password: ROLE_PASSWORD }),
+    workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: ROLE_PASSWORD }),
     drop: async () => {
       await admin.end({ timeout: 1 })
       await cluster`drop database ${cluster(name)} with (force)`

@@ -43,10 +43,11 @@ export async function createPerson(
   return user?.id ?? ''
 }
 
-/** A new tenant of this slug, active. */
+/** A new tenant of this slug, active, with an owner who stays whoever else leaves: a shop keeps its last one. */
 export async function createTenant(admin: postgres.Sql, slug: string): Promise<string> {
   const [tenant] = await admin<{ id: string }[]>`
     insert into app.tenants (slug, legal_name, status) values (${slug}, ${`Shop ${slug}`}, 'active') returning id`
+  await createPerson(admin, { email: `founder@${slug}.test`, slugs: [slug] })
   return tenant?.id ?? ''
 }
 
@@ -54,4 +55,14 @@ export async function tenantId(admin: postgres.Sql, slug: string): Promise<strin
   const [tenant] = await admin<{ id: string }[]>`select id from app.tenants where slug = ${slug}`
   if (tenant === undefined) throw new Error(`no tenant ${slug}`)
   return tenant.id
+}
+
+/** A new live member of the shop, with a session there. */
+export async function createMember(
+  admin: postgres.Sql,
+  { email, role = 'owner', slug }: { email: string; role?: string; slug: string },
+): Promise<MintedSession & { readonly userId: string; readonly membershipId: string }> {
+  const userId = await createPerson(admin, { email, role, slugs: [slug] })
+  const [membership] = await admin<{ id: string }[]>`select id from app.memberships where user_id = ${userId}`
+  return { ...(await mintSession(admin, { email, slug })), userId, membershipId: membership?.id ?? '' }
 }

@@ -9,7 +9,7 @@ import { lambdaContext } from './lambda-context.ts'
 import { writes } from './write-style.ts'
 
 const config = parseConfig({ SERVICE_SECRET_ID: 'test', ...process.env })
-const runtime = createRuntime(config, JSON.parse(process.env['SERVICE_SECRET'] ?? ''))
+const runtime = createRuntime(config, JSON.parse(process.env['SERVICE_SECRET'] ?? ''), async () => {})
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,

@@ -2,13 +2,16 @@ import { startCache } from '#infra/local/cache.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
+import { connect } from '#shared/db/connect.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { startTestMail, type TestMail } from './mail.ts'
 import { lambdaContext } from './lambda-context.ts'
 
 export const PASSWORD = 'correct horse battery staple'
+export const MAIL_KEY = 'a mail key for the tests, of which no other use is made'
 export const PEPPER = 'a pepper for the tests, of which no other use is made'
 
 /** The whole service on a copy of the template: real Postgres, real cache protocol, real HTTP. */
@@ -17,6 +20,9 @@ export interface TestService {
   readonly gateway: Gateway
   readonly runtime: Runtime
   readonly cache: Awaited<ReturnType<typeof startCache>>
+  readonly mail: TestMail
+  /** The jobs that were woken, in order. */
+  readonly woken: readonly string[]
   request(route: string, options?: RequestOptions): Promise<Answer>
   /** Signs in and returns the session token; with a slug, the tenant is chosen too. */
   signIn(email: string, slug?: string): Promise<string>
@@ -42,6 +48,7 @@ export async function startService(
 ): Promise<TestService> {
   const database = await createTestDatabase()
   const cache = await startCache({ force: 'in-process' })
+  const woken: string[] = []
   const config = parseConfig({
     SERVICE_SECRET_ID: 'test',
     DATABASE_CONNECTIONS: '10',
@@ -51,11 +58,25 @@ export async function startService(
     LOGIN_EMAIL_LIMIT: '1000000',
     ...options.env,
   })
-  const runtime = createRuntime(config, {
+  const runtime = createRuntime(
+    config,
+    {
+      pepper: PEPPER,
+      mail_key: MAIL_KEY,
+      database_url: database.appUrl,
+      worker_database_url: database.workerUrl,
+      cache_url: cache.url,
+      cache_token: cache.token,
+    },
+    async (job) => {
+      woken.push(job)
+    },
+  )
+  const mail = await startTestMail({
+    config,
+    database: connect(database.workerUrl, config.database),
     pepper: PEPPER,
-    database_url: database.appUrl,
-    cache_url: cache.url,
-    cache_token: cache.token,
+    mailKey: MAIL_KEY,
   })
   const groups = [...(await routeGroups()).map(({ group }) => group), ...(options.groups ?? [])]
   const gateway = await startGateway({
@@ -104,11 +125,14 @@ export async function startService(
     gateway,
     runtime,
     cache,
+    mail,
+    woken,
     request,
     signIn,
     close: async () => {
       await gateway.close()
       await runtime.database.close()
+      await mail.close()
       await cache.close()
       await database.drop()
     },

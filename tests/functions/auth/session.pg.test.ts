@@ -266,16 +266,19 @@ describe('GET /v1/auth/tenants', () => {
     await sql()`update app.tenants set status = 'cancelled' where slug = 'not-cancelled'`
     await sql()`update app.tenants set deleted_at = now() where slug = 'not-deleted'`
     await sql()`update app.memberships set revoked_at = now()
-      where tenant_id = (select id from app.tenants where slug = 'not-revoked')`
+      where role_id <> 1 and tenant_id = (select id from app.tenants where slug = 'not-revoked')`
     await sql()`update app.memberships set accepted_at = null
-      where tenant_id = (select id from app.tenants where slug = 'not-accepted')`
+      where role_id <> 1 and tenant_id = (select id from app.tenants where slug = 'not-accepted')`
     for (const slug of [null, 'listed-b']) {
       const { token } = await mintSession(sql(), { email: 'chooser@session.test', slug })
       const { status, body } = await service.request('GET /v1/auth/tenants', { token })
       expect(status).toBe(200)
       expect(Object.keys(body)).toEqual(['data'])
       const memberships = await sql()<{ slug: string; id: string }[]>`
-        select t.slug, m.id from app.memberships m join app.tenants t on t.id = m.tenant_id where t.slug in ('listed-a', 'listed-b')`
+        select t.slug, m.id from app.memberships m
+          join app.tenants t on t.id = m.tenant_id
+          join app.users u on u.id = m.user_id and u.email = 'chooser@session.test'
+         where t.slug in ('listed-a', 'listed-b')`
       expect(body.data).toEqual(
         await Promise.all(
           [

@@ -100,7 +100,8 @@ describe('GET /v1/auth/sessions', () => {
     await sql()`update app.tenants set status = 'suspended' where slug = ${`closed-${people}`}`
     await sql()`
       update app.memberships m set revoked_at = now() from app.tenants t
-       where t.id = m.tenant_id and t.slug = ${`left-${people}`}`
+       where t.id = m.tenant_id and t.slug = ${`left-${people}`}
+         and m.user_id = (select id from app.users where email = ${email})`
     expect(await isLive(closed)).toBe(false)
     expect(await isLive(left)).toBe(false)
     expect(ids(await list(asking))).toEqual([asking.id])

@@ -1,3 +1,4 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, readdirSync, readFileSync } from 'node:fs'
@@ -533,7 +534,13 @@ describe('an instance that breaks', () => {
        }`,
     )
     const logs = createWriteStream(join(folder, 'functions.log'))
-    const instances = await startInstances({ handlerFile, functionName: 'broken', env: {}, most: 2, logs })
+    const instances = await startInstances<APIGatewayProxyEvent, APIGatewayProxyResult>({
+      handlerFile,
+      functionName: 'broken',
+      env: {},
+      most: 2,
+      logs,
+    })
     const routes = ['GET /v1/test/break', 'GET /v1/test/work'] as const
     const group = routeGroup({
       name: 'broken',

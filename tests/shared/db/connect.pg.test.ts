@@ -15,6 +15,7 @@ import { createTestDatabase, type TestDatabase } from '#tests/support/database.t
 const ANSWER_MS = 3000
 
 let database: TestDatabase
+const SALES = 3
 let acme: string
 
 beforeAll(async () => {
@@ -126,7 +127,7 @@ describe('round trips, once statements are prepared', () => {
     const write = () =>
       writeInTenant(
         db,
-        { tenantId: acme, sessionId: id, permission: 'deal.write' },
+        { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false },
         (sql) => sql`insert into app.marks (mark) values (${randomUUID()})`,
       )
     await write()
@@ -201,7 +202,7 @@ describe('a transaction', () => {
   it('leaves no tenant behind on its connection', async () => {
     const db = opened(database.appUrl)
     const { id } = await liveSession()
-    const scope = { tenantId: acme, sessionId: id, permission: 'deal.write' }
+    const scope = { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false }
     const setting = () => db.sql<{ tenant: string | null; rows: number }>`
       select nullif(current_setting('app.tenant_id', true), '') as tenant,
              (select count(*)::int from app.memberships) as rows`

@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { keyedHash } from '#shared/secret/secret.ts'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, createTenant, mintSession } from '#tests/support/minted-session.ts'
+import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+const NEW_PASSWORD = 'a passphrase of the audited'
+const IP_HASHES = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((ip) => keyedHash(PEPPER, 'ip', ip).toString('hex'))
+
+interface Entry {
+  readonly id: string
+  readonly occurred_at: string
+  readonly action: string
+  readonly actor: { id: string; email: string; full_name: string } | null
+  readonly target: { type: string; id: string }
+  readonly before: object | null
+  readonly after: object | null
+  readonly request_id: string
+  readonly ip_hash: string
+}
+
+let service: TestService
+let shops = 0
+let slug: string
+let shop: string
+let owner: Awaited<ReturnType<typeof createMember>>
+let sales: Awaited<ReturnType<typeof createMember>>
+
+beforeAll(async () => {
+  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  shops += 1
+  slug = `audit-shop-${shops}`
+  shop = await createTenant(sql(), slug)
+  owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+  sales = await createMember(sql(), { email: `sales@${slug}.test`, role: 'sales', slug })
+})
+
+const sql = () => service.database.admin
+const list = (query = '', by = owner): Promise<Answer> =>
+  service.request(`GET /v1/audit-log${query}`, { token: by.token })
+const entries = async (query = ''): Promise<Entry[]> => (await list(query)).body.data
+/** Writes entries at these times, as if each had happened then. */
+async function plant(
+  times: readonly string[],
+  { tenant = shop, action = 'session.tenant_selected' } = {},
+): Promise<void> {
+  for (const time of times) {
+    await sql()`
+      insert into app.audit_log (tenant_id, occurred_at, actor_user_id, action, target_type, request_id)
+      values (${tenant}, ${time}::text::timestamptz, ${owner.userId}, ${action}, 'session', ${`planted-${slug}`})`
+  }
+}
+
+describe('the audit log', () => {
+  it('has an entry of each change: who, what, from what to what, by which request, from where', async () => {
+    const email = `new@${slug}.test`
+    const act = async (route: string, body?: object, token: string | undefined = owner.token) => {
+      const requestId = randomUUID()
+      const answer = await service.request(route, { token, body, headers: { 'x-request-id': requestId } })
+      expect(answer.status, route).toBeLessThan(300)
+      return { requestId, body: answer.body }
+    }
+    const created = await act('POST /v1/members/invite', { email, role: 'sales' })
+    const invitation = created.body.id
+    const replaced = await act('POST /v1/members/invite', { email, role: 'designer' })
+    const resent = await act(`POST /v1/members/invitations/${invitation}/resend`)
+    await service.mail.deliver()
+    const token = tokenIn(service.mail.to(email)[0])
+    const accepted = await act('POST /v1/auth/invitations/accept', { token, password: NEW_PASSWORD })
+    const [member] = await sql()`
+      select m.id, m.user_id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
+    const changed = await act(`PATCH /v1/members/${member?.['id']}`, { role: 'viewer' })
+    const pending = await mintSession(sql(), { email })
+    const selected = await act(`POST /v1/auth/tenants/${shop}/select`, undefined, pending.token)
+    const revoked = await act(`DELETE /v1/members/${member?.['id']}`)
+    const other = await act('POST /v1/members/invite', { email: `other@${slug}.test`, role: 'viewer' })
+    const cancelled = await act(`DELETE /v1/members/invitations/${other.body.id}`)
+
+    const [ownerId, newId] = [owner.userId, member?.['user_id']]
+    const membership = { type: 'membership', id: member?.['id'] }
+    const invited = { type: 'invitation', id: invitation }
+    const expected = [
+      [created, 'invitation.created', ownerId, invited, null, { email, role: 'sales' }],
+      [replaced, 'invitation.replaced', ownerId, invited, null, { email, role: 'designer' }],
+      [resent, 'invitation.resent', ownerId, invited, null, null],
+      [accepted, 'membership.accepted', newId, membership, null, { role: 'designer' }],
+      [changed, 'membership.role_changed', ownerId, membership, { role: 'designer' }, { role: 'viewer' }],
+      [selected, 'session.tenant_selected', newId, { type: 'session', id: pending.id }, null, null],
+      [revoked, 'membership.revoked', ownerId, membership, { role: 'viewer' }, null],
+      [
+        other,
+        'invitation.created',
+        ownerId,
+        { type: 'invitation', id: other.body.id },
+        null,
+        { email: `other@${slug}.test`, role: 'viewer' },
+      ],
+      [
+        cancelled,
+        'invitation.cancelled',
+        ownerId,
+        { type: 'invitation', id: other.body.id },
+        { email: `other@${slug}.test`, role: 'viewer' },
+        null,
+      ],
+    ] as const
+    const answer = await list()
+    expectContract(answer, shop)
+    const written: Entry[] = answer.body.data.toReversed()
+    expect(written).toHaveLength(expected.length)
+    for (const [index, [request, action, actor, target, before, after]] of expected.entries()) {
+      const entry = written[index]
+      expect(entry, action).toEqual({
+        id: expect.any(String),
+        occurred_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        action,
+        actor: { id: actor, email: expect.any(String), full_name: actor === newId ? null : expect.any(String) },
+        target,
+        before,
+        after,
+        request_id: request.requestId,
+        ip_hash: expect.any(String),
+      })
+      expect(IP_HASHES, action).toContain(entry?.ip_hash)
+    }
+    expect(answer.text).not.toContain(token)
+  })
+
+  it('has an entry of a failed sign-in of a member, and of none who is not', async () => {
+    const attempt = (email: string) =>
+      service.request('POST /v1/auth/login', { body: { email, password: `not ${PASSWORD}` } })
+    await attempt(`sales@${slug}.test`)
+    await attempt(`nobody@${slug}.test`)
+    const failed = await entries('?action=session.sign_in_failed')
+    expect(failed).toMatchObject([{ actor: null, target: { type: 'user', id: sales.userId } }])
+    expect(IP_HASHES).toContain(failed[0]?.ip_hash)
+  })
+
+  it('has no entry of what was refused', async () => {
+    for (const [route, body] of [
+      [`PATCH /v1/members/${owner.membershipId}`, { role: 'nothing' }],
+      [`PATCH /v1/members/${randomUUID()}`, { role: 'viewer' }],
+      ['POST /v1/members/invite', { email: `sales@${slug}.test`, role: 'viewer' }],
+      ['POST /v1/auth/invitations/accept', { token: 'x'.repeat(43), password: NEW_PASSWORD }],
+    ] as const) {
+      expect((await service.request(route, { token: owner.token, body })).status).toBeGreaterThan(399)
+    }
+    expect(await entries()).toEqual([])
+  })
+
+  it('is read by those who hold audit.read alone: owners and admins', async () => {
+    for (const [role, status] of [
+      ['owner', 200],
+      ['admin', 200],
+      ['sales', 403],
+      ['account', 403],
+      ['designer', 403],
+      ['production', 403],
+      ['viewer', 403],
+    ] as const) {
+      const by = await createMember(sql(), { email: `reader-${role}@${slug}.test`, role, slug })
+      expect((await list('', by)).status, role).toBe(status)
+    }
+  })
+
+  it('shows no entry of another shop, whoever acted and whatever is asked for', async () => {
+    const before = { shop, owner }
+    await plant(['2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'])
+    const { next_cursor: cursor } = (await list('?limit=1')).body
+    const actor = owner.userId
+    shops += 1
+    slug = `audit-shop-${shops}`
+    shop = await createTenant(sql(), slug)
+    owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+    for (const query of ['', `?actor=${actor}`, `?cursor=${cursor}`, '?action=session.tenant_selected', '?limit=100']) {
+      expect(await entries(query), query).toEqual([])
+    }
+    expect((await list('', before.owner)).body.data).toHaveLength(2)
+  })
+
+  it('is searched by actor, action and time, each alone and together', async () => {
+    await plant(['2026-05-01T00:00:00Z', '2026-05-02T00:00:00.000001Z', '2026-05-03T00:00:00Z'])
+    await service.request(`PATCH /v1/members/${sales.membershipId}`, { token: owner.token, body: { role: 'viewer' } })
+    const times = async (query: string) => (await entries(query)).map(({ occurred_at }) => occurred_at.slice(0, 10))
+    expect(await times('?to=2026-05-03T00:00:00Z')).toEqual(['2026-05-02', '2026-05-01'])
+    expect(await times('?from=2026-05-02T00:00:00Z&to=2026-05-04T00:00:00Z')).toEqual(['2026-05-03', '2026-05-02'])
+    expect(await times('?from=2026-05-02T00:00:00.000001Z&to=2026-05-02T00:00:00.000002Z')).toEqual(['2026-05-02'])
+    expect(await times('?from=2026-05-02T02:00:00%2B02:00&to=2026-05-03T00:00:00Z')).toEqual(['2026-05-02'])
+    expect((await entries('?action=membership.role_changed')).map(({ target }) => target.id)).toEqual([
+      sales.membershipId,
+    ])
+    expect(await entries(`?actor=${owner.userId}`)).toHaveLength(4)
+    expect(await entries(`?actor=${sales.userId}`)).toEqual([])
+    expect(
+      await entries(`?actor=${owner.userId}&action=session.tenant_selected&from=2026-05-03T00:00:00Z`),
+    ).toHaveLength(1)
+  })
+
+  it('answers 422 to a search that is none', async () => {
+    for (const query of [
+      'actor=me',
+      'actor=',
+      'action=',
+      'action=Everything',
+      "action=a.b'--",
+      'from=yesterday',
+      'from=',
+      'to=infinity',
+      'from=2026-02-30T00:00:00Z',
+      'from=0000-01-01T00:00:00Z',
+      'from=2026-01-01T00:00:00%2B23:00',
+      'to=2026-01-01',
+      `actor=${owner.userId}&actor=${owner.userId}`,
+    ]) {
+      const answer = await list(`?${query}`)
+      expect(answer.status, query).toBe(422)
+      expect(answer.body.errors[0].pointer, query).toBe(`#/${query.slice(0, query.indexOf('='))}`)
+    }
+  })
+
+  it('is paged, newest first, each entry once, also of one moment and of one millisecond', async () => {
+    const moment = '2026-05-01T00:00:00.123456Z'
+    await plant(Array.from({ length: 7 }, () => moment))
+    await plant(Array.from({ length: 9 }, (_, index) => `2026-05-02T00:00:00.00000${index}Z`))
+    await plant(['2027-01-01T00:00:00Z', '2029-01-01T00:00:00Z'])
+    const rows = await sql()`
+      select id from app.audit_log where tenant_id = ${shop} order by occurred_at desc, id desc`
+    for (const limit of [1, 5, 18, 100]) {
+      const seen: string[] = []
+      let cursor: string | null = null
+      do {
+        const { body }: Answer = await list(`?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`)
+        seen.push(...body.data.map(({ id }: Entry) => id))
+        expect(seen.length, `by ${limit}`).toBeLessThanOrEqual(18)
+        cursor = body.next_cursor
+      } while (cursor !== null)
+      expect(seen, `by ${limit}`).toEqual(rows.map(({ id }) => id))
+    }
+  })
+})

@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newToken } from '#shared/secret/secret.ts'
+import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+const NEW_PASSWORD = 'a passphrase of the invited'
+
+let service: TestService
+let shops = 0
+let slug: string
+let shop: string
+let owner: Awaited<ReturnType<typeof createMember>>
+let admin: Awaited<ReturnType<typeof createMember>>
+
+beforeAll(async () => {
+  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  shops += 1
+  slug = `accept-shop-${shops}`
+  shop = await createTenant(sql(), slug)
+  owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+  admin = await createMember(sql(), { email: `admin@${slug}.test`, role: 'admin', slug })
+})
+
+const sql = () => service.database.admin
+/** Invites an address and opens its letter. */
+async function invited(email: string, { role = 'sales', by = owner } = {}): Promise<{ id: string; token: string }> {
+  // What is due already goes out before, so that the newest letter is the invitation.
+  await service.mail.deliver()
+  const answer = await service.request('POST /v1/members/invite', { token: by.token, body: { email, role } })
+  if (answer.status !== 200) throw new Error(`invite: ${answer.status} ${answer.text}`)
+  await service.mail.deliver()
+  return { id: answer.body.id, token: tokenIn(service.mail.to(email)[0]) }
+}
+const inspect = (token: string): Promise<Answer> =>
+  service.request('POST /v1/auth/invitations/inspect', { body: { token } })
+const accept = (token: string, body: object = { password: NEW_PASSWORD, full_name: 'New Person' }): Promise<Answer> =>
+  service.request('POST /v1/auth/invitations/accept', { body: { token, ...body } })
+const signIn = (email: string, password = NEW_PASSWORD): Promise<Answer> =>
+  service.request('POST /v1/auth/login', { body: { email, password } })
+const accountOf = async (email: string) => (await sql()`select * from app.users where email = ${email}`)[0]
+const consumed = async (id: string): Promise<boolean> =>
+  (await sql()`select consumed_at from app.tokens where id = ${id}`)[0]?.['consumed_at'] !== null
+/** Everything that accepting could have touched. */
+const state = async (): Promise<unknown> => [
+  await sql()`select * from app.users order by id`,
+  await sql()`select * from app.memberships order by id`,
+  await sql()`select * from app.tokens order by id`,
+  await sql()`select * from app.audit_log order by id`,
+  await sql()`select id from app.jobs order by id`,
+]
+
+describe('looking at an invitation', () => {
+  it('says who invites to what, and whether there is an account, as often as asked', async () => {
+    const email = `new@${slug}.test`
+    const { id, token } = await invited(email)
+    for (let round = 0; round < 3; round += 1) {
+      const answer = await inspect(token)
+      expect(answer.status).toBe(200)
+      expectContract(answer, null)
+      expect(answer.body).toEqual({
+        tenant: { slug, legal_name: `Shop ${slug}` },
+        email,
+        role: 'sales',
+        account_exists: false,
+      })
+    }
+    expect(await consumed(id)).toBe(false)
+    await createPerson(sql(), { email })
+    expect((await inspect(token)).body.account_exists).toBe(true)
+  })
+})
+
+describe('a new person who accepts', () => {
+  it('gets an account with a verified address and a membership, and signs in with the password', async () => {
+    const email = `new@${slug}.test`
+    const { id, token } = await invited(email)
+    const answer = await accept(token, { password: NEW_PASSWORD, full_name: '  Nova Person ' })
+    expect(answer.status).toBe(200)
+    expectContract(answer, null)
+    expect(answer.body).toEqual({
+      tenant: { id: shop, slug, legal_name: `Shop ${slug}` },
+      email,
+      role: 'sales',
+      account_created: true,
+    })
+    expect(await accountOf(email)).toMatchObject({ full_name: 'Nova Person', email_verified_at: expect.any(Date) })
+    expect(await consumed(id)).toBe(true)
+    const login = await signIn(email)
+    expect(login.status).toBe(200)
+    const { body } = await service.request('GET /v1/auth/tenants', { token: login.body.token })
+    expect(body.data).toMatchObject([{ tenant: { id: shop }, role: { code: 'sales' } }])
+    await service.mail.deliver()
+    expect(service.mail.to(email)[0]?.subject).toBe(`You were added to Shop ${slug}`)
+  })
+
+  it('must give a password, and a weak one is refused without using up the token', async () => {
+    const email = `weak@${slug}.test`
+    const { id, token } = await invited(email)
+    for (const body of [{}, { password: null }, { full_name: 'No Password' }]) {
+      const answer = await accept(token, body)
+      expect(answer.status).toBe(422)
+      expect(answer.body.errors).toEqual([{ pointer: '#/password', detail: 'is required' }])
+    }
+    for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`]) {
+      const answer = await accept(token, { password })
+      expect(answer.status, password).toBe(422)
+      expect(answer.body.type, password).toBe('https://tenantry.example/problems/password-rejected')
+      expect(answer.body.errors[0].pointer).toBe('#/password')
+      expectContract(answer, null)
+    }
+    expect(await consumed(id)).toBe(false)
+    expect(await accountOf(email)).toBeUndefined()
+    expect((await accept(token)).body.account_created).toBe(true)
+  })
+
+  it('is the person of the invitation, whatever address, shop or role the body names', async () => {
+    const email = `true@${slug}.test`
+    const { token } = await invited(email, { role: 'viewer' })
+    const answer = await accept(token, {
+      password: NEW_PASSWORD,
+      email: `owner@${slug}.test`,
+      role: 'owner',
+      role_id: 1,
+      tenant_id: '00000000-0000-4000-8000-000000000000',
+      user_id: owner.userId,
+    })
+    expect(answer.body).toMatchObject({ email, role: 'viewer', tenant: { id: shop }, account_created: true })
+    expect(await accountOf(email)).toBeDefined()
+    expect((await signIn(`owner@${slug}.test`)).status).toBe(401)
+  })
+
+  it('is one account, whatever the case in which shops wrote the address', async () => {
+    const email = `case@${slug}.test`
+    const first = await invited(email.toUpperCase())
+    expect((await accept(first.token)).body.account_created).toBe(true)
+    shops += 1
+    const other = `accept-shop-${shops}`
+    await createTenant(sql(), other)
+    const boss = await createMember(sql(), { email: `owner@${other}.test`, slug: other })
+    const second = await invited(email, { by: boss })
+    expect((await inspect(second.token)).body.account_exists).toBe(true)
+    expect((await accept(second.token, {})).body.account_created).toBe(false)
+    expect(await sql()`select from app.users where email = ${email}`).toHaveLength(1)
+    expect(await sql()`select from app.users where lower(email collate "C") = ${email}`).toHaveLength(1)
+    expect((await signIn(email)).status).toBe(200)
+  })
+
+  it('at the same moment in several places becomes one account and one membership', async () => {
+    const email = `race@${slug}.test`
+    const { token } = await invited(email)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => accept(token)))
+    for (const { status } of answers) expect(status).toBe(200)
+    expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
+    const account = await accountOf(email)
+    expect(await sql()`select from app.memberships where user_id = ${account?.['id']}`).toHaveLength(1)
+    const entries = await sql()`
+      select from app.audit_log where actor_user_id = ${account?.['id']} and action = 'membership.accepted'`
+    expect(entries).toHaveLength(1)
+  })
+})
+
+describe('a person with an account who accepts', () => {
+  it('gets the membership alone: no session, and the password that was sent is ignored', async () => {
+    const email = `old@${slug}.test`
+    await createPerson(sql(), { email })
+    const { token } = await invited(email)
+    const before = await accountOf(email)
+    const answer = await accept(token, { password: NEW_PASSWORD, full_name: 'Another Name' })
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({
+      tenant: { id: shop, slug, legal_name: `Shop ${slug}` },
+      email,
+      role: 'sales',
+      account_created: false,
+    })
+    expect(await accountOf(email)).toEqual(before)
+    expect((await signIn(email)).status).toBe(401)
+    expect(await sql()`select from app.sessions where user_id = ${before?.['id']}`).toHaveLength(0)
+    const [membership] = await sql()`
+      select accepted_at, invited_by, tenant_id from app.memberships where user_id = ${before?.['id']}`
+    expect(membership).toEqual({ accepted_at: expect.any(Date), invited_by: owner.userId, tenant_id: shop })
+  })
+
+  it('need not send a password, and one that is weak is no obstacle', async () => {
+    for (const [name, body] of [
+      ['none', {}],
+      ['weak', { password: 'weak' }],
+    ] as const) {
+      const email = `${name}@${slug}.test`
+      await createPerson(sql(), { email })
+      expect((await accept((await invited(email)).token, body)).status, name).toBe(200)
+    }
+  })
+})
+
+describe('an invitation that was accepted', () => {
+  it('answers 200 again and changes nothing, also after it would have expired', async () => {
+    const email = `twice@${slug}.test`
+    const { id, token } = await invited(email)
+    await accept(token)
+    const before = await state()
+    const again = await accept(token, { password: 'another passphrase entirely', full_name: 'Somebody Else' })
+    expect(again.status).toBe(200)
+    expect(again.body).toMatchObject({ email, role: 'sales', account_created: false, tenant: { id: shop } })
+    expect((await accept(token, {})).status).toBe(200)
+    expect(await state()).toEqual(before)
+    await sql()`update app.tokens set expires_at = now() - interval '1 day' where id = ${id}`
+    expect((await accept(token)).status).toBe(200)
+    expect((await signIn(email, 'another passphrase entirely')).status).toBe(401)
+  })
+})
+
+describe('a token that opens nothing', () => {
+  it('answers one 400, whether unknown, expired, cancelled, for another purpose or no token at all', async () => {
+    const expired = await invited(`expired@${slug}.test`)
+    await sql()`update app.tokens set expires_at = now() where id = ${expired.id}`
+    const cancelled = await invited(`cancelled@${slug}.test`)
+    await service.request(`DELETE /v1/members/invitations/${cancelled.id}`, { token: owner.token })
+    const reset = `reset@${slug}.test`
+    await createPerson(sql(), { email: reset })
+    await service.request('POST /v1/auth/password/forgot', { body: { email: reset } })
+    await service.mail.deliver()
+    const live = await invited(`live@${slug}.test`)
+    const before = await state()
+    for (const call of [inspect, accept]) {
+      const bodies = new Set<string>()
+      for (const token of [
+        newToken(),
+        expired.token,
+        cancelled.token,
+        tokenIn(service.mail.to(reset)[0]),
+        owner.token,
+        '',
+        'x',
+        `${live.token}=`,
+        ` ${live.token}`,
+        live.token.slice(1),
+        live.id,
+        '../../etc/passwd',
+      ]) {
+        const answer = await call(token)
+        expect(answer.status, token).toBe(400)
+        expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+        expectContract(answer, null)
+        const { headers, ...rest } = indistinguishable(answer) as { headers: [string, string][] }
+        // Attempts are counted down from one to the next, which says nothing of the token.
+        bodies.add(JSON.stringify([rest, headers.filter(([name]) => !name.startsWith('ratelimit'))]))
+      }
+      expect(bodies.size).toBe(1)
+    }
+    expect(await state()).toEqual(before)
+    expect((await inspect(live.token)).status).toBe(200)
+  })
+
+  it('is one whose inviter could no longer invite to the role, until the inviter can again', async () => {
+    const email = `demoted@${slug}.test`
+    const { id, token } = await invited(email, { role: 'sales', by: admin })
+    const membership = admin.membershipId
+    const obstacles = [
+      ['designer', sql()`update app.memberships set role_id = 5 where id = ${membership}`],
+      ['revoked', sql()`update app.memberships set role_id = 2, revoked_at = now() where id = ${membership}`],
+      ['disabled', sql()`update app.users set disabled_at = now() where id = ${admin.userId}`],
+    ] as const
+    for (const [why, obstruct] of obstacles) {
+      await obstruct
+      if (why === 'disabled') await sql()`update app.memberships set revoked_at = null where id = ${membership}`
+      const answer = await accept(token)
+      expect(answer.status, why).toBe(400)
+      expect(answer.body.type, why).toBe('https://tenantry.example/problems/token-invalid')
+    }
+    expect(await consumed(id)).toBe(false)
+    expect(await accountOf(email)).toBeUndefined()
+    await sql()`update app.users set disabled_at = null where id = ${admin.userId}`
+    expect((await accept(token)).status).toBe(200)
+  })
+
+  it('is one to a role above what its inviter has by now', async () => {
+    const second = await createMember(sql(), { email: `second@${slug}.test`, slug })
+    const { token } = await invited(`above@${slug}.test`, { role: 'owner', by: second })
+    await sql()`update app.memberships set role_id = 2 where id = ${second.membershipId}`
+    expect((await accept(token)).status).toBe(400)
+    await sql()`update app.memberships set role_id = 1 where id = ${second.membershipId}`
+    expect((await accept(token)).status).toBe(200)
+  })
+
+  it.each(['suspended', 'cancelled', 'deleted'])('is one to a shop that is %s', async (status) => {
+    const { id, token } = await invited(`closed@${slug}.test`)
+    if (status === 'deleted') await sql()`update app.tenants set deleted_at = now() where id = ${shop}`
+    else await sql()`update app.tenants set status = ${status} where id = ${shop}`
+    for (const answer of [await inspect(token), await accept(token)]) {
+      expect(answer.status).toBe(400)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+    }
+    expect(await consumed(id)).toBe(false)
+    expect(await accountOf(`closed@${slug}.test`)).toBeUndefined()
+  })
+})

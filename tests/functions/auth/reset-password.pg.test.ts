@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newToken } from '#shared/secret/secret.ts'
+import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, mintSession } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+const NEW_PASSWORD = 'a passphrase of the reset'
+
+let service: TestService
+let people = 0
+let email: string
+let person: Awaited<ReturnType<typeof createMember>>
+
+beforeAll(async () => {
+  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  people += 1
+  email = `person${people}@reset.test`
+  person = await createMember(sql(), { email, role: 'viewer', slug: 'acme-print' })
+})
+
+const sql = () => service.database.admin
+const reset = (token: string, password = NEW_PASSWORD): Promise<Answer> =>
+  service.request('POST /v1/auth/password/reset', { body: { token, password } })
+const signsIn = async (password = NEW_PASSWORD): Promise<boolean> =>
+  (await service.request('POST /v1/auth/login', { body: { email, password } })).status === 200
+async function resetToken(): Promise<string> {
+  await service.request('POST /v1/auth/password/forgot', { body: { email } })
+  await service.mail.deliver()
+  return tokenIn(service.mail.to(email)[0])
+}
+const userRow = async () => (await sql()`select * from app.users where id = ${person.userId}`)[0]
+const state = async (): Promise<unknown> => [
+  await userRow(),
+  await sql()`select * from app.tokens where user_id = ${person.userId} order by id`,
+  await sql()`select id, revoked_at from app.sessions where user_id = ${person.userId} order by id`,
+  await sql()`select id from app.jobs order by id`,
+]
+
+describe('POST /v1/auth/password/reset', () => {
+  it('sets the password, ends every session, voids the other tokens, proves the address and tells the person', async () => {
+    const pending = await mintSession(sql(), { email })
+    const other = await resetToken()
+    const token = await resetToken()
+    expect((await userRow())?.['email_verified_at']).toBeNull()
+    const answer = await reset(token)
+    expect(answer.status).toBe(204)
+    expectContract(answer, null)
+    for (const session of [person, pending]) {
+      expect((await service.request('GET /v1/auth/session', { token: session.token })).status).toBe(401)
+    }
+    expect((await userRow())?.['email_verified_at']).toBeInstanceOf(Date)
+    const [live] = await sql()`
+      select count(*)::int as live from app.sessions where user_id = ${person.userId} and revoked_at is null`
+    expect(live?.['live']).toBe(0)
+    expect(await signsIn()).toBe(true)
+    const voided = await reset(other, 'another passphrase entirely')
+    expect(voided.status).toBe(400)
+    expect(await signsIn()).toBe(true)
+    expect(service.woken.at(-1)).toBe('deliver-mail')
+    expect(await service.mail.deliver()).toBe(1)
+    expect(service.mail.to(email)[0]?.subject).toBe('Your password was changed')
+  })
+
+  it('leaves alone the sessions, passwords and tokens of anyone else', async () => {
+    const first = { email, person, token: await resetToken() }
+    people += 1
+    email = `person${people}@reset.test`
+    person = await createMember(sql(), { email, role: 'viewer', slug: 'acme-print' })
+    const before = await state()
+    expect((await reset(first.token)).status).toBe(204)
+    const [after] = [await state()]
+    expect((after as unknown[]).slice(0, 3)).toEqual((before as unknown[]).slice(0, 3))
+  })
+
+  it('keeps the time at which an address was proved before', async () => {
+    await sql()`update app.users set email_verified_at = '2025-01-01T00:00:00Z' where id = ${person.userId}`
+    await reset(await resetToken())
+    expect((await userRow())?.['email_verified_at']).toEqual(new Date('2025-01-01T00:00:00Z'))
+  })
+
+  it('answers 204 again to a token that was used, and changes nothing', async () => {
+    const token = await resetToken()
+    await reset(token)
+    const session = await mintSession(sql(), { email })
+    const before = await state()
+    for (const password of [NEW_PASSWORD, 'another passphrase entirely', 'weak']) {
+      const again = await reset(token, password)
+      expect(again.status).toBe(204)
+      expectContract(again, null)
+    }
+    expect(await state()).toEqual(before)
+    expect((await service.request('GET /v1/auth/session', { token: session.token })).status).toBe(200)
+    expect(await signsIn('another passphrase entirely')).toBe(false)
+  })
+
+  it('happens once of many at the same moment', async () => {
+    const token = await resetToken()
+    const passwords = Array.from({ length: 6 }, (_, index) => `a passphrase, the ${index}th of six`)
+    const answers = await Promise.all(passwords.map((password) => reset(token, password)))
+    for (const { status } of answers) expect(status).toBe(204)
+    const working: string[] = []
+    for (const password of passwords) if (await signsIn(password)) working.push(password)
+    expect(working).toHaveLength(1)
+    expect(await service.mail.deliver()).toBe(1)
+  })
+
+  it('refuses a weak password without using up the token', async () => {
+    const token = await resetToken()
+    const before = await state()
+    for (const password of ['short', 'passwordpassword', `Person ${email}`, 'x'.repeat(129)]) {
+      const answer = await reset(token, password)
+      expect(answer.status, password).toBe(422)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/password-rejected')
+      expect(answer.body.errors[0].pointer).toBe('#/password')
+      expectContract(answer, null)
+    }
+    expect(await state()).toEqual(before)
+    expect((await reset(token)).status).toBe(204)
+  })
+
+  it('answers one 400 to a token that is unknown, expired, for another purpose or none at all', async () => {
+    const expired = await resetToken()
+    await sql()`update app.tokens set expires_at = now() where user_id = ${person.userId}`
+    await service.request('POST /v1/auth/verify/resend', { token: person.token })
+    await service.mail.deliver()
+    const verification = tokenIn(service.mail.to(email)[0])
+    const live = await resetToken()
+    const before = await state()
+    const answers = new Set<string>()
+    for (const token of [
+      newToken(),
+      expired,
+      verification,
+      person.token,
+      '',
+      'x',
+      `${live}=`,
+      live.slice(1),
+      ` ${live}`,
+    ]) {
+      const answer = await reset(token)
+      expect(answer.status).toBe(400)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expectContract(answer, null)
+      answers.add(JSON.stringify(indistinguishable(answer)))
+    }
+    expect(answers.size).toBe(1)
+    expect(await state()).toEqual(before)
+    expect((await reset(live)).status).toBe(204)
+  })
+
+  it('answers 400 once the account is disabled, and sends no letter that had not gone out', async () => {
+    const token = await resetToken()
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    await sql()`update app.users set disabled_at = now() where id = ${person.userId}`
+    expect(await service.mail.deliver()).toBe(0)
+    const before = await state()
+    expect((await reset(token)).status).toBe(400)
+    expect(await state()).toEqual(before)
+  })
+
+  it('takes the token from the body alone, and a GET of the link’s page consumes nothing', async () => {
+    const token = await resetToken()
+    const path = `/v1/auth/password/reset?token=${token}&password=${encodeURIComponent(NEW_PASSWORD)}`
+    expect((await service.request(`GET ${path}`)).status).toBe(405)
+    expect((await service.request(`POST ${path}`, { body: { password: NEW_PASSWORD } })).status).toBe(422)
+    const [row] = await sql()`
+      select count(*)::int as open from app.tokens where user_id = ${person.userId} and consumed_at is null`
+    expect(row?.['open']).toBe(1)
+  })
+})

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newToken } from '#shared/secret/secret.ts'
+import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, tenantId } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+const NEW_PASSWORD = 'a passphrase of the matrix'
+
+let service: TestService
+let people = 0
+let email: string
+let person: Awaited<ReturnType<typeof createMember>>
+
+beforeAll(async () => {
+  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '1000000' } })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  people += 1
+  email = `person${people}@verify.test`
+  person = await createMember(sql(), { email, slug: 'acme-print' })
+})
+
+const sql = () => service.database.admin
+const resend = (): Promise<Answer> => service.request('POST /v1/auth/verify/resend', { token: person.token })
+const verify = (token: string): Promise<Answer> => service.request('POST /v1/auth/verify', { body: { token } })
+const verifiedAt = async () =>
+  (await sql()`select email_verified_at from app.users where id = ${person.userId}`)[0]?.['email_verified_at']
+async function verification(): Promise<string> {
+  await resend()
+  await service.mail.deliver()
+  return tokenIn(service.mail.to(email)[0])
+}
+
+describe('POST /v1/auth/verify', () => {
+  it('marks the address as verified once, and a repeat answers 204 and changes nothing', async () => {
+    const token = await verification()
+    expect(await verifiedAt()).toBeNull()
+    const answer = await verify(token)
+    expect(answer.status).toBe(204)
+    expectContract(answer, null)
+    const first = await verifiedAt()
+    expect(first).toBeInstanceOf(Date)
+    expect((await verify(token)).status).toBe(204)
+    expect(await verifiedAt()).toEqual(first)
+    const { body } = await service.request('GET /v1/auth/session', { token: person.token })
+    expect(Date.parse(body.user.email_verified_at)).toBe(first.getTime())
+  })
+
+  it('of a second letter, too, leaves the time of the first', async () => {
+    const [first, second] = [await verification(), await verification()]
+    await verify(first)
+    const at = await verifiedAt()
+    expect((await verify(second)).status).toBe(204)
+    expect(await verifiedAt()).toEqual(at)
+  })
+
+  it('answers one 400 to a token that is unknown, expired or none at all', async () => {
+    const expired = await verification()
+    await sql()`update app.tokens set expires_at = now() where user_id = ${person.userId}`
+    const answers = new Set<string>()
+    for (const token of [newToken(), expired, person.token, '', 'x', 'x'.repeat(44), `${expired} `]) {
+      const answer = await verify(token)
+      expect(answer.status).toBe(400)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expectContract(answer, null)
+      answers.add(JSON.stringify(indistinguishable(answer)))
+    }
+    expect(answers.size).toBe(1)
+    expect(await verifiedAt()).toBeNull()
+  })
+})
+
+describe('POST /v1/auth/verify/resend', () => {
+  it('answers 204 and sends a letter, whose link is good for a day', async () => {
+    const answer = await resend()
+    expect(answer.status).toBe(204)
+    expectContract(answer, await tenantId(sql(), 'acme-print'))
+    expect(await service.mail.deliver()).toBe(1)
+    const [row] = await sql()`
+      select expires_at - now() > interval '23 hours 59 minutes' and expires_at - now() <= interval '24 hours' as day
+        from app.tokens where user_id = ${person.userId} and purpose = 'email_verify'`
+    expect(row?.['day']).toBe(true)
+  })
+
+  it('answers 204 and sends nothing to an address that is verified', async () => {
+    await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
+    expect((await resend()).status).toBe(204)
+    expect(await service.mail.deliver()).toBe(0)
+  })
+
+  it('sends nothing for an address that was verified before the letter went out', async () => {
+    await resend()
+    await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
+    expect(await service.mail.deliver()).toBe(0)
+  })
+
+  it('answers 204 over the limit, and sends no more', async () => {
+    const answers: unknown[] = []
+    for (let index = 0; index < 5; index += 1) answers.push(indistinguishable(await resend()))
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+    expect(await service.mail.deliver()).toBe(3)
+  })
+})
+
+describe('a single-use token', () => {
+  const ROUTES = {
+    invite: 'POST /v1/auth/invitations/accept',
+    password_reset: 'POST /v1/auth/password/reset',
+    email_verify: 'POST /v1/auth/verify',
+  }
+  type Purpose = keyof typeof ROUTES
+  const isPurpose = (text: string): text is Purpose => text in ROUTES
+  const purposes = Object.keys(ROUTES).filter(isPurpose)
+  const pairs = purposes.flatMap((purpose) => purposes.map((use) => ({ purpose, use })))
+
+  const issue: Record<Purpose, () => Promise<string>> = {
+    invite: async () => {
+      const to = `invited${people}@verify.test`
+      await service.request('POST /v1/members/invite', { token: person.token, body: { email: to, role: 'viewer' } })
+      await service.mail.deliver()
+      return tokenIn(service.mail.to(to)[0])
+    },
+    password_reset: async () => {
+      await service.request('POST /v1/auth/password/forgot', { body: { email } })
+      await service.mail.deliver()
+      return tokenIn(service.mail.to(email)[0])
+    },
+    email_verify: verification,
+  }
+
+  it.each(pairs)('for $purpose is good for $use only if that is its purpose', async ({ purpose, use }) => {
+    const token = await issue[purpose]()
+    const send = (route: string) => service.request(route, { body: { token, password: NEW_PASSWORD } })
+    const before = await sql()`select * from app.tokens order by id`
+    const answer = await send(ROUTES[use])
+    if (purpose === use) expect(answer.status).toBe(use === 'invite' ? 200 : 204)
+    else {
+      expect(answer.status).toBe(400)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expect(await sql()`select * from app.tokens order by id`).toEqual(before)
+      expect(await verifiedAt()).toBeNull()
+      // It was not used up by the attempt.
+      expect((await send(ROUTES[purpose])).status).toBeLessThan(300)
+    }
+    // Nor is one that was used good for anything else.
+    for (const other of purposes.filter((name) => name !== purpose)) {
+      expect((await send(ROUTES[other])).status, other).toBe(400)
+    }
+  })
+
+  it.each(purposes)('for %s signs nobody in', async (purpose) => {
+    const token = await issue[purpose]()
+    expect((await service.request('GET /v1/auth/session', { token })).status).toBe(401)
+  })
+})

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+type Person = Awaited<ReturnType<typeof createMember>>
+
+let service: TestService
+let shops = 0
+let slug: string
+let shop: string
+let owner: Person
+let admin: Person
+let sales: Person
+
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  shops += 1
+  slug = `role-shop-${shops}`
+  shop = await createTenant(sql(), slug)
+  const join = (role: string) => createMember(sql(), { email: `${role}@${slug}.test`, role, slug })
+  ;[owner, admin, sales] = [await join('owner'), await join('admin'), await join('sales')]
+})
+
+const sql = () => service.database.admin
+const change = (member: { membershipId: string }, role: string, by = owner): Promise<Answer> =>
+  service.request(`PATCH /v1/members/${member.membershipId}`, { token: by.token, body: { role } })
+const roleOf = async ({ membershipId }: Person): Promise<string> => {
+  const [row] = await sql()`
+    select r.code from app.memberships m join app.roles r on r.id = m.role_id where m.id = ${membershipId}`
+  return row?.['code']
+}
+
+describe('PATCH /v1/members/{id}', () => {
+  it('answers the member in the new role, as the list shows it', async () => {
+    const answer = await change(sales, 'designer')
+    expect(answer.status).toBe(200)
+    expectContract(answer, shop)
+    expect(answer.body.role).toEqual({ id: 5, code: 'designer', label: 'Designer', rank: 50 })
+    const { body } = await service.request('GET /v1/members', { token: owner.token })
+    expect(body.data).toContainEqual(answer.body)
+  })
+
+  it('applies to the member’s very next request', async () => {
+    const permissions = async (): Promise<string[]> =>
+      (await service.request('GET /v1/auth/session', { token: sales.token })).body.permissions
+    expect(await permissions()).not.toContain('member.manage')
+    expect((await service.request('GET /v1/members', { token: sales.token })).status).toBe(403)
+    await change(sales, 'admin')
+    expect(await permissions()).toContain('member.manage')
+    expect((await service.request('GET /v1/members', { token: sales.token })).status).toBe(200)
+    await change(sales, 'viewer')
+    expect(await permissions()).toEqual(['catalog.read', 'company.read', 'customer.read', 'deal.read', 'design.read'])
+    expect((await service.request('GET /v1/members', { token: sales.token })).status).toBe(403)
+  })
+
+  it('gives no role above the caller’s own rank, and takes none from a member above it', async () => {
+    for (const [member, role] of [
+      [sales, 'owner'],
+      [admin, 'owner'],
+      [owner, 'viewer'],
+      [owner, 'admin'],
+      [owner, 'owner'],
+    ] as const) {
+      const answer = await change(member, role, admin)
+      expect(answer.status).toBe(403)
+      expectContract(answer, shop)
+    }
+    expect([await roleOf(owner), await roleOf(admin), await roleOf(sales)]).toEqual(['owner', 'admin', 'sales'])
+    expect((await change(sales, 'admin', admin)).status).toBe(200)
+    expect((await change(sales, 'viewer', admin)).status).toBe(200)
+    expect((await change(sales, 'owner', owner)).status).toBe(200)
+  })
+
+  it('keeps the last owner, who answers 409 to demotion, by himself or by nobody else', async () => {
+    const founder = { membershipId: '' }
+    const [row] = await sql()`
+      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
+    founder.membershipId = row?.['id']
+    expect((await change(founder, 'viewer')).status).toBe(200)
+    const answer = await change(owner, 'admin')
+    expect(answer.status).toBe(409)
+    expect(answer.body.type).toBe('https://tenantry.example/problems/last-owner')
+    expectContract(answer, shop)
+    expect(await roleOf(owner)).toBe('owner')
+    // Neither an invited nor a revoked owner is one who could take over.
+    const { membershipId } = await createMember(sql(), { email: `other@${slug}.test`, slug })
+    await sql()`update app.memberships set accepted_at = null where id = ${membershipId}`
+    expect((await change(owner, 'admin')).status).toBe(409)
+    await sql()`update app.memberships set accepted_at = now(), revoked_at = now() where id = ${membershipId}`
+    expect((await change(owner, 'admin')).status).toBe(409)
+    await sql()`update app.memberships set revoked_at = null where id = ${membershipId}`
+    expect((await change(owner, 'admin')).status).toBe(200)
+  })
+
+  it('answers 404 for a member of another shop, a revoked one and none', async () => {
+    const foreign = await createMember(sql(), { email: `foreign@${slug}.test`, role: 'viewer', slug: 'bolt-apparel' })
+    await sql()`update app.memberships set revoked_at = now() where id = ${sales.membershipId}`
+    for (const member of [foreign, sales, { membershipId: randomUUID() }]) {
+      expect((await change(member, 'designer')).status).toBe(404)
+    }
+    expect(await roleOf(foreign)).toBe('viewer')
+    expect(await roleOf(sales)).toBe('sales')
+  })
+
+  it('answers 422 to a role that is none', async () => {
+    for (const role of ['', 'Owner', 'root', '1', 'sales ', '*', 'x'.repeat(41)]) {
+      const answer = await change(sales, role)
+      expect(answer.status, role).toBe(422)
+      expect(answer.body.errors[0].pointer).toBe('#/role')
+    }
+    expect(await roleOf(sales)).toBe('sales')
+  })
+
+  it('writes down a change once, and the same role again not at all', async () => {
+    await change(sales, 'designer')
+    await change(sales, 'designer')
+    const rows = await sql()`select before, after from app.audit_log where target_id = ${sales.membershipId}`
+    expect(rows).toEqual([{ before: { role: 'sales' }, after: { role: 'designer' } }])
+  })
+
+  it('changes what an invitation that is open will give', async () => {
+    const email = `late@${slug}.test`
+    await createPerson(sql(), { email })
+    const invited = await service.request('POST /v1/members/invite', {
+      token: owner.token,
+      body: { email, role: 'sales' },
+    })
+    const [row] = await sql()`
+      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
+    expect((await change({ membershipId: row?.['id'] }, 'viewer')).status).toBe(200)
+    const { body } = await service.request('GET /v1/members/invitations', { token: owner.token })
+    expect(body.data).toEqual([{ ...invited.body, role: 'viewer' }])
+  })
+})

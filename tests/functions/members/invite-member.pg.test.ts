@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { tokenKey } from '#shared/secret/secret.ts'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { type Answer, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+const NEW_PASSWORD = 'a passphrase of the invited'
+
+let service: TestService
+let shops = 0
+let slug: string
+let shop: string
+let owner: Awaited<ReturnType<typeof createMember>>
+let admin: Awaited<ReturnType<typeof createMember>>
+
+beforeAll(async () => {
+  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  shops += 1
+  slug = `invite-shop-${shops}`
+  shop = await createTenant(sql(), slug)
+  owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+  admin = await createMember(sql(), { email: `admin@${slug}.test`, role: 'admin', slug })
+})
+
+const sql = () => service.database.admin
+const invite = (email: string, role = 'sales', by = owner): Promise<Answer> =>
+  service.request('POST /v1/members/invite', { token: by.token, body: { email, role } })
+const act = (route: string, by = owner): Promise<Answer> => service.request(route, { token: by.token })
+const open = (): Promise<Answer> => act('GET /v1/members/invitations')
+const mailed = async (email: string): Promise<string> => {
+  await service.mail.deliver()
+  return tokenIn(service.mail.to(email)[0])
+}
+const inspect = (token: string): Promise<Answer> =>
+  service.request('POST /v1/auth/invitations/inspect', { body: { token } })
+const accept = (token: string): Promise<Answer> =>
+  service.request('POST /v1/auth/invitations/accept', { body: { token, password: NEW_PASSWORD } })
+const membershipOf = async (email: string) => {
+  const [row] = await sql()`
+    select m.id, m.accepted_at, m.revoked_at, m.invited_by, r.code as role
+      from app.memberships m join app.users u on u.id = m.user_id join app.roles r on r.id = m.role_id
+     where m.tenant_id = ${shop} and u.email = ${email}`
+  return row
+}
+
+describe('an invitation', () => {
+  it('of a new address is a token’s row and a letter, and nothing of the token is in the answer', async () => {
+    const email = `new@${slug}.test`
+    const answer = await invite(email)
+    expect(answer.status).toBe(200)
+    expectContract(answer, shop)
+    expect(answer.body).toEqual({
+      id: expect.any(String),
+      email,
+      role: 'sales',
+      status: 'pending',
+      invited_by: owner.userId,
+      created_at: expect.any(String),
+      expires_at: expect.any(String),
+    })
+    const days = (Date.parse(answer.body.expires_at) - Date.parse(answer.body.created_at)) / 86_400_000
+    expect(days).toBeCloseTo(7, 3)
+    expect(await sql()`select from app.users where email = ${email}`).toHaveLength(0)
+    expect(await membershipOf(email)).toBeUndefined()
+    expect(service.woken.at(-1)).toBe('deliver-mail')
+    const raw = await mailed(email)
+    const [row] = await sql()`select token_hash, user_id, tenant_id from app.tokens where id = ${answer.body.id}`
+    expect(row).toEqual({ token_hash: tokenKey(PEPPER, raw), user_id: null, tenant_id: shop })
+    for (const part of [raw, row?.['token_hash'].toString('hex'), row?.['token_hash'].toString('base64url')]) {
+      expect(answer.text).not.toContain(part)
+    }
+  })
+
+  it('of a person with an account is an outstanding membership, which lets in nowhere', async () => {
+    const email = `known@${slug}.test`
+    await createPerson(sql(), { email })
+    const { body } = await invite(email.toUpperCase(), 'designer')
+    expect(await membershipOf(email)).toMatchObject({
+      accepted_at: null,
+      revoked_at: null,
+      role: 'designer',
+      invited_by: owner.userId,
+    })
+    const [row] = await sql()`select user_id is not null as linked from app.tokens where id = ${body.id}`
+    expect(row?.['linked']).toBe(true)
+  })
+
+  it('of a live member answers 409, in any case of the address, and changes nothing', async () => {
+    const before = await membershipOf(`admin@${slug}.test`)
+    for (const email of [`admin@${slug}.test`, `ADMIN@${slug}.TEST`]) {
+      const answer = await invite(email)
+      expect(answer.status).toBe(409)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/already-member')
+      expectContract(answer, shop)
+    }
+    expect(await membershipOf(`admin@${slug}.test`)).toEqual(before)
+    expect((await open()).body.data).toEqual([])
+  })
+
+  it('to a role above the caller’s answers 403, and to one that is none 422', async () => {
+    expect((await invite(`a@${slug}.test`, 'owner', admin)).status).toBe(403)
+    expect((await invite(`a@${slug}.test`, 'admin', admin)).status).toBe(200)
+    for (const role of ['', 'Owner', 'OWNER', 'root', '1', '*', 'owner ', '__proto__']) {
+      const answer = await invite(`b@${slug}.test`, role)
+      expect(answer.status, role).toBe(422)
+      expect(answer.body.errors[0].pointer, role).toBe('#/role')
+    }
+    expect((await open()).body.data).toHaveLength(1)
+  })
+
+  it('again keeps its id, brings a new token, and the old one is dead', async () => {
+    const email = `again@${slug}.test`
+    const first = await invite(email, 'sales')
+    const old = await mailed(email)
+    expect((await inspect(old)).status).toBe(200)
+    const second = await invite(`AGAIN@${slug}.test`, 'viewer', admin)
+    expect(second.body).toMatchObject({ id: first.body.id, role: 'viewer', invited_by: admin.userId })
+    const fresh = await mailed(email)
+    expect(fresh).not.toBe(old)
+    for (const answer of [await inspect(old), await accept(old)]) {
+      expect(answer.status).toBe(400)
+      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+    }
+    expect((await inspect(fresh)).body).toMatchObject({ role: 'viewer' })
+    expect((await open()).body.data).toHaveLength(1)
+  })
+
+  it('replaced before its letter went out sends one letter, with the token that counts', async () => {
+    const email = `quick@${slug}.test`
+    await invite(email)
+    await invite(email)
+    await service.mail.deliver()
+    expect(service.mail.to(email)).toHaveLength(1)
+    expect((await inspect(tokenIn(service.mail.to(email)[0]))).status).toBe(200)
+  })
+
+  it('of someone who was revoked revives the membership, under its id, when it is accepted', async () => {
+    const email = `back@${slug}.test`
+    const left = await createMember(sql(), { email, role: 'sales', slug })
+    await act(`DELETE /v1/members/${left.membershipId}`)
+    await service.mail.deliver()
+    await invite(email, 'viewer')
+    expect(await membershipOf(email)).toMatchObject({ id: left.membershipId, accepted_at: null, revoked_at: null })
+    const answer = await accept(await mailed(email))
+    expect(answer.status).toBe(200)
+    const revived = await membershipOf(email)
+    expect(revived).toMatchObject({ id: left.membershipId, revoked_at: null, role: 'viewer' })
+    expect(revived?.['accepted_at']).not.toBeNull()
+    // What ended stays ended.
+    expect((await service.request('GET /v1/auth/session', { token: left.token })).status).toBe(401)
+  })
+
+  it('by an admin takes the place of no invitation that an owner made to a rank above', async () => {
+    const email = `partner@${slug}.test`
+    const { body } = await invite(email, 'owner')
+    const raw = await mailed(email)
+    expect((await invite(email, 'viewer', admin)).status).toBe(403)
+    expect((await act(`POST /v1/members/invitations/${body.id}/resend`, admin)).status).toBe(403)
+    expect((await act(`DELETE /v1/members/invitations/${body.id}`, admin)).status).toBe(403)
+    expect((await inspect(raw)).body).toMatchObject({ role: 'owner' })
+  })
+
+  it('is not what another shop knows of: an address may be invited by both', async () => {
+    const email = `shared@${slug}.test`
+    const first = await invite(email)
+    const raw = await mailed(email)
+    shops += 1
+    const other = `invite-shop-${shops}`
+    await createTenant(sql(), other)
+    const boss = await createMember(sql(), { email: `owner@${other}.test`, slug: other })
+    const second = await invite(email, 'viewer', boss)
+    expect(second.status).toBe(200)
+    expect(second.body.id).not.toBe(first.body.id)
+    expect((await inspect(raw)).status).toBe(200)
+    expect((await inspect(await mailed(email))).body.tenant.slug).toBe(other)
+  })
+
+  it('is one of few in an hour: over the limit of the shop 429, and nothing is written or sent', async () => {
+    const limited = await startService({ env: { INVITE_TENANT_LIMIT: '3' } })
+    try {
+      const boss = await createMember(limited.database.admin, { email: 'boss@limit.test', slug: 'acme-print' })
+      const ask = (index: number, token = boss.token) =>
+        limited.request('POST /v1/members/invite', { token, body: { email: `i${index}@limit.test`, role: 'viewer' } })
+      const first = await ask(0)
+      expect([(await ask(1)).status, (await ask(2)).status]).toEqual([200, 200])
+      const answer = await ask(3)
+      expect(answer.status).toBe(429)
+      expectContract(answer, answer.headers.get('x-tenant-id'))
+      expect(answer.headers.get('ratelimit-policy')).toBe('"invite-tenant";q=3;w=3600')
+      const resent = await limited.request(`POST /v1/members/invitations/${first.body.id}/resend`, {
+        token: boss.token,
+      })
+      expect(resent.status).toBe(429)
+      expect(await limited.mail.deliver()).toBe(3)
+      const bolt = await createMember(limited.database.admin, { email: 'boss@bolt-limit.test', slug: 'bolt-apparel' })
+      expect((await ask(4, bolt.token)).status).toBe(200)
+    } finally {
+      await limited.close()
+    }
+  })
+})
+
+describe('the open invitations', () => {
+  it('are listed, also those that expired, and not those that were accepted or cancelled', async () => {
+    const [first, second, third, fourth] = [
+      await invite(`one@${slug}.test`),
+      await invite(`two@${slug}.test`),
+      await invite(`three@${slug}.test`),
+      await invite(`four@${slug}.test`),
+    ]
+    await service.mail.deliver()
+    expect((await accept(tokenIn(service.mail.to(`two@${slug}.test`)[0]))).status).toBe(200)
+    await act(`DELETE /v1/members/invitations/${third.body.id}`)
+    await sql()`update app.tokens set expires_at = now() where id = ${fourth.body.id}`
+    const answer = await open()
+    expectContract(answer, shop)
+    expect(answer.body.data.map(({ id, status }: Record<string, string>) => [id, status])).toEqual([
+      [first.body.id, 'pending'],
+      [fourth.body.id, 'expired'],
+    ])
+    expect(answer.body.data[0]).toEqual(first.body)
+    expect(second.body.id).not.toBe(first.body.id)
+  })
+
+  it('are paged, each once, also when all were made at one moment', async () => {
+    await Promise.all([0, 1, 2, 3, 4].map((index) => invite(`page${index}@${slug}.test`)))
+    await sql()`update app.tokens set created_at = '2026-01-02T03:04:05.678912Z' where tenant_id = ${shop}`
+    const seen: string[] = []
+    let cursor: string | null = null
+    do {
+      const page: Answer = await act(`GET /v1/members/invitations?limit=2${cursor === null ? '' : `&cursor=${cursor}`}`)
+      seen.push(...page.body.data.map(({ id }: { id: string }) => id))
+      expect(seen.length).toBeLessThanOrEqual(5)
+      cursor = page.body.next_cursor
+    } while (cursor !== null)
+    expect(seen).toEqual(seen.toSorted())
+    expect(new Set(seen).size).toBe(5)
+  })
+
+  it('are sent again under the same id, with a new token and a new expiry', async () => {
+    const email = `resent@${slug}.test`
+    const { body } = await invite(email)
+    const old = await mailed(email)
+    await sql()`update app.tokens set expires_at = now() where id = ${body.id}`
+    const answer = await act(`POST /v1/members/invitations/${body.id}/resend`, admin)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ id: body.id, email, role: 'sales', status: 'pending' })
+    expect(Date.parse(answer.body.expires_at)).toBeGreaterThan(Date.now() + 6 * 86_400_000)
+    const fresh = await mailed(email)
+    expect((await inspect(old)).status).toBe(400)
+    expect((await inspect(fresh)).status).toBe(200)
+  })
+
+  it('are cancelled once: the token is dead, the outstanding membership over, and then there is none', async () => {
+    const email = `cancelled@${slug}.test`
+    await createPerson(sql(), { email })
+    const { body } = await invite(email)
+    const raw = await mailed(email)
+    const answer = await act(`DELETE /v1/members/invitations/${body.id}`)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ ...body, status: 'cancelled' })
+    expect((await inspect(raw)).status).toBe(400)
+    expect((await accept(raw)).status).toBe(400)
+    expect((await membershipOf(email))?.['accepted_at']).toBeNull()
+    expect((await membershipOf(email))?.['revoked_at']).not.toBeNull()
+    for (const route of ['DELETE /v1/members/invitations/', 'POST /v1/members/invitations/']) {
+      const gone = await act(`${route}${body.id}${route.startsWith('POST') ? '/resend' : ''}`)
+      expect(gone.status).toBe(404)
+    }
+  })
+
+  it('cancelled before its letter went out sends none', async () => {
+    const email = `unsent@${slug}.test`
+    const { body } = await invite(email)
+    await act(`DELETE /v1/members/invitations/${body.id}`)
+    await service.mail.deliver()
+    expect(service.mail.to(email)).toEqual([])
+  })
+
+  it('of another shop, accepted ones and unknown ones are not there', async () => {
+    const email = `taken@${slug}.test`
+    const { body } = await invite(email)
+    await accept(await mailed(email))
+    const foreign = await createMember(sql(), { email: `foreign@${slug}.test`, slug: 'bolt-apparel' })
+    const theirs = await invite(`theirs@${slug}.test`, 'viewer', foreign)
+    for (const id of [body.id, theirs.body.id, randomUUID()]) {
+      expect((await act(`POST /v1/members/invitations/${id}/resend`)).status).toBe(404)
+      expect((await act(`DELETE /v1/members/invitations/${id}`)).status).toBe(404)
+    }
+    expect((await inspect(await mailed(`theirs@${slug}.test`))).status).toBe(200)
+  })
+})

@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+let shops = 0
+let slug: string
+let shop: string
+let token: string
+
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const sql = () => service.database.admin
+const list = (query = '', by = token): Promise<Answer> => service.request(`GET /v1/members${query}`, { token: by })
+const emails = ({ body }: Answer): string[] => body.data.map(({ user }: { user: { email: string } }) => user.email)
+const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
+
+/** A shop with its founder, an owner who asks, one who was invited and one who was revoked. */
+async function newShop(): Promise<void> {
+  shops += 1
+  slug = `list-shop-${shops}`
+  shop = await createTenant(sql(), slug)
+  const owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+  token = owner.token
+  for (const [name, change] of [
+    ['invited', sql()`accepted_at = null, invited_by = ${owner.userId}`],
+    ['revoked', sql()`revoked_at = now()`],
+  ] as const) {
+    const userId = await createPerson(sql(), { email: `${name}@${slug}.test`, role: 'sales', slugs: [slug] })
+    await sql()`update app.memberships set ${change} where user_id = ${userId}`
+  }
+}
+
+describe('GET /v1/members', () => {
+  it('shows of each member what the contract names, and nothing else', async () => {
+    await newShop()
+    const answer = await list('?status=active,invited,revoked')
+    expect(answer.status).toBe(200)
+    expectContract(answer, shop)
+    const invited = answer.body.data.find(({ user }: { user: { email: string } }) => user.email.startsWith('invited@'))
+    const [row] = await sql()`
+      select m.id, m.created_at, m.invited_by, m.user_id from app.memberships m join app.users u on u.id = m.user_id
+       where u.email = ${`invited@${slug}.test`}`
+    expect(invited).toEqual({
+      id: row?.['id'],
+      user: {
+        id: row?.['user_id'],
+        email: `invited@${slug}.test`,
+        full_name: `Person invited@${slug}.test`,
+        avatar_url: null,
+      },
+      role: { id: 3, code: 'sales', label: 'Sales', rank: 60 },
+      invited_by: row?.['invited_by'],
+      accepted_at: null,
+      revoked_at: null,
+      created_at: row?.['created_at'].toISOString(),
+    })
+    for (const member of answer.body.data) expect(Object.keys(member)).toEqual(Object.keys(invited))
+  })
+
+  it('shows those who were revoked only when asked for, and each status alone', async () => {
+    await newShop()
+    const founder = `founder@${slug}.test`
+    const [owner, invited, revoked] = [`owner@${slug}.test`, `invited@${slug}.test`, `revoked@${slug}.test`]
+    expect(emails(await list())).toEqual([founder, owner, invited])
+    expect(emails(await list('?status=active'))).toEqual([founder, owner])
+    expect(emails(await list('?status=invited'))).toEqual([invited])
+    expect(emails(await list('?status=revoked'))).toEqual([revoked])
+    expect(emails(await list('?status=revoked,invited'))).toEqual([invited, revoked])
+    for (const status of ['', 'pending', 'active,', 'ACTIVE', 'active&status=revoked', "active'--"]) {
+      const answer = await list(`?status=${status}`)
+      expect(answer.status, status).toBe(422)
+      expect(answer.body.errors[0].pointer, status).toMatch(/^#\/status/)
+    }
+  })
+
+  it('finds by a part of the address or of the name, whatever the case', async () => {
+    await newShop()
+    await sql()`update app.users set full_name = 'Zoë O''Hara 100%_\\' where email = ${`invited@${slug}.test`}`
+    const invited = [`invited@${slug}.test`]
+    for (const q of ['INVITED@', 'ited', 'zoë', 'ZOË', "o'hara", '100%', '%_\\', ' hara ']) {
+      expect(emails(await list(`?q=${encodeURIComponent(q)}`)), q).toEqual(invited)
+    }
+    for (const q of ['nobody', '%%', '_nvited', "' or '1'='1"]) {
+      expect(emails(await list(`?q=${encodeURIComponent(q)}`)), q).toEqual([])
+    }
+    expect(emails(await list('?q=revoked'))).toEqual([])
+  })
+
+  it('goes through all pages, each member once, also when all were made at one moment', async () => {
+    await newShop()
+    for (let index = 0; index < 23; index += 1) {
+      await createPerson(sql(), { email: `page${index}@${slug}.test`, role: 'viewer', slugs: [slug] })
+    }
+    await sql()`update app.memberships set created_at = '2026-01-02T03:04:05.678912Z' where tenant_id = ${shop}`
+    const [rows] = await sql()`
+      select array_agg(id order by id) as ids from app.memberships where tenant_id = ${shop} and revoked_at is null`
+    for (const limit of [1, 7, 25, 26, 100]) {
+      const seen: string[] = []
+      let cursor: string | null = null
+      do {
+        const answer: Answer = await list(`?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`)
+        expect(answer.body.data.length).toBeLessThanOrEqual(limit)
+        expect(answer.body.data.length).toBeGreaterThan(0)
+        seen.push(...answer.body.data.map(({ id }: { id: string }) => id))
+        expect(seen.length, `by ${limit}`).toBeLessThanOrEqual(26)
+        cursor = answer.body.next_cursor
+      } while (cursor !== null)
+      expect(seen, `by ${limit}`).toEqual(rows?.['ids'])
+    }
+  })
+
+  it('tells times apart to the microsecond, so that a page loses nobody', async () => {
+    await newShop()
+    const made =
+      await sql()`select id from app.memberships where tenant_id = ${shop} and revoked_at is null order by id`
+    for (const [index, { id }] of made.entries()) {
+      const at = `2026-01-02T03:04:05.00000${9 - index}Z`
+      await sql()`update app.memberships set created_at = ${at}::text::timestamptz where id = ${id}`
+    }
+    const first = await list('?limit=1')
+    const second = await list(`?limit=1&cursor=${first.body.next_cursor}`)
+    const third = await list(`?limit=1&cursor=${second.body.next_cursor}`)
+    expect([first, second, third].map(({ body }) => body.data[0].id)).toEqual(made.map(({ id }) => id).toReversed())
+    expect(third.body.next_cursor).toBeNull()
+  })
+
+  it.each(['GET /v1/members', 'GET /v1/members/invitations', 'GET /v1/audit-log'])(
+    '%s answers 422 to a cursor that names no moment there is',
+    async (route) => {
+      await newShop()
+      for (const time of [
+        '2026-02-30T00:00:00.000000Z',
+        '2026-02-31T12:00:00.000000Z',
+        '2026-13-01T00:00:00.000000Z',
+        '2026-01-01T25:00:00.000000Z',
+        '2026-01-01T00:61:00.000000Z',
+        '0000-01-01T00:00:00.000000Z',
+        '2026-01-01T00:00:00Z',
+        'yesterday',
+        'infinity',
+      ]) {
+        const answer = await service.request(`${route}?cursor=${encode([time, randomUUID()])}`, { token })
+        expect(answer.status, time).toBe(422)
+        expect(answer.body.errors, time).toEqual([{ pointer: '#/cursor', detail: 'is not a cursor of this list' }])
+      }
+    },
+  )
+
+  it('shows nobody of another shop, whatever the cursor', async () => {
+    await newShop()
+    const first = await list('?limit=1')
+    const foreign = { token, shop, slug }
+    await newShop()
+    expect(emails(await list('?status=active,invited,revoked')).every((email) => email.includes(slug))).toBe(true)
+    const continued = await list(`?cursor=${first.body.next_cursor}`)
+    expect(emails(continued).some((email) => email.includes(foreign.slug))).toBe(false)
+  })
+})

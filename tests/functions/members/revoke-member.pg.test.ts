@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, createPerson, createTenant, mintSession } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+type Person = Awaited<ReturnType<typeof createMember>>
+
+let service: TestService
+let shops = 0
+let slug: string
+let shop: string
+let owner: Person
+let admin: Person
+let sales: Person
+
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  shops += 1
+  slug = `revoke-shop-${shops}`
+  shop = await createTenant(sql(), slug)
+  const join = (role: string) => createMember(sql(), { email: `${role}@${slug}.test`, role, slug })
+  ;[owner, admin, sales] = [await join('owner'), await join('admin'), await join('sales')]
+})
+
+const sql = () => service.database.admin
+const revoke = (id: string, by = owner): Promise<Answer> =>
+  service.request(`DELETE /v1/members/${id}`, { token: by.token })
+const statusOf = async (token: string): Promise<number> =>
+  (await service.request('GET /v1/auth/session', { token })).status
+const rowOf = async (id: string) => (await sql()`select * from app.memberships where id = ${id}`)[0]
+
+describe('DELETE /v1/members/{id}', () => {
+  it('answers the member with the time of it, and ends every session of the membership at once', async () => {
+    const email = `sales@${slug}.test`
+    const second = await mintSession(sql(), { email, slug })
+    const elsewhere = await mintSession(sql(), { email })
+    expect([await statusOf(sales.token), await statusOf(second.token)]).toEqual([200, 200])
+    const answer = await revoke(sales.membershipId)
+    expect(answer.status).toBe(200)
+    expectContract(answer, shop)
+    expect(answer.body).toMatchObject({ id: sales.membershipId, user: { email }, role: { code: 'sales' } })
+    expect(Date.parse(answer.body.revoked_at)).not.toBeNaN()
+    expect([await statusOf(sales.token), await statusOf(second.token)]).toEqual([401, 401])
+    const [live] = await sql()`
+      select count(*)::int as live from app.sessions where tenant_id = ${shop} and user_id = ${sales.userId}
+         and revoked_at is null`
+    expect(live?.['live']).toBe(0)
+    // A session that is bound to no shop is not the shop's to end; it no longer finds the way in.
+    expect(await statusOf(elsewhere.token)).toBe(200)
+    const chosen = await service.request(`POST /v1/auth/tenants/${shop}/select`, { token: elsewhere.token })
+    expect(chosen.status).toBe(404)
+  })
+
+  it('ends no session of the person in another shop', async () => {
+    const other = `${slug}-other`
+    const otherShop = await createTenant(sql(), other)
+    await sql()`
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${otherShop}, ${sales.userId}, 7, now())`
+    const there = await mintSession(sql(), { email: `sales@${slug}.test`, slug: other })
+    await revoke(sales.membershipId)
+    expect(await statusOf(there.token)).toBe(200)
+  })
+
+  it('again answers 200 with the time of the first, and writes nothing', async () => {
+    const first = await revoke(sales.membershipId)
+    const second = await revoke(sales.membershipId, admin)
+    expect(second.status).toBe(200)
+    expect(second.body).toEqual(first.body)
+    const entries = await sql()`select from app.audit_log where target_id = ${sales.membershipId}`
+    expect(entries).toHaveLength(1)
+    await service.mail.deliver()
+    expect(service.mail.to(`sales@${slug}.test`)).toHaveLength(1)
+  })
+
+  it('takes nobody of a rank above the caller’s', async () => {
+    const answer = await revoke(owner.membershipId, admin)
+    expect(answer.status).toBe(403)
+    expectContract(answer, shop)
+    expect((await rowOf(owner.membershipId))?.['revoked_at']).toBeNull()
+    expect(await statusOf(owner.token)).toBe(200)
+    expect((await revoke(admin.membershipId, owner)).status).toBe(200)
+    expect(await statusOf(admin.token)).toBe(401)
+  })
+
+  it('leaves the last owner, who answers 409, with the sessions as they were', async () => {
+    const [founder] = await sql()`
+      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
+    expect((await revoke(founder?.['id'])).status).toBe(200)
+    const answer = await revoke(owner.membershipId)
+    expect(answer.status).toBe(409)
+    expect(answer.body.type).toBe('https://tenantry.example/problems/last-owner')
+    expectContract(answer, shop)
+    expect(await statusOf(owner.token)).toBe(200)
+  })
+
+  it('may be of oneself', async () => {
+    expect((await revoke(admin.membershipId, admin)).status).toBe(200)
+    expect(await statusOf(admin.token)).toBe(401)
+  })
+
+  it('answers 404 for a member of another shop and for none', async () => {
+    const foreign = await createMember(sql(), { email: `foreign@${slug}.test`, role: 'viewer', slug: 'bolt-apparel' })
+    for (const id of [foreign.membershipId, randomUUID()]) expect((await revoke(id)).status).toBe(404)
+    expect(await statusOf(foreign.token)).toBe(200)
+  })
+
+  it('tells the person, and not one who had not come yet', async () => {
+    await revoke(sales.membershipId)
+    await service.mail.deliver()
+    const [letter] = service.mail.to(`sales@${slug}.test`)
+    expect(letter?.subject).toBe(`You were removed from Shop ${slug}`)
+    expect(letter?.text).toContain(`Shop ${slug}`)
+    const email = `waiting@${slug}.test`
+    const userId = await createPerson(sql(), { email })
+    await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales' } })
+    await service.mail.deliver()
+    const raw = tokenIn(service.mail.to(email)[0])
+    const [membership] = await sql()`select id from app.memberships where user_id = ${userId}`
+    expect((await revoke(membership?.['id'])).status).toBe(200)
+    await service.mail.deliver()
+    expect(service.mail.to(email)).toHaveLength(1)
+    const accepted = await service.request('POST /v1/auth/invitations/accept', { body: { token: raw } })
+    expect(accepted.status).toBe(400)
+    expect((await rowOf(membership?.['id']))?.['accepted_at']).toBeNull()
+  })
+
+  it('is undone by no token that the person accepted before', async () => {
+    const email = `replay@${slug}.test`
+    const body = { email, role: 'sales' }
+    await service.request('POST /v1/members/invite', { token: owner.token, body })
+    await service.mail.deliver()
+    const token = tokenIn(service.mail.to(email)[0])
+    const accept = () =>
+      service.request('POST /v1/auth/invitations/accept', { body: { token, password: 'a passphrase of the replay' } })
+    expect((await accept()).body.account_created).toBe(true)
+    const [membership] = await sql()`
+      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
+    await revoke(membership?.['id'])
+    const before = await rowOf(membership?.['id'])
+    expect((await accept()).status).toBe(200)
+    expect(await rowOf(membership?.['id'])).toEqual(before)
+    expect(before?.['revoked_at']).not.toBeNull()
+    const session = await mintSession(sql(), { email, slug })
+    expect(await statusOf(session.token)).toBe(401)
+  })
+})

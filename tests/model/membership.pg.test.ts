@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { mailToken } from '#shared/token/token.ts'
+import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { MAIL_KEY, startService, type TestService } from '#tests/support/service.ts'
+
+vi.hoisted(() => {
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
+  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
+})
+
+const RUNS = 150
+const TIME_LIMIT_MS = 15_000
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000000' } })
+})
+afterAll(() => service.close())
+
+const RANKS = { owner: 100, admin: 90, sales: 60, viewer: 10 } as const
+type Role = keyof typeof RANKS
+
+const mayManage = (role: Role): boolean => role === 'owner' || role === 'admin'
+
+// The model: what of a person's place in a shop decides any answer.
+
+interface Place {
+  role: Role
+  status: 'active' | 'invited' | 'revoked'
+}
+
+interface Invitation {
+  role: Role
+  readonly inviter: number
+  state: 'open' | 'accepted' | 'gone'
+}
+
+/** One shop: the places and the newest invitation of each person, by the person's number. */
+interface Shop {
+  readonly places: Map<number, Place>
+  readonly invitations: Map<number, Invitation>
+}
+
+type OwnAction = { readonly kind: 'accept' | 'select'; readonly actor: number }
+type RoleAction = {
+  readonly kind: 'invite' | 'change role'
+  readonly actor: number
+  readonly target: number
+  readonly role: Role
+}
+type RevokeAction = { readonly kind: 'revoke'; readonly actor: number; readonly target: number }
+type Action = OwnAction | RoleAction | RevokeAction
+
+const isOwn = (action: Action): action is OwnAction => action.kind === 'accept' || action.kind === 'select'
+
+const activeRole = ({ places }: Shop, person: number): Role | null => {
+  const place = places.get(person)
+  return place?.status === 'active' ? place.role : null
+}
+
+const isLastOwner = (shop: Shop, person: number): boolean =>
+  activeRole(shop, person) === 'owner' &&
+  [...shop.places.keys()].every((other) => other === person || activeRole(shop, other) !== 'owner')
+
+/** Does in the model what the action does, and says what it is answered. */
+const predict = (shop: Shop, action: Action): number =>
+  isOwn(action) ? predictOwn(shop, action) : predictManaging(shop, action)
+
+function predictOwn(shop: Shop, { kind, actor }: OwnAction): number {
+  const { places, invitations } = shop
+  if (kind === 'select') return activeRole(shop, actor) === null ? 404 : 200
+  const invitation = invitations.get(actor)
+  if (invitation === undefined || invitation.state === 'gone') return 400
+  if (invitation.state === 'accepted') return 200
+  const inviter = activeRole(shop, invitation.inviter)
+  if (inviter === null || !mayManage(inviter) || RANKS[inviter] < RANKS[invitation.role]) return 400
+  invitation.state = 'accepted'
+  places.set(actor, { role: invitation.role, status: 'active' })
+  return 200
+}
+
+function predictManaging(shop: Shop, action: RoleAction | RevokeAction): number {
+  const { places, invitations } = shop
+  const { actor, target } = action
+  const role = activeRole(shop, actor)
+  if (role === null) return 401
+  if (!mayManage(role)) return 403
+  const rank = RANKS[role]
+  const place = places.get(target)
+  const newest = invitations.get(target)
+  const open = newest?.state === 'open' ? newest : undefined
+  if (action.kind === 'invite') {
+    if (RANKS[action.role] > rank || (open !== undefined && RANKS[open.role] > rank)) return 403
+    if (place?.status === 'active') return 409
+    places.set(target, { role: action.role, status: 'invited' })
+    invitations.set(target, { role: action.role, inviter: actor, state: 'open' })
+    return 200
+  }
+  if (place === undefined) return 404
+  if (action.kind === 'change role') {
+    if (place.status === 'revoked') return 404
+    if (RANKS[place.role] > rank || RANKS[action.role] > rank) return 403
+    if (action.role !== 'owner' && isLastOwner(shop, target)) return 409
+    place.role = action.role
+    if (open !== undefined) open.role = action.role
+    return 200
+  }
+  if (RANKS[place.role] > rank) return 403
+  if (isLastOwner(shop, target)) return 409
+  place.status = 'revoked'
+  if (open !== undefined) open.state = 'gone'
+  return 200
+}
+
+// The service, told the same.
+
+interface RealShop {
+  readonly id: string
+  readonly slug: string
+}
+
+interface World {
+  readonly shops: readonly RealShop[]
+  readonly people: readonly { readonly email: string; readonly userId: string }[]
+}
+
+const PEOPLE = 5
+/** Who works where at first: an owner of each shop, and an admin of both. */
+const BEGINNING: readonly (readonly [shop: number, person: number, role: Role])[] = [
+  [0, 0, 'owner'],
+  [1, 1, 'owner'],
+  [0, 2, 'admin'],
+  [1, 2, 'admin'],
+]
+
+async function build(): Promise<World> {
+  const { admin } = service.database
+  const run = randomUUID().slice(0, 13)
+  const people = await Promise.all(
+    Array.from({ length: PEOPLE }, async (_, index) => {
+      const email = `person${index}@${run}.test`
+      return { email, userId: await createPerson(admin, { email }) }
+    }),
+  )
+  const shops = await admin<RealShop[]>`
+    insert into app.tenants (slug, legal_name, status)
+    select ${run} || '-' || n, 'Shop', 'active' from generate_series(0, 1) as n returning id, slug`
+  for (const [shop, person, role] of BEGINNING) {
+    await admin`
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+      select ${shops[shop]?.id ?? ''}, ${people[person]?.userId ?? ''}, id, now() from app.roles where code = ${role}`
+  }
+  return { shops, people }
+}
+
+/** The newest invitation of an address in a shop. */
+const newestInvitation = new Map<string, string>()
+
+async function select(shop: RealShop, email: string): Promise<number> {
+  const { token } = await mintSession(service.database.admin, { email })
+  return (await service.request(`POST /v1/auth/tenants/${shop.id}/select`, { token })).status
+}
+
+async function accept(shop: RealShop, email: string): Promise<number> {
+  const [job] = await service.database.admin<{ nonce: string }[]>`
+    select payload ->> 'nonce' as nonce from app.jobs
+     where tenant_id = ${shop.id} and payload ->> 'template' = 'invitation'
+       and payload ->> 'invitation_id' = ${newestInvitation.get(`${shop.id} ${email}`) ?? ''}
+     order by created_at desc limit 1`
+  const token = mailToken(MAIL_KEY, 'invite', job?.nonce ?? randomUUID())
+  return (await service.request('POST /v1/auth/invitations/accept', { body: { token } })).status
+}
+
+async function act(world: World, shop: RealShop, action: Action): Promise<number> {
+  const { admin } = service.database
+  const person = (index: number) => world.people[index] ?? { email: '', userId: '' }
+  const { email } = person(action.actor)
+  if (isOwn(action)) return action.kind === 'select' ? select(shop, email) : accept(shop, email)
+  const { token } = await mintSession(admin, { email, slug: shop.slug })
+  const target = person(action.target)
+  if (action.kind === 'invite') {
+    const body = { email: target.email, role: action.role }
+    const answer = await service.request('POST /v1/members/invite', { token, body })
+    if (answer.status === 200) newestInvitation.set(`${shop.id} ${target.email}`, answer.body.id)
+    return answer.status
+  }
+  const [membership] = await admin<{ id: string }[]>`
+    select id from app.memberships where tenant_id = ${shop.id} and user_id = ${target.userId}`
+  const path = `/v1/members/${membership?.id ?? randomUUID()}`
+  const answer =
+    action.kind === 'revoke'
+      ? await service.request(`DELETE ${path}`, { token })
+      : await service.request(`PATCH ${path}`, { token, body: { role: action.role } })
+  return answer.status
+}
+
+async function placesOf(world: World, { id }: RealShop): Promise<Map<number, Place>> {
+  const rows = await service.database.admin<{ user_id: string; role: Role; status: Place['status'] }[]>`
+    select m.user_id, r.code as role,
+           case when m.revoked_at is not null then 'revoked' when m.accepted_at is null then 'invited' else 'active' end as status
+      from app.memberships m join app.roles r on r.id = m.role_id where m.tenant_id = ${id}`
+  return new Map(
+    rows
+      .map(({ user_id, role, status }): [number, Place] => [
+        world.people.findIndex(({ userId }) => userId === user_id),
+        { role, status },
+      ])
+      .toSorted(([one], [other]) => one - other),
+  )
+}
+
+const person = fc.nat(PEOPLE - 1)
+const role = fc.constantFrom<Role>('owner', 'admin', 'sales', 'viewer')
+// The two who may do something at first act most often.
+const actor = fc.oneof({ weight: 2, arbitrary: fc.constantFrom(0, 1, 2) }, { weight: 1, arbitrary: person })
+const actions: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('invite' as const), actor, target: person, role }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('accept' as const), actor: person }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('change role' as const), actor, target: person, role }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('revoke' as const), actor, target: person }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('select' as const), actor: person }) },
+)
+const step = fc.record({ shop: fc.nat(1), action: actions })
+
+it('whatever members do in two shops is answered as the model of membership, rank and status says', async () => {
+  const answered = new Map<string, number>()
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      const world = await build()
+      const model = world.shops.map((): Shop => ({ places: new Map(), invitations: new Map() }))
+      for (const [shop, index, held] of BEGINNING) model[shop]?.places.set(index, { role: held, status: 'active' })
+      for (const { shop, action } of steps) {
+        const [modelled, real] = [model[shop], world.shops[shop]]
+        if (modelled === undefined || real === undefined) throw new Error('no such shop')
+        const expected = predict(modelled, action)
+        expect(await act(world, real, action), JSON.stringify(action)).toBe(expected)
+        answered.set(`${action.kind} ${expected}`, (answered.get(`${action.kind} ${expected}`) ?? 0) + 1)
+      }
+      for (const [index, real] of world.shops.entries()) {
+        const places = [...(model[index]?.places ?? [])].toSorted(([one], [other]) => one - other)
+        expect([...(await placesOf(world, real))]).toEqual(places)
+      }
+    }),
+    { numRuns: RUNS, interruptAfterTimeLimit: TIME_LIMIT_MS, endOnFailure: true },
+  )
+  // It did get everywhere.
+  const outcomes = {
+    invite: [200, 401, 403, 409],
+    accept: [200, 400],
+    'change role': [200, 401, 403, 404, 409],
+    revoke: [200, 401, 403, 404, 409],
+    select: [200, 404],
+  }
+  for (const [kind, expected] of Object.entries(outcomes)) {
+    for (const status of expected)
+      expect(answered.get(`${kind} ${status}`) ?? 0, `${kind} ${status}`).toBeGreaterThan(0)
+  }
+}, 60_000)

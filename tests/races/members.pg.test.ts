@@ -1,0 +1,391 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import { writes } from '#tests/support/write-style.ts'
+
+// Refusals by the dozen, and each is a line of the log.
+vi.hoisted(() => {
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
+  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
+})
+
+let service: TestService
+beforeAll(async () => {
+  const env = { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' }
+  service = await startService({ env, groups: [writes] })
+})
+afterAll(() => service.close())
+
+const admin = () => service.database.admin
+const jitter = (ms: number): Promise<void> => delay(Math.random() * ms)
+
+let made = 0
+const newAddress = (): string => `person${(made += 1)}@races.test`
+
+interface Shop {
+  readonly id: string
+  readonly slug: string
+}
+
+/** A shop in which nobody works yet. */
+async function newShop(): Promise<Shop> {
+  const slug = `race-shop-${(made += 1)}`
+  const [shop] = await admin()<Shop[]>`
+    insert into app.tenants (slug, legal_name, status) values (${slug}, ${slug}, 'active') returning id, slug`
+  if (shop === undefined) throw new Error('no shop was made')
+  return shop
+}
+
+interface Member {
+  readonly email: string
+  readonly userId: string
+  readonly membershipId: string
+  readonly token: string
+}
+
+/** A member with a session in the shop. */
+async function newMember({ slug, id }: Shop, role = 'owner', email = newAddress()): Promise<Member> {
+  const [known] = await admin()<{ id: string }[]>`select id from app.users where email = ${email}`
+  const userId = known?.id ?? (await createPerson(admin(), { email }))
+  const [membership] = await admin()<{ id: string }[]>`
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+    select ${id}, ${userId}, id, now() from app.roles where code = ${role} returning id`
+  const { token } = await mintSession(admin(), { email, slug })
+  return { email, userId, membershipId: membership?.id ?? '', token }
+}
+
+const invite = ({ token }: Member, email: string, role = 'viewer'): Promise<Answer> =>
+  service.request('POST /v1/members/invite', { token, body: { email, role } })
+
+const cancel = ({ token }: Member, invitationId: string): Promise<Answer> =>
+  service.request(`DELETE /v1/members/invitations/${invitationId}`, { token })
+
+const changeRole = ({ token }: Member, { membershipId }: Pick<Member, 'membershipId'>, role: string): Promise<Answer> =>
+  service.request(`PATCH /v1/members/${membershipId}`, { token, body: { role } })
+
+const remove = ({ token }: Member, { membershipId }: Member): Promise<Answer> =>
+  service.request(`DELETE /v1/members/${membershipId}`, { token })
+
+const accept = (token: string, password = `a sentence of nobody else ${randomUUID()}`): Promise<Answer> =>
+  service.request('POST /v1/auth/invitations/accept', { body: { token, full_name: 'A Person', password } })
+
+/** The token of the newest letter to an address, after what is due was delivered. */
+async function mailedTo(email: string): Promise<string> {
+  await service.mail.deliver()
+  return tokenIn(service.mail.to(email)[0])
+}
+
+const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
+const ascending = (one: number, other: number): number => one - other
+
+const membershipsOf = (email: string) => admin()<
+  { tenant_id: string; role: string; accepted_at: Date | null; revoked_at: Date | null }[]
+>`
+  select m.tenant_id, r.code as role, m.accepted_at, m.revoked_at from app.memberships m
+    join app.users u on u.id = m.user_id join app.roles r on r.id = m.role_id where u.email = ${email}`
+
+const owners = ({ id }: Shop) => admin()`
+  select from app.memberships where tenant_id = ${id} and role_id = 1 and accepted_at is not null and revoked_at is null`
+
+/** Resolves once so many connections of the service wait for a lock. */
+const waiting = (count: number) =>
+  vi.waitUntil(
+    async () =>
+      (
+        await admin()`
+          select from pg_stat_activity
+           where datname = current_database() and usename = 'identity_app' and wait_event_type = 'Lock'`
+      ).length >= count,
+    { timeout: 1200, interval: 5 },
+  )
+
+describe('a password reset', () => {
+  const forgot = async (email: string): Promise<string> => {
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    return mailedTo(email)
+  }
+  const reset = (token: string, password: string): Promise<Answer> =>
+    service.request('POST /v1/auth/password/reset', { body: { token, password } })
+  const logIn = (email: string, password: string): Promise<Answer> =>
+    service.request('POST /v1/auth/login', { body: { email, password } })
+
+  it('sent fifty times at once with as many passwords sets one of them, and fails for nobody', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const email = newAddress()
+      await createPerson(admin(), { email })
+      const old = await mintSession(admin(), { email })
+      const token = await forgot(email)
+      const passwords = Array.from({ length: 50 }, (_, index) => `a sentence with the number ${index} of ${round}`)
+      const answers = await Promise.all(passwords.map((password) => reset(token, password)))
+      expect(new Set(statuses(answers))).toEqual(new Set([204]))
+      const logins = await Promise.all(passwords.map((password) => logIn(email, password)))
+      expect(statuses(logins).toSorted(ascending)).toEqual([200, ...Array.from({ length: 49 }, () => 401)])
+      expect((await service.request('GET /v1/auth/session', { token: old.token })).status).toBe(401)
+      const changed = await admin()`
+        select from app.jobs j join app.users u on u.id::text = j.payload ->> 'user_id'
+         where u.email = ${email} and j.payload ->> 'template' = 'password-changed'`
+      expect(changed).toHaveLength(1)
+    }
+  })
+
+  it('by two tokens of one person at once sets one of the two passwords, and fails for nobody with a 5xx', async () => {
+    for (let round = 0; round < 15; round += 1) {
+      const email = newAddress()
+      await createPerson(admin(), { email })
+      const tokens = [await forgot(email), await forgot(email)]
+      const passwords = [`the first sentence of round ${round}`, `the second sentence of round ${round}`]
+      const answers = await Promise.all(tokens.map((token, index) => reset(token, passwords[index] ?? '')))
+      for (const { status } of answers) expect([204, 400]).toContain(status)
+      expect(statuses(answers)).toContain(204)
+      const logins = await Promise.all(passwords.map((password) => logIn(email, password)))
+      expect(statuses(logins).toSorted(ascending)).toEqual([200, 401])
+    }
+  })
+})
+
+describe('an invitation', () => {
+  it('accepted ten times at once makes one account and one membership', async () => {
+    const shop = await newShop()
+    const owner = await newMember(shop)
+    for (let round = 0; round < 15; round += 1) {
+      const email = newAddress()
+      expect((await invite(owner, email)).status).toBe(200)
+      const token = await mailedTo(email)
+      const answers = await Promise.all(Array.from({ length: 10 }, () => accept(token)))
+      expect(new Set(statuses(answers))).toEqual(new Set([200]))
+      expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
+      expect(await membershipsOf(email)).toMatchObject([
+        { role: 'viewer', accepted_at: expect.any(Date), revoked_at: null },
+      ])
+      expect(await admin()`select from app.users where email = ${email}`).toHaveLength(1)
+    }
+  })
+
+  it('of one address made ten times at once is one, and one link works', async () => {
+    const shop = await newShop()
+    const [owner, second] = [await newMember(shop), await newMember(shop, 'admin')]
+    for (let round = 0; round < 15; round += 1) {
+      const email = newAddress()
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => invite(index % 2 === 0 ? owner : second, email)),
+      )
+      expect(new Set(statuses(answers))).toEqual(new Set([200]))
+      expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
+      await service.mail.deliver()
+      expect(service.mail.to(email)).toHaveLength(1)
+      expect((await accept(tokenIn(service.mail.to(email)[0]))).body.account_created).toBe(true)
+    }
+  })
+
+  it('of two shops to one new address, accepted at once, makes one account that works in both', async () => {
+    const shops = [await newShop(), await newShop()] as const
+    const inviters = [await newMember(shops[0]), await newMember(shops[1])] as const
+    for (let round = 0; round < 20; round += 1) {
+      const email = newAddress()
+      await invite(inviters[0], email)
+      await service.mail.deliver()
+      await invite(inviters[1], email)
+      await service.mail.deliver()
+      const answers = await Promise.all(service.mail.to(email).map((message) => accept(tokenIn(message))))
+      expect(statuses(answers)).toEqual([200, 200])
+      expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
+      expect(await admin()`select from app.users where email = ${email}`).toHaveLength(1)
+      const live = (await membershipsOf(email)).filter((row) => row.accepted_at !== null && row.revoked_at === null)
+      expect(live.map(({ tenant_id }) => tenant_id).toSorted()).toEqual(shops.map(({ id }) => id).toSorted())
+    }
+  })
+
+  it('cancelled while it is accepted is either cancelled or accepted, and both answers say so', async () => {
+    const shop = await newShop()
+    const owner = await newMember(shop)
+    const seen = new Set<string>()
+    for (let round = 0; round < 40; round += 1) {
+      const email = newAddress()
+      const { body } = await invite(owner, email)
+      const token = await mailedTo(email)
+      const late = async (call: () => Promise<Answer>) => {
+        await jitter(4)
+        return call()
+      }
+      const [accepted, cancelled] = await Promise.all([late(() => accept(token)), late(() => cancel(owner, body.id))])
+      seen.add(`${accepted.status} ${cancelled.status}`)
+      const live = (await membershipsOf(email)).filter((row) => row.accepted_at !== null && row.revoked_at === null)
+      expect([accepted.status, cancelled.status, live.length]).toEqual(
+        cancelled.status === 200 ? [400, 200, 0] : [200, 404, 1],
+      )
+    }
+    expect(seen).toEqual(new Set(['400 200', '200 404']))
+  })
+
+  it.for([
+    ['cancelled', (owner: Member, id: string) => cancel(owner, id)],
+    ['replaced', async (owner: Member, _: string, email: string) => invite(owner, email)],
+  ] as const)('%s between the look at its token and the write is not answered as accepted', async ([, change]) => {
+    const shop = await newShop()
+    const owner = await newMember(shop)
+    const email = newAddress()
+    const { body } = await invite(owner, email)
+    const token = await mailedTo(email)
+    const gate = await admin().reserve()
+    await gate`begin`
+    await gate`select from app.tenants where id = ${shop.id} for no key update`
+    // Row locks are given in the order of asking: the change first, then the acceptance, which has read its token by then.
+    const changing = change(owner, body.id, email)
+    await waiting(1)
+    const accepting = accept(token)
+    await waiting(2)
+    await gate`commit`
+    gate.release()
+    expect((await changing).status).toBe(200)
+    expect((await accepting).status).toBe(400)
+    expect((await membershipsOf(email)).filter((row) => row.accepted_at !== null)).toEqual([])
+  })
+
+  it('whose role is changed between the look at its token and the write gives the new role', async () => {
+    const shop = await newShop()
+    const owner = await newMember(shop)
+    const email = newAddress()
+    await createPerson(admin(), { email })
+    await invite(owner, email, 'admin')
+    const token = await mailedTo(email)
+    const [outstanding] = await admin()<{ id: string }[]>`
+      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
+    const gate = await admin().reserve()
+    await gate`begin`
+    await gate`select from app.tenants where id = ${shop.id} for no key update`
+    const changing = changeRole(owner, { membershipId: outstanding?.id ?? '' }, 'viewer')
+    await waiting(1)
+    const accepting = accept(token)
+    await waiting(2)
+    await gate`commit`
+    gate.release()
+    expect((await changing).status).toBe(200)
+    expect((await accepting).status).toBeLessThan(500)
+    expect((await membershipsOf(email)).map(({ role }) => role)).toEqual(['viewer'])
+  })
+})
+
+describe('two owners', () => {
+  const ROUNDS = 30
+  const ALLOWED = [200, 401, 403, 404, 409]
+
+  it.for([
+    ['who demote each other', (actor: Member, other: Member) => changeRole(actor, other, 'viewer')],
+    ['who remove each other', (actor: Member, other: Member) => remove(actor, other)],
+    ['who each demote themselves', (actor: Member) => changeRole(actor, actor, 'admin')],
+    ['who each remove themselves', (actor: Member) => remove(actor, actor)],
+  ] as const)('%s at once leave the shop one owner, and none of them a 5xx', async ([, act]) => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const shop = await newShop()
+      const [first, second] = [await newMember(shop), await newMember(shop)]
+      const answers = await Promise.all([act(first, second), act(second, first)])
+      for (const { status } of answers) expect(ALLOWED).toContain(status)
+      expect(statuses(answers).filter((status) => status === 200)).toHaveLength(1)
+      expect(await owners(shop)).toHaveLength(1)
+    }
+  })
+
+  it('of two shops who remove each other, each in another of them, both succeed and neither gets a 5xx', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const [here, there] = [await newShop(), await newShop()]
+      const [a, b] = [await newMember(here), await newMember(there)]
+      const [aThere, bHere] = [await newMember(there, 'owner', a.email), await newMember(here, 'owner', b.email)]
+      const answers = await Promise.all([remove(a, bHere), remove(b, aThere)])
+      expect(statuses(answers)).toEqual([200, 200])
+    }
+  })
+
+  it('and an inviter who is removed while the invited person accepts leave no answer that is a 5xx', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const shop = await newShop()
+      const [owner, inviter] = [await newMember(shop), await newMember(shop, 'admin')]
+      const email = newAddress()
+      await invite(inviter, email)
+      const token = await mailedTo(email)
+      const [accepted, removed] = await Promise.all([
+        jitter(3).then(() => accept(token)),
+        jitter(3).then(() => remove(owner, inviter)),
+      ])
+      expect(removed.status).toBe(200)
+      expect([200, 400]).toContain(accepted.status)
+      const live = (await membershipsOf(email)).filter((row) => row.accepted_at !== null && row.revoked_at === null)
+      expect(live).toHaveLength(accepted.status === 200 ? 1 : 0)
+    }
+  })
+})
+
+describe('the writes in flight of a member', () => {
+  const WRITERS = 6
+  const ROUNDS = 12
+
+  it.for([
+    ['whose role is changed', (owner: Member, member: Member) => changeRole(owner, member, 'viewer'), 403],
+    ['who is removed', (owner: Member, member: Member) => remove(owner, member), 401],
+  ] as const)('%s commit before the answer or not at all', async ([, act, refusal]) => {
+    const endings = new Set<number>()
+    let early = 0
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const shop = await newShop()
+      const [owner, member] = [await newMember(shop), await newMember(shop, 'sales')]
+      const brand = randomUUID()
+      const rows = async (): Promise<number> => (await admin()`select from app.styles where brand = ${brand}`).length
+      const write = async () => {
+        for (;;) {
+          const body = { op: randomUUID(), brand, hold_ms: 3 }
+          const { status } = await service.request('POST /v1/test/styles', { token: member.token, body })
+          if (status === 201) continue
+          endings.add(status)
+          return
+        }
+      }
+      const writers = Promise.all(Array.from({ length: WRITERS }, write))
+      await delay(5 + Math.random() * 15)
+      expect((await act(owner, member)).status).toBe(200)
+      const atTheAnswer = await rows()
+      await writers
+      early += atTheAnswer
+      expect((await rows()) - atTheAnswer).toBe(0)
+    }
+    expect(early).toBeGreaterThan(0)
+    expect([...endings]).toEqual([refusal])
+  })
+})
+
+describe('a shop that is suspended', () => {
+  it('while members choose it, invite and accept has no live session afterwards, and answers no 5xx', async () => {
+    const seen = new Set<number>()
+    for (let round = 0; round < 20; round += 1) {
+      const shop = await newShop()
+      const [owner, ...others] = [await newMember(shop), await newMember(shop, 'admin'), await newMember(shop, 'sales')]
+      const email = newAddress()
+      await invite(owner, email)
+      const token = await mailedTo(email)
+      const pending = await Promise.all(others.map((member) => mintSession(admin(), { email: member.email })))
+      const suspend = async () => {
+        await jitter(6)
+        await admin().begin(async (tx) => {
+          await tx`update app.tenants set status = 'suspended', suspended_at = now() where id = ${shop.id}`
+          await tx`update app.sessions set revoked_at = now() where tenant_id = ${shop.id} and revoked_at is null`
+        })
+      }
+      const [answers] = await Promise.all([
+        Promise.all([
+          ...pending.map(async (session) => {
+            await jitter(6)
+            return service.request(`POST /v1/auth/tenants/${shop.id}/select`, { token: session.token })
+          }),
+          jitter(6).then(() => accept(token)),
+          jitter(6).then(() => invite(owner, newAddress())),
+        ]),
+        suspend(),
+      ])
+      for (const { status } of answers) seen.add(status)
+      expect(await admin()`select from app.sessions where tenant_id = ${shop.id} and revoked_at is null`).toEqual([])
+    }
+    for (const status of seen) expect([200, 400, 401, 404]).toContain(status)
+    expect(seen).toContain(200)
+  })
+})

@@ -1,0 +1,319 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connect, type Database } from '#shared/db/connect.ts'
+import { backoffSeconds } from '#shared/queue/backoff.ts'
+import { claimJobs, completeJob, enqueue, failJob, type LeasedJob } from '#shared/queue/queries.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { tenantId } from '#tests/support/minted-session.ts'
+
+const ATTEMPTS = 3
+const LEASE_SECONDS = 60
+
+let database: TestDatabase
+let app: Database
+let worker: Database
+let acme: string
+let bolt: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  app = connect(database.appUrl, { connections: 8, prepare: true })
+  worker = connect(database.workerUrl, { connections: 8, prepare: true })
+  acme = await tenantId(database.admin, 'acme-print')
+  bolt = await tenantId(database.admin, 'bolt-apparel')
+})
+afterAll(async () => {
+  await app.close()
+  await worker.close()
+  await database.drop()
+})
+
+/** A kind that no other test claims. A kind is letters and hyphens. */
+const newKind = (): string =>
+  `test-${randomUUID().replace(/[\d-]/g, (sign) => (sign === '-' ? '' : String.fromCharCode(103 + Number(sign))))}`
+
+const claim = (kind: string, most = 10): Promise<LeasedJob[]> =>
+  claimJobs(worker.sql, { kind, most, leaseSeconds: LEASE_SECONDS, attempts: ATTEMPTS })
+
+async function claimOne(kind: string): Promise<LeasedJob> {
+  const [job, ...others] = await claim(kind)
+  if (job === undefined || others.length > 0) throw new Error(`${others.length + (job === undefined ? 0 : 1)} jobs`)
+  return job
+}
+
+interface JobRow {
+  readonly id: string
+  readonly tenant_id: string | null
+  readonly attempts: number
+  readonly completed_at: Date | null
+  readonly dead_at: Date | null
+  readonly leased_until: Date | null
+  readonly lease_token: string | null
+  readonly last_error: string | null
+  readonly run_at: Date
+}
+
+const rowsOf = (kind: string) =>
+  database.admin<JobRow[]>`select * from app.jobs where kind = ${kind} order by created_at`
+
+const expireLeases = (kind: string) => database.admin`
+  update app.jobs set leased_until = now() - interval '1 second' where kind = ${kind} and leased_until is not null`
+
+const makeDue = (kind: string) => database.admin`update app.jobs set run_at = now() where kind = ${kind}`
+
+describe('enqueue', () => {
+  it('adds a job of the tenant of its transaction, and of the platform when none is set', async () => {
+    const kind = newKind()
+    for (const tenant of [acme, bolt]) {
+      await app.transaction('read write', async (sql) => {
+        await sql`select app.set_tenant(${tenant})`
+        await enqueue(sql, kind, { tenant })
+      })
+    }
+    await enqueue(app.sql, kind, { tenant: null })
+    const jobs = await claim(kind)
+    expect(jobs.map(({ tenant_id, payload }) => ({ tenant: tenant_id, payload }))).toEqual(
+      expect.arrayContaining([acme, bolt, null].map((tenant) => ({ tenant, payload: { tenant } }))),
+    )
+    expect(jobs).toHaveLength(3)
+  })
+
+  it('gives no job another tenant, whatever the payload says', async () => {
+    const kind = newKind()
+    await app.transaction('read write', async (sql) => {
+      await sql`select app.set_tenant(${acme})`
+      await enqueue(sql, kind, { tenant_id: bolt })
+    })
+    expect((await claimOne(kind)).tenant_id).toBe(acme)
+  })
+
+  it('leaves no job of a transaction that is rolled back, and none to be seen before the commit', async () => {
+    const kind = newKind()
+    const failed = app.transaction('read write', async (sql) => {
+      await enqueue(sql, kind, {})
+      expect(await claim(kind)).toEqual([])
+      throw new Error('the work failed')
+    })
+    await expect(failed).rejects.toThrow('the work failed')
+    expect(await rowsOf(kind)).toHaveLength(0)
+    await app.transaction('read write', (sql) => enqueue(sql, kind, {}))
+    expect(await claim(kind)).toHaveLength(1)
+  })
+
+  it('adds a job once under one key, in each tenant, also after it was completed', async () => {
+    const kind = newKind()
+    const add = (tenant: string | null) =>
+      app.transaction('read write', async (sql) => {
+        await sql`select app.set_tenant(${tenant}::uuid)`
+        await enqueue(sql, kind, {}, 'the-key')
+      })
+    for (const tenant of [acme, acme, bolt, null, null]) await add(tenant)
+    const jobs = await claim(kind)
+    expect(jobs).toHaveLength(3)
+    expect(new Set(jobs.map(({ tenant_id }) => tenant_id))).toEqual(new Set([acme, bolt, null]))
+    for (const job of jobs) expect(await completeJob(worker.sql, job)).toBe(true)
+    for (const tenant of [acme, bolt, null]) await add(tenant)
+    expect(await claim(kind)).toEqual([])
+    expect(await rowsOf(kind)).toHaveLength(3)
+  })
+
+  it('adds a job once under one key when eight transactions do so at once, also when the first rolls back', async () => {
+    for (let round = 0; round < 25; round += 1) {
+      const kind = newKind()
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 8 }, (_, index) =>
+          app.transaction('read write', async (sql) => {
+            await enqueue(sql, kind, { index }, 'the-key')
+            if (index === 0) throw new Error('the first failed')
+          }),
+        ),
+      )
+      expect(outcomes.map(({ status }) => status)).toEqual([
+        'rejected',
+        ...Array.from({ length: 7 }, () => 'fulfilled'),
+      ])
+      expect(await rowsOf(kind)).toHaveLength(1)
+    }
+  })
+})
+
+describe('a claim', () => {
+  it('of eight workers at once never gives one job to two: 500 jobs, each completed once', async () => {
+    const kind = newKind()
+    await app.sql`select app.enqueue(${kind}, jsonb_build_object('n', n)) from generate_series(1, 500) as n`
+    const held: string[] = []
+    const work = async () => {
+      for (let jobs = await claim(kind, 7); jobs.length > 0; jobs = await claim(kind, 7)) {
+        held.push(...jobs.map(({ id }) => id))
+        const completed = await Promise.all(jobs.map((job) => completeJob(worker.sql, job)))
+        expect(completed).not.toContain(false)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, work))
+    // A worker that finds only locked rows stops early: whatever is left, another took.
+    expect(held).toHaveLength(500)
+    expect(new Set(held).size).toBe(500)
+    expect(
+      (await rowsOf(kind)).filter(({ completed_at, attempts }) => completed_at === null || attempts !== 1),
+    ).toEqual([])
+  })
+
+  it('takes no job that is leased, completed, dead, of another kind or not yet due', async () => {
+    const kind = newKind()
+    for (let n = 0; n < 5; n += 1) await enqueue(app.sql, kind, { n })
+    await enqueue(app.sql, `${kind}-other`, {})
+    const [leased, completed, dead, later] = await claim(kind, 4)
+    if (leased === undefined || completed === undefined || dead === undefined || later === undefined)
+      throw new Error('four jobs were to be claimed')
+    await completeJob(worker.sql, completed)
+    await failJob(worker.sql, dead, 'for good', null)
+    await failJob(worker.sql, later, 'for now', 3600)
+    const rest = await claim(kind)
+    expect(rest).toHaveLength(1)
+    expect([leased.id, completed.id, dead.id, later.id]).not.toContain(rest[0]?.id)
+    expect(await claim(kind)).toEqual([])
+  })
+
+  it('takes a job again once its lease has expired, under a new lease', async () => {
+    const kind = newKind()
+    await enqueue(app.sql, kind, {})
+    const first = await claimOne(kind)
+    expect(await claim(kind)).toEqual([])
+    await expireLeases(kind)
+    const second = await claimOne(kind)
+    expect([second.id, second.attempts]).toEqual([first.id, 2])
+    expect(second.lease_token).not.toBe(first.lease_token)
+  })
+
+  it('of an expired lease is made by one of eight workers that try at once', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const kind = newKind()
+      await enqueue(app.sql, kind, {})
+      await claimOne(kind)
+      await expireLeases(kind)
+      const claims = await Promise.all(Array.from({ length: 8 }, () => claim(kind)))
+      expect(claims.flat()).toHaveLength(1)
+    }
+  })
+
+  it('puts aside as dead a job whose workers died as often as it may be tried, and gives it to no other', async () => {
+    const kind = newKind()
+    await enqueue(app.sql, kind, {})
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      expect((await claimOne(kind)).attempts).toBe(attempt)
+      await expireLeases(kind)
+    }
+    expect(await claim(kind)).toEqual([])
+    expect(await rowsOf(kind)).toMatchObject([
+      { attempts: ATTEMPTS, dead_at: expect.any(Date), lease_token: null, last_error: 'its workers died' },
+    ])
+    await makeDue(kind)
+    expect(await claim(kind)).toEqual([])
+  })
+
+  it('passes a job whose worker still holds its row', async () => {
+    const kind = newKind()
+    for (let n = 0; n < 2; n += 1) await enqueue(app.sql, kind, { n })
+    await worker.transaction('read write', async (sql) => {
+      const [held] = await claimJobs(sql, { kind, most: 1, leaseSeconds: LEASE_SECONDS, attempts: ATTEMPTS })
+      const others = await claim(kind)
+      expect(others).toHaveLength(1)
+      expect(others[0]?.id).not.toBe(held?.id)
+    })
+  })
+})
+
+describe('a worker that lost its lease', () => {
+  it.for([
+    ['while another holds it', async () => {}],
+    ['after another completed it', (job: LeasedJob) => completeJob(worker.sql, job)],
+    ['after another failed it', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', 60)],
+    ['after another put it aside', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', null)],
+  ] as const)('can neither complete the job nor fail it %s', async ([, end]) => {
+    const kind = newKind()
+    await enqueue(app.sql, kind, {})
+    const lost = await claimOne(kind)
+    await expireLeases(kind)
+    await end(await claimOne(kind))
+    const before = await rowsOf(kind)
+    expect(await completeJob(worker.sql, lost)).toBe(false)
+    expect(await failJob(worker.sql, lost, 'of the late one', 0)).toBe(false)
+    expect(await failJob(worker.sql, lost, 'of the late one', null)).toBe(false)
+    expect(await rowsOf(kind)).toEqual(before)
+  })
+
+  it('and the one that has it, completing at once, complete it once: the one that has it', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const kind = newKind()
+      await enqueue(app.sql, kind, {})
+      const lost = await claimOne(kind)
+      await expireLeases(kind)
+      const kept = await claimOne(kind)
+      const ends = await Promise.all([
+        completeJob(worker.sql, lost),
+        completeJob(worker.sql, kept),
+        failJob(worker.sql, lost, 'of the late one', null),
+      ])
+      expect(ends).toEqual([false, true, false])
+      expect(await rowsOf(kind)).toMatchObject([{ completed_at: expect.any(Date), dead_at: null }])
+    }
+  })
+})
+
+describe('a job that failed', () => {
+  it('comes back when its delay is over and not before', async () => {
+    const kind = newKind()
+    await enqueue(app.sql, kind, {})
+    const asked = Date.now()
+    expect(await failJob(worker.sql, await claimOne(kind), 'x'.repeat(500), 30)).toBe(true)
+    const [row] = await rowsOf(kind)
+    expect(row).toMatchObject({ attempts: 1, lease_token: null, leased_until: null, dead_at: null })
+    expect(row?.last_error).toHaveLength(200)
+    expect(((row?.run_at.getTime() ?? 0) - asked) / 1000).toBeGreaterThan(28)
+    expect(((row?.run_at.getTime() ?? 0) - asked) / 1000).toBeLessThan(33)
+    expect(await claim(kind)).toEqual([])
+    await makeDue(kind)
+    expect((await claimOne(kind)).attempts).toBe(2)
+  })
+
+  it('does not keep those behind it waiting', async () => {
+    const kind = newKind()
+    for (let n = 0; n < 3; n += 1) await enqueue(app.sql, kind, { n })
+    const [poison] = await claim(kind, 1)
+    if (poison === undefined) throw new Error('no job was claimed')
+    await failJob(worker.sql, poison, 'poison', backoffSeconds(poison.attempts))
+    const others = await claim(kind)
+    expect(others).toHaveLength(2)
+    expect(others.map(({ id }) => id)).not.toContain(poison.id)
+  })
+})
+
+describe('the wait before another attempt', () => {
+  it('doubles from two seconds to half an hour, and is never less than half of that', () => {
+    for (let attempts = 1; attempts <= 40; attempts += 1) {
+      const most = Math.min(1800, 2 ** attempts)
+      expect(backoffSeconds(attempts, () => 0)).toBe(most / 2)
+      expect(backoffSeconds(attempts, () => 1 - Number.EPSILON)).toBeCloseTo(most, 6)
+      for (let draw = 0; draw < 20; draw += 1) {
+        const seconds = backoffSeconds(attempts)
+        expect(seconds).toBeGreaterThanOrEqual(most / 2)
+        expect(seconds).toBeLessThanOrEqual(most)
+      }
+    }
+  })
+})
+
+describe('the queue', () => {
+  it('shows the Lambdas no job, and lets them change none', async () => {
+    const kind = newKind()
+    await enqueue(app.sql, kind, {})
+    for (const attempt of [
+      () => app.sql`select id from app.jobs`,
+      () => app.sql`delete from app.jobs`,
+      () => app.sql`update app.jobs set dead_at = now()`,
+      () => app.sql`insert into app.jobs (kind, payload, idempotency_key) values ('mail', '{}', 'k')`,
+      () => claimJobs(app.sql, { kind, most: 1, leaseSeconds: 1, attempts: 1 }),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({ code: '42501' })
+    }
+  })
+})

@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SESv2Client } from '@aws-sdk/client-sesv2'
+import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
+import { createFaults, type Faults } from '#infra/local/faults.ts'
+import { type Message, startMailbox } from '#infra/local/mailbox.ts'
+import { startSes } from '#infra/local/ses.ts'
+import type { Worker } from '#shared/worker.ts'
+
+/** The mailer, run when a test says so, before a local SES. */
+export interface TestMail {
+  readonly worker: Worker
+  readonly ses: SESv2Client
+  readonly faults: Faults
+  /** Delivers what is due; how many letters went out. */
+  deliver(): Promise<number>
+  /** What an address was sent, newest first. */
+  to(address: string): Message[]
+  close(): Promise<void>
+}
+
+export async function startTestMail(worker: Worker): Promise<TestMail> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-mail-'))
+  const faults = createFaults()
+  const mailbox = await startMailbox({ stateDir })
+  const server = await startSes({ mailbox, faults })
+  const ses = new SESv2Client({
+    endpoint: server.url,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    maxAttempts: 1,
+  })
+  return {
+    worker,
+    ses,
+    faults,
+    deliver: () => deliverDueMail(worker, ses, () => false),
+    to: (address) => mailbox.messages(address),
+    close: async () => {
+      faults.close()
+      ses.destroy()
+      await server.close()
+      await mailbox.close()
+      await worker.database.close()
+      await rm(stateDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The single-use token in a letter's link. */
+export function tokenIn(message: Message | undefined): string {
+  const token = /#token=([A-Za-z0-9_-]{43})$/m.exec(message?.text ?? '')?.[1]
+  if (token === undefined) throw new Error('the letter has no link with a token')
+  return token
+}
