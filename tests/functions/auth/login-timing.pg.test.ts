@@ -29,7 +29,8 @@ afterAll(() => service.close())
 
 const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
 
-const median = (values: readonly number[]): number => sorted(values)[Math.floor(values.length / 2)] ?? Number.NaN
+/** What it takes when next to nothing else runs: the first decile. */
+const undisturbed = (values: readonly number[]): number => sorted(values)[Math.floor(values.length / 10)] ?? Number.NaN
 
 /** The bounds that hold the true median 999 times in 1000, whatever the distribution (the sign test, inverted). */
 const medianBounds = (values: readonly number[]): [lowest: number, highest: number] => {
@@ -86,12 +87,12 @@ describe('a sign-in that fails', () => {
         works.push(work)
       }
     }
-    const usual = median(works.map((work) => work['wrong password']))
+    const usual = undisturbed(works.map((work) => work['wrong password']))
     // A hash was computed at all: with none, an answer takes a few milliseconds.
     expect(usual).toBeGreaterThan(15)
     for (const cause of causes) {
-      // The service runs in this process, so that its work is known whatever else the machine does.
-      const ratio = median(works.map((work) => work[cause])) / usual
+      // The service runs in this process, so that its work is known; other work on the machine slows it by its caches.
+      const ratio = undisturbed(works.map((work) => work[cause])) / usual
       expect(Math.abs(ratio - 1), `${cause}: ${ratio.toFixed(3)} of the work`).toBeLessThan(TOLERANCE)
       // The time that a client sees is judged by how well it is known: a busy machine widens the bounds.
       const [lowest, highest] = medianBounds(walls.map((wall) => wall[cause] / wall['wrong password']))
