@@ -4,6 +4,7 @@
 --   identity_owner     owns every object; not a superuser, so FORCE ROW LEVEL SECURITY binds it too
 --   identity_app       the Lambdas; owns nothing, is a member of nothing, and reads what its grants and policies allow
 --   identity_worker    the jobs, under policies of their own
+--   identity_operator  the operators' commands, which no route reaches
 --   identity_resolver  owns the few SECURITY DEFINER functions that read before a tenant is known (0006)
 
 do $$
@@ -16,6 +17,9 @@ begin
   end if;
   if not exists (select from pg_roles where rolname = 'identity_worker') then
     create role identity_worker login noinherit nocreatedb nocreaterole;
+  end if;
+  if not exists (select from pg_roles where rolname = 'identity_operator') then
+    create role identity_operator login noinherit nocreatedb nocreaterole;
   end if;
   if not exists (select from pg_roles where rolname = 'identity_resolver') then
     create role identity_resolver nologin noinherit;
@@ -41,5 +45,10 @@ alter role identity_worker set statement_timeout = '30s';
 alter role identity_worker set lock_timeout = '5s';
 alter role identity_worker set idle_in_transaction_session_timeout = '60s';
 alter role identity_worker set search_path = app, pg_catalog;
+
+alter role identity_operator set statement_timeout = '30s';
+alter role identity_operator set lock_timeout = '10s';
+alter role identity_operator set idle_in_transaction_session_timeout = '60s';
+alter role identity_operator set search_path = app, pg_catalog;
 
 create schema app authorization identity_owner;

@@ -2,7 +2,7 @@
 -- `app.enforce_tenant` are public: other services on this database may build on them.
 set local role identity_owner;
 
-grant usage on schema app to identity_app, identity_worker, identity_resolver;
+grant usage on schema app to identity_app, identity_worker, identity_operator, identity_resolver;
 
 -- The tenant that the present transaction acts for, or null. On a reused connection an ended transaction leaves the
 -- setting as '' and not as null, hence the nullif.
@@ -21,7 +21,7 @@ end
 $$;
 
 revoke all on function app.current_tenant(), app.set_tenant(uuid) from public;
-grant execute on function app.current_tenant(), app.set_tenant(uuid) to identity_app, identity_worker, identity_resolver;
+grant execute on function app.current_tenant(), app.set_tenant(uuid) to identity_app, identity_worker, identity_operator, identity_resolver;
 
 -- Puts a table under row security for the service's roles: they see and write only rows of the transaction's tenant, and none
 -- when no tenant is set. Calling it again restores what was removed.
@@ -44,10 +44,10 @@ begin
   execute format('drop policy if exists tenant_insert on %s', p_table);
   execute format('drop policy if exists tenant_update on %s', p_table);
   execute format('drop policy if exists tenant_delete on %s', p_table);
-  execute format('create policy tenant_read on %s for select to identity_app, identity_worker using (%s)', p_table, readable);
-  execute format('create policy tenant_insert on %s for insert to identity_app, identity_worker with check (%s)', p_table, own);
-  execute format('create policy tenant_update on %s for update to identity_app, identity_worker using (%s) with check (%s)', p_table, own, own);
-  execute format('create policy tenant_delete on %s for delete to identity_app, identity_worker using (%s)', p_table, own);
+  execute format('create policy tenant_read on %s for select to identity_app, identity_worker, identity_operator using (%s)', p_table, readable);
+  execute format('create policy tenant_insert on %s for insert to identity_app, identity_worker, identity_operator with check (%s)', p_table, own);
+  execute format('create policy tenant_update on %s for update to identity_app, identity_worker, identity_operator using (%s) with check (%s)', p_table, own, own);
+  execute format('create policy tenant_delete on %s for delete to identity_app, identity_worker, identity_operator using (%s)', p_table, own);
 end
 $$;
 revoke all on function app.enforce_tenant(regclass, name, boolean) from public;

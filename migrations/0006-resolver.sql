@@ -2,7 +2,8 @@
 -- never for an id that a caller chose. Their owner cannot log in, and reads only what these policies open to it.
 set local role identity_owner;
 
-grant select on app.tenants, app.memberships, app.users, app.roles to identity_resolver;
+grant select on app.tenants, app.memberships, app.roles to identity_resolver;
+grant select (id, disabled_at) on app.users to identity_resolver;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at)
   on app.sessions to identity_resolver;
 create policy resolver_read on app.tenants for select to identity_resolver using (true);

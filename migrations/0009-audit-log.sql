@@ -20,7 +20,8 @@ create table app.audit_log (
 create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occurred_at, id);
 create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
 select app.enforce_tenant('app.audit_log');
-grant select, insert on app.audit_log to identity_app, identity_worker;
+grant select, insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
+  on app.audit_log to identity_app;
 
 -- Where a row goes whose month has no partition: the net, which create_audit_partition empties.
 create table app.audit_log_default partition of app.audit_log default;
@@ -79,7 +80,7 @@ begin
 end
 $$;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
-grant insert on app.audit_log to identity_resolver;
+grant insert (tenant_id, action, target_type, target_id, request_id, ip_hash) on app.audit_log to identity_resolver;
 revoke all on function app.record_failed_sign_in(uuid, text, bytea) from public;
 grant execute on function app.record_failed_sign_in(uuid, text, bytea) to identity_app;
 grant create on schema app to identity_resolver;

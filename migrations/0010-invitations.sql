@@ -8,14 +8,14 @@ alter table app.tokens
   add constraint tokens_id_key unique (id),
   add constraint tokens_hold_what_their_purpose_needs check (
     case purpose
-      when 'invite' then tenant_id is not null and email is not null and role_id is not null and invited_by is not null
+      when 'invite' then tenant_id is not null and email is not null and role_id is not null
       else user_id is not null and tenant_id is null and role_id is null
     end);
 -- One open invitation for an address in a shop: inviting again replaces the token, under the same id.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
 grant select, delete on app.tokens to identity_app;
 grant insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at) on app.tokens to identity_app;
-grant update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at, created_at) on app.tokens to identity_app;
+grant update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at) on app.tokens to identity_app;
 
 -- The open invitations of the transaction's tenant. Tokens are exempt from row security, so what acts for a tenant reads
 -- them through this view and no other way.

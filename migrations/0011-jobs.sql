@@ -41,9 +41,9 @@ create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text
 $$;
 create policy resolver_enqueue on app.jobs for insert to identity_resolver
   with check (tenant_id is not distinct from (select app.current_tenant()));
-grant insert on app.jobs to identity_resolver;
+grant insert (tenant_id, kind, payload, idempotency_key) on app.jobs to identity_resolver;
 revoke all on function app.enqueue(text, jsonb, text) from public;
-grant execute on function app.enqueue(text, jsonb, text) to identity_app, identity_worker;
+grant execute on function app.enqueue(text, jsonb, text) to identity_app, identity_worker, identity_operator;
 grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
@@ -81,8 +81,9 @@ revoke all on function app.claim_jobs(text, integer, integer, integer) from publ
 grant execute on function app.claim_jobs(text, integer, integer, integer) to identity_worker;
 
 -- What the mails are written from. Passwords, sessions and the settings of a shop are not.
-grant select on app.tenants, app.memberships, app.roles to identity_worker;
+grant select on app.memberships, app.roles to identity_worker;
+grant select (id, legal_name, timezone) on app.tenants to identity_worker;
 grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
-grant select, insert, delete on app.tokens to identity_worker;
+grant select, insert (token_hash, purpose, user_id, expires_at), delete on app.tokens to identity_worker;
 grant select (id, idle_expires_at, absolute_expires_at, revoked_at), delete on app.sessions to identity_worker;
 grant select, delete on app.rate_limits to identity_worker;

@@ -33,6 +33,7 @@ const ServiceSecret = v.object({
   mail_key: secret('mail_key'),
   database_url: v.string('database_url is required'),
   worker_database_url: v.string('worker_database_url is required'),
+  operator_database_url: v.string('operator_database_url is required'),
   cache_url: v.pipe(v.string('cache_url is required'), v.url('cache_url is no URL')),
   cache_token: v.string('cache_token is required'),
 })
@@ -93,8 +94,8 @@ export async function readServiceSecret(id: string): Promise<ServiceSecret> {
 const WAKE_TIMEOUT_MS = 500
 let lambda: LambdaClient | null = null
 
-/** Asynchronous invocation: Lambda answers when it has queued the event. */
-async function invokeLambda(job: JobName): Promise<void> {
+/** Invokes a job asynchronously: Lambda answers when it has queued the event. Never rejects. */
+export async function invokeLambda(job: JobName): Promise<void> {
   lambda ??= new LambdaClient({ maxAttempts: 1 })
   try {
     const FunctionName = `${process.env['FUNCTION_PREFIX'] ?? ''}${job}`

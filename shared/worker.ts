@@ -10,13 +10,18 @@ export interface Worker {
   readonly mailKey: string
 }
 
-/** The worker of this process, opened at the first invocation. Throws ConfigError when a setting does not parse. */
-export function processWorker(): { readonly open: () => Promise<Worker> } {
+/**
+ * The worker of this process, opened at the first invocation, by the role of the URL that is named. Throws ConfigError when
+ * a setting does not parse.
+ */
+export function processWorker(role: 'worker_database_url' | 'operator_database_url' = 'worker_database_url'): {
+  readonly open: () => Promise<Worker>
+} {
   const config = parseConfig(process.env)
   return {
     open: once(async () => {
       const secrets = await readServiceSecret(config.serviceSecretId)
-      const database = connect(secrets.worker_database_url, config.database)
+      const database = connect(secrets[role], config.database)
       return { config, database, pepper: secrets.pepper, mailKey: secrets.mail_key }
     }),
   }

@@ -45,7 +45,7 @@ export const acceptInvitation = endpoint({
       email = null,
       invited_by: invitedBy = null,
     } = token ?? {}
-    if (token === null || tenantId === null || roleId === null || email === null || invitedBy === null) {
+    if (token === null || tenantId === null || roleId === null || email === null) {
       throw tokenInvalid('no invitation')
     }
     const offer = await readInTenant(database, tenantId, (tx) => findOffer(tx, tenantId, roleId))

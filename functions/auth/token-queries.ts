@@ -95,15 +95,16 @@ export async function holdTenant(sql: TenantSql, tenantId: string): Promise<void
 
 /**
  * Whether an invitation may still be accepted: its tenant is open, and its inviter a member who could give the role
- * today. Holds both until the transaction ends, in the order in which every change of members takes them.
+ * today, or the platform (null). Holds both until the transaction ends, in the order in which every change of members takes them.
  */
 export async function holdOffer(
   sql: TenantSql,
-  { tenantId, roleId, invitedBy }: { tenantId: string; roleId: number; invitedBy: string },
+  { tenantId, roleId, invitedBy }: { tenantId: string; roleId: number; invitedBy: string | null },
 ): Promise<boolean> {
   const open = await sql`
     select from app.tenants where id = ${tenantId} and deleted_at is null and status in ('trial', 'active', 'past_due')
        for no key update`
+  if (open.length === 0 || invitedBy === null) return open.length > 0
   const inviter = await sql`
     select from app.memberships m
       join app.users u on u.id = m.user_id and u.disabled_at is null
@@ -112,7 +113,7 @@ export async function holdOffer(
        and r.rank >= (select rank from app.roles where id = ${roleId}::smallint)
        and exists (select from app.role_permissions p where p.role_id = m.role_id and p.permission in ('member.manage', '*'))
        for share of m`
-  return open.length > 0 && inviter.length > 0
+  return inviter.length > 0
 }
 
 /** Creates the account of an invited person, whose address the mail has proved; null when there is one by now. */
@@ -131,7 +132,7 @@ export async function createPerson(
 /** Makes the person a live member in this role; the id of the membership. */
 export async function acceptMembership(
   sql: TenantSql,
-  { userId, roleId, invitedBy }: { userId: string; roleId: number; invitedBy: string },
+  { userId, roleId, invitedBy }: { userId: string; roleId: number; invitedBy: string | null },
 ): Promise<string> {
   const [membership] = await sql<{ id: string }>`
     insert into app.memberships (tenant_id, user_id, role_id, invited_by, accepted_at)

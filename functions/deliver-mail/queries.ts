@@ -18,11 +18,11 @@ export async function findOpenInvitation(
 ): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
     select i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
-           coalesce(u.full_name, u.email) as inviter
+           coalesce(u.full_name, u.email, t.legal_name) as inviter
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id
       join app.roles r on r.id = i.role_id
-      join app.users u on u.id = i.invited_by
+      left join app.users u on u.id = i.invited_by
      where i.id = ${id} and i.token_hash = ${tokenHash} and i.purpose = 'invite'
        and i.consumed_at is null and i.expires_at > now()`
   return row ?? null

@@ -4,11 +4,12 @@ import { migrate } from '#shared/db/migrate.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
-/** The URLs of a prepared database: as its superuser, as the Lambdas' role, as the jobs'. */
+/** The URLs of a prepared database: as its superuser, as the Lambdas' role, the jobs' and the operators'. */
 export interface PreparedDatabase {
   readonly databaseUrl: string
   readonly appUrl: string
   readonly workerUrl: string
+  readonly operatorUrl: string
   /** The migrations that were applied now. */
   readonly applied: readonly string[]
 }
@@ -29,7 +30,7 @@ export async function prepareDatabase(
     const databaseUrl = urlFor(adminUrl, { database: name })
     const applied = await migrate(databaseUrl, MIGRATIONS)
     // ALTER ROLE takes no parameters; format() quotes the literal.
-    for (const role of ['identity_app', 'identity_worker']) {
+    for (const role of ['identity_app', 'identity_worker', 'identity_operator']) {
       const [statement] = await admin<{ text: string }[]>`
         select format('alter role %I password %L', ${role}::text, ${rolePassword}::text) as text`
       await admin.unsafe(statement?.text ?? '')
@@ -38,6 +39,7 @@ export async function prepareDatabase(
       databaseUrl,
       appUrl: urlFor(databaseUrl, { user: 'identity_app', password: rolePassword }),
       workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: rolePassword }),
+      operatorUrl: urlFor(databaseUrl, { user: 'identity_operator', password: rolePassword }),
       applied,
     }
   } finally {

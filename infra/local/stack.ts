@@ -90,7 +90,7 @@ export async function startStack(options: {
       env['DATABASE_URL'] ??
       opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
     const name = env['DATABASE_URL'] === undefined ? 'tenantry' : new URL(adminUrl).pathname.slice(1)
-    const { databaseUrl, appUrl, workerUrl } = await prepareDatabase(adminUrl, {
+    const { databaseUrl, appUrl, workerUrl, operatorUrl } = await prepareDatabase(adminUrl, {
       name,
       rolePassword: kept.rolePassword,
     })
@@ -116,6 +116,7 @@ export async function startStack(options: {
             mail_key: kept.mailKey,
             database_url: urlFor(appUrl, { hostname: '127.0.0.1', port: wire.port }),
             worker_database_url: urlFor(workerUrl, { hostname: '127.0.0.1', port: wire.port }),
+            operator_database_url: urlFor(operatorUrl, { hostname: '127.0.0.1', port: wire.port }),
             cache_url: cache.url,
             cache_token: cache.token,
           }),
@@ -128,6 +129,8 @@ export async function startStack(options: {
     const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
     const functions = new Map<string, Invokable>()
     const lambda = opened(await startLambda(functions))
+    // Where `npm run operate` finds the functions of this stack.
+    await writePrivateFile(join(stateDir, 'lambda-url'), lambda.url)
     const functionEnv = {
       ...settings,
       SERVICE_SECRET_ID: SECRET_NAME,

@@ -22,8 +22,19 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
 /** Those among them that change tables, and so act as the owner of all tables and not as the resolver. */
 const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
 
-/** The policies that show the worker, and it alone, every tenant's rows: it sees the whole queue. */
-export const OPEN_POLICIES: readonly string[] = ['app.jobs worker_queue']
+/** A policy that opens every tenant's rows to one role of the service, and to it alone, for one kind of statement. */
+interface OpenPolicy {
+  readonly policy: string
+  readonly role: string
+  readonly command: 'all' | 'select'
+}
+
+/** The worker sees the whole queue; operators see which shops there are and who works where. No other policy is open. */
+export const OPEN_POLICIES: readonly OpenPolicy[] = [
+  { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
+  { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
+  { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
+]
 
 /** The keys of tenant tables that are unique over all tenants, and so tell one of them what another took. */
 export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)']
@@ -32,7 +43,9 @@ const listed = (names: readonly string[]): string => `array[${names.map((name) =
 
 /** What the checks are asked of: every schema but the system's own, without what an extension brought along. */
 const GIVEN = String.raw`
-  service_role as (select oid, rolname as name from pg_roles where rolname in ('identity_app', 'identity_worker')),
+  service_role as (
+    select oid, rolname as name from pg_roles where rolname in ('identity_app', 'identity_worker', 'identity_operator')
+  ),
   grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
   place as (
     select oid, nspname from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'
@@ -65,9 +78,13 @@ const GIVEN = String.raw`
       from relation r join pg_attribute a on a.attrelid = r.oid and not a.attisdropped, aclexplode(a.attacl) x
   ),
   open_policy as (
-    select p.oid from pg_policy p join relation r on r.oid = p.polrelid
-     where r.name || ' ' || p.polname = any (${listed(OPEN_POLICIES)})
-       and p.polroles = array(select oid from service_role where name = 'identity_worker')
+    select p.oid
+      from pg_policy p
+      join relation r on r.oid = p.polrelid
+      join (values ${OPEN_POLICIES.map(({ policy, role, command }) => `('${policy}', '${role}', '${command}')`).join(', ')}) as o(policy, role, command)
+        on o.policy = r.name || ' ' || p.polname
+       and p.polcmd = case o.command when 'select' then 'r' else '*' end
+      join service_role s on s.name = o.role and p.polroles = array[s.oid]
   ),
   -- The policies that open something to the service's roles, with what they compare shortened to TENANT and OWN.
   policy as (
@@ -133,7 +150,8 @@ const CHECKS: Readonly<Record<string, string>> = {
     select name, written from policy where written = 'true' or written ~ 'IS NULL|\m(COALESCE|DISTINCT)\M'`,
   'role-missing': `
     select wanted, null
-      from unnest(array['identity_owner', 'identity_app', 'identity_worker', 'identity_resolver']) as wanted
+      from unnest(array[
+             'identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_resolver']) as wanted
      where not exists (select from pg_roles where rolname = wanted)`,
   'role-attribute': `
     select r.rolname, a.attribute
@@ -141,7 +159,8 @@ const CHECKS: Readonly<Record<string, string>> = {
         ('superuser', rolsuper), ('bypassrls', rolbypassrls), ('createrole', rolcreaterole), ('createdb', rolcreatedb),
         ('replication', rolreplication),
         ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver'))) as a(attribute, held)
-     where rolname in ('identity_owner', 'identity_app', 'identity_worker', 'identity_resolver') and held`,
+     where rolname in ('identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_resolver')
+       and held`,
   'role-membership': `
     select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join service_role s on s.oid = m.member`,
   'role-owns-object': `

@@ -18,7 +18,7 @@ export interface InvitationView {
   readonly email: string
   readonly role: Role
   readonly status: 'pending' | 'expired'
-  readonly invited_by: string
+  readonly invited_by: string | null
   readonly created_at: Date
   readonly expires_at: Date
 }

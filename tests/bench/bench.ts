@@ -33,6 +33,7 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
         mail_key: fixture.pepper,
         database_url: databaseUrl,
         worker_database_url: databaseUrl,
+        operator_database_url: databaseUrl,
         cache_url: cache.url,
         cache_token: cache.token,
       },

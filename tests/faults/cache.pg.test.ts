@@ -43,6 +43,7 @@ const startServer = (of: Cache, env: Record<string, string> = {}): Promise<Serve
       pepper: PEPPER,
       mail_key: PEPPER,
       worker_database_url: database.workerUrl,
+      operator_database_url: database.operatorUrl,
       database_url: database.appUrl,
       cache_url: of.url,
       cache_token: of.token,

@@ -49,6 +49,7 @@ beforeAll(async () => {
     pepper: PEPPER,
     mail_key: PEPPER,
     worker_database_url: prepared.workerUrl,
+    operator_database_url: prepared.operatorUrl,
     database_url: prepared.appUrl,
     cache_url: cache.url,
     cache_token: cache.token,

@@ -16,6 +16,8 @@ import {
   isReader,
   lastOwnerGuarantee,
   liveSessionsGuarantee,
+  operatorGuarantee,
+  operatorSecretsGuarantee,
   ownerGuarantee,
   partitionsGuarantee,
   queueGuarantee,
@@ -167,13 +169,43 @@ guards.push(
         [workerGuarantee(shops)],
       ],
     ),
-  ...['app.tenants', 'app.memberships', 'app.audit_log'].map(
+  ...policies
+    .filter(({ role }) => role === 'identity_operator')
+    .flatMap(({ table, policy }): Guard[] => [
+      [`${table}: the policy ${policy}`, [`drop policy ${policy} on ${table}`], [operatorGuarantee(shops)]],
+      [
+        `${table}: the role of ${policy}`,
+        [`alter policy ${policy} on ${table} to identity_operator, identity_app`],
+        [
+          ...shops.tables.filter(({ name }) => name === table).map((of) => guaranteesOf(shops, of).read),
+          everyTableGuarantee,
+        ],
+      ],
+      [
+        `${table}: the SELECT of ${policy}`,
+        [`drop policy ${policy} on ${table}`, `create policy ${policy} on ${table} to identity_operator using (true)`],
+        [operatorGuarantee(shops), everyTableGuarantee],
+      ],
+    ]),
+  ...['app.tenants', 'app.memberships'].map(
     (table): Guard => [
       `${table}: the tenant, for the worker`,
       [`create policy open on ${table} to identity_worker using (true)`],
       [workerGuarantee(shops), everyTableGuarantee],
     ],
   ),
+  ...['app.tenants', 'app.memberships', 'app.audit_log'].map(
+    (table): Guard => [
+      `${table}: the tenant, for operators`,
+      [`create policy open on ${table} for insert to identity_operator with check (true)`],
+      [operatorGuarantee(shops), everyTableGuarantee],
+    ],
+  ),
+  [
+    'app.tenants: the tenant, for what operators change',
+    ['create policy open on app.tenants for update to identity_operator using (true)'],
+    [operatorGuarantee(shops), everyTableGuarantee],
+  ],
   ...bodies
     .filter(({ name }) => isReader(name))
     .flatMap(({ name, definition }) =>
@@ -262,7 +294,7 @@ describe.each(guards)('without %s', (_guard, statements, needed) => {
 })
 
 // The grants, of which the copy above has more than the migrations make.
-describe.each([
+describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>([
   ['app.jobs: no grant', 'grant select on app.jobs to identity_app', queueGuarantee(asMigrated)],
   ['app.jobs: no grant on a column', 'grant select (kind) on app.jobs to identity_app', queueGuarantee(asMigrated)],
   ['app.jobs: no grant to add', 'grant insert on app.jobs to identity_app', queueGuarantee(asMigrated)],
@@ -282,6 +314,45 @@ describe.each([
     'grant select on app.audit_log_default to identity_app',
     appendOnlyGuarantee(asMigrated),
   ],
+  [
+    'app.audit_log: no grant to the worker',
+    'grant select on app.audit_log to identity_worker',
+    workerGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log: no grant to add, to the worker',
+    'grant insert on app.audit_log to identity_worker',
+    workerGuarantee(asMigrated),
+  ],
+  [
+    'app.tenants: no more of them for the worker',
+    'grant select on app.tenants to identity_worker',
+    workerGuarantee(asMigrated),
+  ],
+  ['app.jobs: no grant to operators', 'grant select on app.jobs to identity_operator', operatorGuarantee(asMigrated)],
+  [
+    'app.memberships: no grant to change, to operators',
+    'grant update (role_id) on app.memberships to identity_operator',
+    operatorGuarantee(asMigrated),
+  ],
+  ...[
+    'select (password_hash) on app.users',
+    'update (password_hash) on app.users',
+    'select (token_key) on app.sessions',
+    'select (csrf_secret) on app.sessions',
+    'select (token_hash) on app.tokens',
+    'delete on app.tenants',
+    'delete on app.memberships',
+    'delete on app.rate_limits',
+    'truncate on app.roles',
+  ].map(
+    (grant) =>
+      [
+        `operators: no grant to ${grant}`,
+        `grant ${grant} to identity_operator`,
+        operatorSecretsGuarantee(asMigrated),
+      ] as const,
+  ),
 ])('with %s no more', (_guard, statement, guarantee) => {
   test(`broken: ${guarantee.title}`, async () => {
     await expect(holdsAfter([], guarantee, asMigrated)).resolves.toBeUndefined()
@@ -289,7 +360,7 @@ describe.each([
   })
 })
 
-test('each policy of the Lambdas, of the worker and of the resolver was taken away', () => {
+test('each policy of the Lambdas, of the worker, of operators and of the resolver was taken away', () => {
   const text = guards.map(([guard]) => guard).join('\n')
   for (const { table, policy } of policies) expect(text).toContain(`${table}: the policy ${policy}`)
 })
@@ -332,6 +403,7 @@ describe('on a copy of its own, without', () => {
       'drop trigger memberships_keep_an_owner on app.memberships',
       'alter table app.memberships disable trigger memberships_keep_an_owner',
       replaced(definition, 'm.role_id = 1', 'true'),
+      replaced(definition, 'new.tenant_id = old.tenant_id and', ''),
       replaced(definition, 'new.role_id = 1 and', ''),
       replaced(definition, 'and new.accepted_at is not null', ''),
       replaced(definition, 'and new.revoked_at is null)', ')'),

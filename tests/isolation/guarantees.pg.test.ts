@@ -14,6 +14,8 @@ import {
   invitationsGuarantee,
   lastOwnerGuarantee,
   liveSessionsGuarantee,
+  operatorGuarantee,
+  operatorSecretsGuarantee,
   partitionsGuarantee,
   queueGuarantee,
   revocationGuarantee,
@@ -68,7 +70,12 @@ describe.each([
     }
   })
 
-  const ofRoles = [...shops.definers.map((name) => definerGuarantee(shops, name)), workerGuarantee(shops)]
+  const ofRoles = [
+    ...shops.definers.map((name) => definerGuarantee(shops, name)),
+    workerGuarantee(shops),
+    operatorGuarantee(shops),
+    operatorSecretsGuarantee(shops),
+  ]
   test.each(ofRoles)('$title', (guarantee) => holdsOn(shops.admin, guarantee))
 
   const unset = shops.tables.map((table) => afterTransactionGuarantee(shops, table))
@@ -107,6 +114,7 @@ describe.each([
     'set local role identity_owner',
     'set local role identity_resolver',
     'set local role identity_worker',
+    'set local role identity_operator',
     'set local session authorization postgres',
     `select app.create_audit_partition('2040-01-01')`,
     'alter role identity_app bypassrls',

@@ -13,6 +13,8 @@ export interface TestDatabase {
   readonly appUrl: string
   /** As the jobs' role. */
   readonly workerUrl: string
+  /** As the operators' role. */
+  readonly operatorUrl: string
   drop(): Promise<void>
 }
 
@@ -29,6 +31,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     admin,
     appUrl: urlFor(databaseUrl, { user: 'identity_app', password: ROLE_PASSWORD }),
     workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: ROLE_PASSWORD }),
+    operatorUrl: urlFor(databaseUrl, { user: 'identity_operator', password: ROLE_PASSWORD }),
     drop: async () => {
       await admin.end({ timeout: 1 })
       await cluster`drop database ${cluster(name)} with (force)`

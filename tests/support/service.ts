@@ -65,6 +65,7 @@ export async function startService(
       mail_key: MAIL_KEY,
       database_url: database.appUrl,
       worker_database_url: database.workerUrl,
+      operator_database_url: database.operatorUrl,
       cache_url: cache.url,
       cache_token: cache.token,
     },

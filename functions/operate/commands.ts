@@ -1,0 +1,60 @@
+import { isIP } from 'node:net'
+import * as v from 'valibot'
+import { Email } from '#shared/user/user.ts'
+
+const Slug = v.pipe(
+  v.string('must be a string'),
+  v.regex(/^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/, 'must be letters, digits and inner hyphens, at most 63'),
+)
+
+const isTimeZone = (zone: string): boolean => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '' && isIP(zone) === 0
+  } catch {
+    return false
+  }
+}
+
+const Status = v.picklist(
+  ['trial', 'active', 'past_due', 'suspended', 'cancelled'],
+  'must be trial, active, past_due, suspended or cancelled',
+)
+
+/** What an operator may ask for. */
+export const Command = v.variant(
+  'command',
+  [
+    v.strictObject({
+      command: v.literal('create-tenant'),
+      slug: Slug,
+      name: v.pipe(
+        v.string('must be a string'),
+        v.trim(),
+        v.nonEmpty('must not be empty'),
+        v.maxLength(200, 'is too long'),
+      ),
+      owner: Email,
+      timezone: v.optional(
+        v.pipe(v.string('must be a string'), v.check(isTimeZone, 'must be a time zone')),
+        'America/New_York',
+      ),
+      currency: v.optional(
+        v.pipe(v.string('must be a string'), v.regex(/^[A-Z]{3}$/, 'must be a currency code')),
+        'USD',
+      ),
+    }),
+    v.strictObject({ command: v.literal('set-status'), slug: Slug, status: Status }),
+    v.strictObject({ command: v.literal('disable-user'), email: Email }),
+    v.strictObject({ command: v.literal('enable-user'), email: Email }),
+    v.strictObject({ command: v.literal('resend-invite'), slug: Slug, email: Email }),
+  ],
+  'is not a command',
+)
+
+export type Command = v.InferOutput<typeof Command>
+
+/** What became of a command: done, with what there is to tell; refused, and why; or no command that there is. */
+export type Outcome =
+  | { readonly done: Readonly<Record<string, unknown>> }
+  | { readonly refused: string }
+  | { readonly invalid: string }

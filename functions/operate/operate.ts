@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto'
+import { audit, type AuditEntry } from '#shared/audit/queries.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import { actFor } from '#shared/db/scope.ts'
+import { enqueue } from '#shared/queue/queries.ts'
+import { tokenKey } from '#shared/secret/secret.ts'
+import { isOpen, mayBecome } from '#shared/tenant/tenant.ts'
+import { mailToken, newNonce } from '#shared/token/token.ts'
+import type { Worker } from '#shared/worker.ts'
+import type { Command, Outcome } from './commands.ts'
+import * as queries from './queries.ts'
+
+type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
+
+/** Thrown to roll a command back and refuse it. */
+class Refused extends Error {}
+
+/**
+ * Carries out an operator's command, in one transaction with its audit entries and its mail. A refusal changes nothing.
+ * `requestId` is the invocation's.
+ */
+export async function operate(worker: Worker, command: Command, requestId: string): Promise<Outcome> {
+  try {
+    return { done: await worker.database.transaction('read write', (sql) => carryOut(worker, sql, command, requestId)) }
+  } catch (error) {
+    if (error instanceof Refused) return { refused: error.message }
+    throw error
+  }
+}
+
+function carryOut(worker: Worker, sql: Sql, command: Command, requestId: string): Promise<Record<string, unknown>> {
+  const note = (entry: Pick<AuditEntry, 'tenantId' | 'action' | 'targetType' | 'targetId' | 'before' | 'after'>) =>
+    audit(sql, { actorUserId: null, ipHash: null, requestId, ...entry })
+  switch (command.command) {
+    case 'create-tenant':
+      return createTenant(worker, sql, command, note)
+    case 'set-status':
+      return setStatus(sql, command, note)
+    case 'disable-user':
+    case 'enable-user':
+      return switchUser(sql, command, note)
+    case 'resend-invite':
+      return resendInvite(worker, sql, command, note)
+  }
+}
+
+type Note = (
+  entry: Pick<AuditEntry, 'tenantId' | 'action' | 'targetType' | 'targetId' | 'before' | 'after'>,
+) => Promise<void>
+
+async function createTenant(worker: Worker, sql: Sql, command: Of<'create-tenant'>, note: Note) {
+  const id = randomUUID()
+  const scoped = await actFor(sql, id)
+  if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
+  const owner = await queries.findUser(sql, command.owner)
+  if (owner !== null && owner.disabled_at !== null) throw new Refused('The owner is disabled')
+  const nonce = newNonce()
+  const invitation = await queries.inviteOwner(scoped, {
+    tenantId: id,
+    email: command.owner,
+    userId: owner?.id ?? null,
+    tokenHash: tokenKey(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
+    ttlSeconds: worker.config.invite.ttlSeconds,
+  })
+  await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: invitation, nonce })
+  const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
+  await note({ tenantId: id, action: 'tenant.created', targetType: 'tenant', targetId: id, after })
+  await note({
+    tenantId: id,
+    action: 'invitation.created',
+    targetType: 'invitation',
+    targetId: invitation,
+    after: { email: command.owner, role: 'owner' },
+  })
+  return { tenant_id: id, slug: command.slug, status: 'trial', invitation_id: invitation, owner: command.owner }
+}
+
+async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, note: Note) {
+  const tenant = await queries.lockTenant(sql, slug)
+  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
+  const { id, status: before } = tenant
+  if (!mayBecome(before, status)) throw new Refused(`A tenant that is ${before} cannot become ${status}`)
+  const scoped = await actFor(sql, id)
+  await queries.setStatus(scoped, id, status)
+  const ended = isOpen(status) ? 0 : await queries.endTenantSessions(scoped, id)
+  await note({
+    tenantId: id,
+    action: 'tenant.status_changed',
+    targetType: 'tenant',
+    targetId: id,
+    before: { status: before },
+    after: { status },
+  })
+  return { tenant_id: id, slug: tenant.slug, status, sessions_revoked: ended }
+}
+
+async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, note: Note) {
+  const user = await queries.findUser(sql, command.email)
+  if (user === null) throw new Refused('There is no account with this address')
+  const disable = command.command === 'disable-user'
+  if ((user.disabled_at !== null) === disable) return { user_id: user.id, disabled: disable, sessions_revoked: 0 }
+  const ended = disable ? await queries.disableUser(sql, user.id) : 0
+  if (!disable) await queries.enableUser(sql, user.id)
+  for (const tenantId of await queries.shopsOf(sql, user.id)) {
+    await actFor(sql, tenantId)
+    const action = disable ? 'user.disabled' : 'user.enabled'
+    await note({ tenantId, action, targetType: 'user', targetId: user.id })
+  }
+  return { user_id: user.id, disabled: disable, sessions_revoked: ended }
+}
+
+async function resendInvite(worker: Worker, sql: Sql, { slug, email }: Of<'resend-invite'>, note: Note) {
+  const tenant = await queries.lockTenant(sql, slug)
+  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
+  if (!isOpen(tenant.status)) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
+  const nonce = newNonce()
+  const scoped = await actFor(sql, tenant.id)
+  const id = await queries.renewInvitation(scoped, {
+    tenantId: tenant.id,
+    email,
+    tokenHash: tokenKey(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
+    ttlSeconds: worker.config.invite.ttlSeconds,
+  })
+  if (id === null) throw new Refused('There is no open invitation for this address')
+  await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: id, nonce })
+  await note({ tenantId: tenant.id, action: 'invitation.resent', targetType: 'invitation', targetId: id })
+  return { tenant_id: tenant.id, invitation_id: id, email }
+}

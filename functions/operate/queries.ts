@@ -1,0 +1,114 @@
+import type { Sql } from '#shared/db/connect.ts'
+import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantStatus } from '#shared/tenant/tenant.ts'
+
+export interface FoundTenant {
+  readonly id: string
+  readonly slug: string
+  readonly status: TenantStatus
+}
+
+/** The tenant of a slug, whatever its case, locked for a change of its status; null when there is none. */
+export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
+  const [tenant] = await sql<FoundTenant>`
+    select id, slug, status from app.tenants where slug = ${slug} and deleted_at is null`
+  if (tenant === undefined) return null
+  await sql`select app.set_tenant(${tenant.id})`
+  const [locked] =
+    await sql<FoundTenant>`select id, slug, status from app.tenants where id = ${tenant.id} for no key update`
+  return locked ?? null
+}
+
+/** False when the slug is taken. */
+export async function insertTenant(
+  sql: TenantSql,
+  tenant: { id: string; slug: string; name: string; timezone: string; currency: string },
+): Promise<boolean> {
+  const inserted = await sql`
+    insert into app.tenants (id, slug, legal_name, timezone, currency)
+    values (${tenant.id}, ${tenant.slug}, ${tenant.name}, ${tenant.timezone}, ${tenant.currency})
+    on conflict (slug) do nothing
+    returning id`
+  return inserted.length > 0
+}
+
+export async function setStatus(sql: TenantSql, id: string, status: TenantStatus): Promise<void> {
+  await sql`
+    update app.tenants
+       set status = ${status}, suspended_at = case when ${status} = 'suspended' then now() end
+     where id = ${id}`
+}
+
+/** Ends every session in the tenant, after the writes of their users that are under way. How many there were. */
+export async function endTenantSessions(sql: TenantSql, tenantId: string): Promise<number> {
+  await sql`
+    select app.hold_user(held.user_id)
+      from (select distinct user_id from app.sessions
+             where tenant_id = ${tenantId} and revoked_at is null order by user_id) as held`
+  const ended = await sql`
+    update app.sessions set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null returning id`
+  return ended.length
+}
+
+export interface FoundUser {
+  readonly id: string
+  readonly disabled_at: Date | null
+}
+
+export async function findUser(sql: Sql, email: string): Promise<FoundUser | null> {
+  const [user] = await sql<FoundUser>`select id, disabled_at from app.users where email = ${email}`
+  return user ?? null
+}
+
+/** Disables a person and ends all sessions; how many there were. */
+export async function disableUser(sql: Sql, userId: string): Promise<number> {
+  await sql`select app.hold_user(${userId})`
+  await sql`update app.users set disabled_at = now() where id = ${userId} and disabled_at is null`
+  const ended = await sql`
+    update app.sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null returning id`
+  return ended.length
+}
+
+export async function enableUser(sql: Sql, userId: string): Promise<void> {
+  await sql`update app.users set disabled_at = null where id = ${userId}`
+}
+
+/** The shops in which a person has a membership that is not revoked. */
+export async function shopsOf(sql: Sql, userId: string): Promise<string[]> {
+  const rows = await sql<{ tenant_id: string }>`
+    select tenant_id from app.memberships where user_id = ${userId} and revoked_at is null`
+  return rows.map((row) => row.tenant_id)
+}
+
+/** Opens the invitation of a first owner; the platform invites, so there is no inviter. */
+export async function inviteOwner(
+  sql: TenantSql,
+  invitation: { tenantId: string; email: string; userId: string | null; tokenHash: Buffer; ttlSeconds: number },
+): Promise<string> {
+  const { tenantId, email, userId, tokenHash, ttlSeconds } = invitation
+  if (userId !== null) {
+    await sql`
+      insert into app.memberships (tenant_id, user_id, role_id)
+      select ${tenantId}, ${userId}, id from app.roles where code = 'owner'`
+  }
+  const [token] = await sql<{ id: string }>`
+    insert into app.tokens (token_hash, purpose, tenant_id, email, user_id, role_id, expires_at)
+    select ${tokenHash}, 'invite', ${tenantId}, ${email}, ${userId}, id, now() + make_interval(secs => ${ttlSeconds}::int)
+      from app.roles where code = 'owner'
+    returning id`
+  if (token === undefined) throw new Error('no invitation was written')
+  return token.id
+}
+
+/** Renews the open invitation of an address; null when there is none. */
+export async function renewInvitation(
+  sql: TenantSql,
+  renewal: { tenantId: string; email: string; tokenHash: Buffer; ttlSeconds: number },
+): Promise<string | null> {
+  const [token] = await sql<{ id: string }>`
+    update app.tokens set token_hash = ${renewal.tokenHash},
+                          expires_at = now() + make_interval(secs => ${renewal.ttlSeconds}::int)
+     where tenant_id = ${renewal.tenantId} and email = ${renewal.email} and purpose = 'invite' and consumed_at is null
+    returning id`
+  return token?.id ?? null
+}

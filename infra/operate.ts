@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import type { Command, Outcome } from '#functions/operate/commands.ts'
+
+const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
+
+  create-tenant --slug S --name N --owner EMAIL [--timezone Z] [--currency C]
+                                 open a shop; its first owner gets an invitation
+  set-status SLUG STATUS         trial → active, past_due, suspended, cancelled; active ⇄ past_due;
+                                 active, past_due → suspended, cancelled; suspended → active, cancelled.
+                                 Suspending or cancelling ends every session in the shop
+  disable-user EMAIL             end a person's sessions everywhere, and refuse every sign-in
+  enable-user EMAIL              let a disabled person sign in again
+  resend-invite SLUG EMAIL       send an open invitation anew; the link that was sent before is dead
+
+Runs against the local stack (npm start) or, with --stage, against the function of a deployed stage, with your AWS
+credentials. Exits 0 when done, 1 when refused, 2 when used wrongly.`
+
+class WrongUse extends Error {}
+
+const options = {
+  slug: { type: 'string' },
+  name: { type: 'string' },
+  owner: { type: 'string' },
+  timezone: { type: 'string' },
+  currency: { type: 'string' },
+  stage: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const
+
+const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
+  'create-tenant': [],
+  'set-status': ['slug', 'status'],
+  'disable-user': ['email'],
+  'enable-user': ['email'],
+  'resend-invite': ['slug', 'email'],
+}
+
+/** The function checks every field; what is checked here is that each has a name. */
+function toCommand(words: readonly string[], given: Readonly<Record<string, string>>): Record<string, string> {
+  const [command = '', ...values] = words
+  const names = ARGUMENTS[command]
+  if (names === undefined) throw new WrongUse(command === '' ? 'Which command?' : `There is no command ${command}`)
+  if (values.length !== names.length) throw new WrongUse(`${command} takes ${names.join(' ') || 'options alone'}`)
+  const flags = Object.entries(given).filter(([name]) => name !== 'stage')
+  if (command !== 'create-tenant' && flags.length > 0) throw new WrongUse(`${command} takes no --${flags[0]?.[0]}`)
+  for (const name of command === 'create-tenant' ? ['slug', 'name', 'owner'] : []) {
+    if (given[name] === undefined) throw new WrongUse(`create-tenant needs --${name}`)
+  }
+  return {
+    command,
+    ...Object.fromEntries(flags),
+    ...Object.fromEntries(names.map((name, at) => [name, values[at] ?? ''])),
+  }
+}
+
+async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClient; functionName: string }> {
+  if (stage !== undefined) return { client: new LambdaClient(), functionName: `tenantry-${stage}-operate` }
+  const file = join(process.env['STATE_DIR'] ?? '.local', 'lambda-url')
+  const endpoint = await readFile(file, 'utf8').catch(() => {
+    throw new Error('The local stack is not running: start it with npm start, or name a --stage')
+  })
+  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
+  return {
+    client: new LambdaClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 }),
+    functionName: 'operate',
+  }
+}
+
+async function invoke(event: Command | Record<string, string>, stage: string | undefined): Promise<Outcome> {
+  const { client, functionName } = await lambdaOf(stage)
+  const answer = await client.send(new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) }))
+  const payload = Buffer.from(answer.Payload ?? []).toString()
+  if (answer.FunctionError !== undefined) throw new Error(`The function failed: ${payload}`)
+  return JSON.parse(payload)
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  if (values.help === true || positionals.length === 0) {
+    console.log(HELP)
+    return values.help === true ? 0 : 2
+  }
+  const { json = false, help: _, ...given } = values
+  const outcome = await invoke(toCommand(positionals, given), given.stage)
+  if (json) console.log(JSON.stringify(outcome))
+  else if ('refused' in outcome) console.error(`Refused: ${outcome.refused}`)
+  else if ('invalid' in outcome) console.error(`Not valid: ${outcome.invalid}`)
+  else for (const [name, value] of Object.entries(outcome.done)) console.log(`${name}: ${String(value)}`)
+  if ('invalid' in outcome) return 2
+  return 'refused' in outcome ? 1 : 0
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error)
+  const wrongUse = error instanceof WrongUse || (error instanceof TypeError && 'code' in error)
+  console.error(wrongUse ? `${message}\n\n${HELP}` : message)
+  process.exitCode = wrongUse ? 2 : 1
+}
