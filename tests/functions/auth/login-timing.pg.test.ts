@@ -7,6 +7,8 @@ import { PASSWORD, startService, type TestService } from '#tests/support/service
 const COST = { memoryKib: 19_456, iterations: 2 }
 const ROUNDS = 60
 const TOLERANCE = 0.1
+/** A hash that is left out is off by 0.9, one at another cost by half; what shares the caches of a busy machine, by 0.15. */
+const WORK_TOLERANCE = 0.3
 
 let service: TestService
 beforeAll(async () => {
@@ -93,7 +95,7 @@ describe('a sign-in that fails', () => {
     for (const cause of causes) {
       // The service runs in this process, so that its work is known; other work on the machine slows it by its caches.
       const ratio = undisturbed(works.map((work) => work[cause])) / usual
-      expect(Math.abs(ratio - 1), `${cause}: ${ratio.toFixed(3)} of the work`).toBeLessThan(TOLERANCE)
+      expect(Math.abs(ratio - 1), `${cause}: ${ratio.toFixed(3)} of the work`).toBeLessThan(WORK_TOLERANCE)
       // The time that a client sees is judged by how well it is known: a busy machine widens the bounds.
       const [lowest, highest] = medianBounds(walls.map((wall) => wall[cause] / wall['wrong password']))
       const bounds = `${cause}: ${lowest.toFixed(3)} to ${highest.toFixed(3)} of the time`

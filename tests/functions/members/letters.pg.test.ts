@@ -5,7 +5,7 @@ import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createTenant } from '#tests/support/minted-session.ts'
 import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
 
-const HOSTILE = `<img src=x onerror=alert(1)> "&' {{7*7}} \${7*7}\r\nBcc: x@evil.test\u2028</title><script>`
+const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: x@evil.test\u2028</title><script>`
 
 let service: TestService
 beforeAll(async () => {
@@ -68,12 +68,14 @@ describe('a letter about a shop and a person of hostile names', () => {
       expect(html).toContain('<meta name="referrer" content="no-referrer">')
       for (const document of [text, html]) {
         expect(document).not.toMatch(/^Bcc:/m)
-        expect(document).not.toContain('49')
+        expect(document).not.toContain('5332114')
         expect(document).not.toMatch(/undefined|null|\[object|NaN|Invalid Date/)
       }
       if (['invitation', 'added', 'removed'].includes(kind)) {
-        expect(text).toContain(`<img src=x onerror=alert(1)> "&' {{7*7}} \${7*7} Bcc: x@evil.test </title><script>`)
-        expect(html).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&amp;&#39; {{7*7}}')
+        expect(text).toContain(
+          `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7} Bcc: x@evil.test </title><script>`,
+        )
+        expect(html).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&amp;&#39; {{1234*4321}}')
       }
       for (const [, href] of html.matchAll(/href="([^"]*)"/g)) expect(href).toMatch(/^http:\/\/localhost:3001\//)
       if (kind !== 'removed') expect(text).toMatch(/^http:\/\/localhost:3001\/[a-z-]*(#token=[A-Za-z0-9_-]{43})?$/m)
