@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
+import { log } from '#shared/log.ts'
 
 interface Migration {
   readonly name: string
@@ -32,12 +33,16 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 /**
  * Applies the migrations that the database has not seen, in order, each in a transaction of its own together with its
  * row in `migrations.applied`. One run at a time, by an advisory lock; others wait for it. `url` is a login that may
- * create roles and that is reached directly (a pooler would lose the lock).
+ * create roles and that is reached directly (a pooler would lose the lock). What a migration warns of, such as something
+ * that this login may not do, is logged.
  * Returns the names applied now. Throws MigrationError when an applied file was changed or is missing.
  */
 export async function migrate(url: string, folder: string): Promise<string[]> {
   const migrations = await readMigrations(folder)
-  const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} })
+  const onnotice = ({ severity, message }: postgres.Notice): void => {
+    if (severity === 'WARNING' && message !== undefined) log.warn(message)
+  }
+  const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice })
   try {
     await sql`select pg_advisory_lock(hashtext('tenantry migrations'))`
     await sql`create schema if not exists migrations`

@@ -3,9 +3,10 @@ import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { urlFor } from '#infra/local/database.ts'
 import { migrate } from '#shared/db/migrate.ts'
+import { log } from '#shared/log.ts'
 
 const FIRST = { '0001-first.sql': 'create table first (n int); insert into first values (1);' }
 const SECOND = { '0002-second.sql': 'create table second (n int);' }
@@ -105,6 +106,16 @@ describe('migrate', () => {
     await write(SECOND)
     expect(await run()).toEqual(['0002-second.sql'])
     expect((await state()).tables).toEqual(['first', 'second'])
+  })
+
+  it('logs what a migration warns of, and not its notices', async () => {
+    const { run } = await prepared({
+      '0001-first.sql': `do $$ begin raise notice 'a detail'; raise warning 'something is not there'; end $$`,
+    })
+    const warn = vi.spyOn(log, 'warn')
+    onTestFinished(() => warn.mockRestore())
+    await run()
+    expect(warn.mock.calls).toEqual([['something is not there']])
   })
 
   it('leaves no lock behind, also after a failure', async () => {
