@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkCatalogue } from '#shared/db/catalogue.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import {
   afterTransactionGuarantee,
@@ -167,36 +166,6 @@ describe('a shop', () => {
       await holdsOn(admin, lastOwnerGuarantee(id))
     }
     admin.release()
-  })
-})
-
-describe('guarantee 7: a partition that plain DDL makes', () => {
-  const [shops] = worlds
-
-  test('is reported until it is under enforcement itself', async () => {
-    const { admin } = shops
-    await admin`begin`
-    await admin`set local role identity_owner`
-    await admin`
-      create table app.visits (id uuid, tenant_id uuid not null, at timestamptz, primary key (id, at))
-      partition by range (at)`
-    await admin`select app.enforce_tenant('app.visits')`
-    expect(await checkCatalogue(admin)).toEqual([])
-    await admin`create table app.visits_2026 partition of app.visits for values from ('2026-01-01') to ('2027-01-01')`
-    expect(await checkCatalogue(admin)).toEqual([
-      { check: 'row-security-not-enabled', object: 'app.visits_2026' },
-      { check: 'row-security-not-forced', object: 'app.visits_2026' },
-      { check: 'row-security-without-policy', object: 'app.visits_2026' },
-    ])
-    // Even so it is closed, since no grant on a partition is inherited either.
-    await admin`savepoint raw`
-    await admin`grant select on app.visits to identity_app`
-    await admin`set local role identity_app`
-    await expect(admin.unsafe('table app.visits_2026')).rejects.toMatchObject({ code: '42501' })
-    await admin`rollback to savepoint raw`
-    await admin`select app.enforce_tenant('app.visits_2026')`
-    expect(await checkCatalogue(admin)).toEqual([])
-    await admin`rollback`
   })
 })
 
