@@ -7,7 +7,7 @@ import { hashNewPassword, refuseWeak } from '#shared/password/new-password.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { findAccount, replacePassword, revokeOtherSessions } from './queries.ts'
+import { endSessionsByPassword, findAccount, replacePassword } from './queries.ts'
 
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
@@ -21,7 +21,9 @@ export const changePassword = endpoint({
       windowSeconds: config.login.windowSeconds,
     },
   ],
-  async handle({ body, caller, sql, runtime: { config, database } }) {
+  async handle(exchange) {
+    const { body, caller, sql, runtime } = exchange
+    const { config, database } = runtime
     const { session, user, tenant } = caller
     const known = [user.email, user.full_name, tenant?.slug ?? null, tenant?.legal_name ?? null]
     const chosen = { sent: body.new_password, pointer: '#/new_password', known }
@@ -35,7 +37,11 @@ export const changePassword = endpoint({
     await database.transaction('read write', async (tx) => {
       const replaced = await replacePassword(tx, { userId: user.id, sessionId: session.id, verifiedHash, newHash })
       if (!replaced) throw unauthorized('the session or the password changed meanwhile', true)
-      await revokeOtherSessions(tx, user.id, session.id)
+      await endSessionsByPassword(tx, exchange, {
+        userId: user.id,
+        setBy: session.id,
+        action: 'user.password_changed',
+      })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
     return noContent({ wakes: 'deliver-mail' })

@@ -1,12 +1,18 @@
 import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
-import { endSession as end } from './queries.ts'
+import { endSessions } from './queries.ts'
 
 export const endSession = endpoint({
   route: 'DELETE /v1/auth/session',
   access: 'session',
-  async handle({ caller, sql }) {
-    await end(sql, caller.user.id, caller.session.id)
+  async handle(exchange) {
+    const { caller, sql } = exchange
+    await endSessions(sql, exchange, {
+      userId: caller.user.id,
+      sessionId: caller.session.id,
+      others: false,
+      action: 'session.signed_out',
+    })
     return noContent()
   },
 })

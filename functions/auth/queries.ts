@@ -1,3 +1,4 @@
+import { ipHash, type Trail } from '#shared/audit/audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Session } from '#shared/session/session.ts'
 import type { Tenant } from '#shared/tenant/tenant.ts'
@@ -82,28 +83,35 @@ export interface SessionRow extends Omit<Tenant, 'id'> {
 export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]> =>
   sql<SessionRow>`select * from app.sessions_of_session(${sessionId})`
 
-export async function endSession(sql: Sql, userId: string, sessionId: string): Promise<void> {
-  await sql`
-    with held as materialized (select app.hold_user(${userId}))
-    update app.sessions set revoked_at = now() from held where id = ${sessionId} and revoked_at is null`
+/**
+ * Ends the live session of this id, or with `others` every other one of the user, once the writes under way have ended.
+ * Notes each in the log of the shop that it acted for. How many were live.
+ */
+export async function endSessions(
+  sql: Sql,
+  { client, requestId, runtime }: Trail,
+  ending: { userId: string; sessionId: string; others: boolean; action: 'session.signed_out' | 'session.revoked' },
+): Promise<number> {
+  const { userId, sessionId, others, action } = ending
+  const [row] = await sql<{ ended: number }>`
+    select app.end_sessions(${userId}, ${sessionId}, ${others}, ${action}, ${requestId}, ${ipHash(runtime, client)}) as ended`
+  return row?.ended ?? 0
 }
 
-/** Revokes one live session of the user; false when there is none with this id. */
-export async function revokeSession(sql: Sql, userId: string, sessionId: string): Promise<boolean> {
-  const revoked = await sql`
-    with held as materialized (select app.hold_user(${userId}))
-    update app.sessions set revoked_at = now() from held
-     where id = ${sessionId} and user_id = ${userId} and revoked_at is null
-       and idle_expires_at > now() and absolute_expires_at > now()
-    returning id`
-  return revoked.length > 0
-}
-
-export async function revokeOtherSessions(sql: Sql, userId: string, sessionId: string): Promise<void> {
+/**
+ * What goes with a new password: ends every session of the user but the one that set it, if one did, and notes each in
+ * the log of its shop, and the password in the logs of all shops that the person works in.
+ */
+export async function endSessionsByPassword(
+  sql: Sql,
+  { client, requestId, runtime }: Trail,
+  ending: { userId: string; setBy: string | null; action: 'user.password_changed' | 'user.password_reset' },
+): Promise<void> {
+  const { userId, setBy, action } = ending
+  const hash = ipHash(runtime, client)
   await sql`
-    with held as materialized (select app.hold_user(${userId}))
-    update app.sessions set revoked_at = now() from held
-     where user_id = ${userId} and id <> ${sessionId} and revoked_at is null`
+    select app.end_sessions(${userId}, ${setBy}, true, 'session.revoked', ${requestId}, ${hash}),
+           app.record_own_change(${userId}, ${action}, ${requestId}, ${hash})`
 }
 
 /**

@@ -5,6 +5,7 @@ import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
+import { endSessionsByPassword } from './queries.ts'
 import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { consumeToken, findPerson, findToken, holdPerson, resetPassword as setPassword } from './token-queries.ts'
 
@@ -13,7 +14,9 @@ export const resetPassword = endpoint({
   access: 'anyone',
   body: v.object({ token: SentToken, password: SentPassword }),
   limits: tokenLimits,
-  async handle({ body, sql, runtime: { config, pepper, database } }) {
+  async handle(exchange) {
+    const { body, sql, runtime } = exchange
+    const { config, pepper, database } = runtime
     const hash = sentTokenHash(pepper, body.token)
     const token = await findToken(sql, hash, 'password_reset')
     if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
@@ -26,6 +29,7 @@ export const resetPassword = endpoint({
       await holdPerson(tx, person.id)
       if (!(await consumeToken(tx, hash, 'password_reset'))) return
       if (!(await setPassword(tx, person.id, passwordHash))) throw tokenInvalid('the account is disabled')
+      await endSessionsByPassword(tx, exchange, { userId: person.id, setBy: null, action: 'user.password_reset' })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: person.id })
     })
     return noContent({ wakes: 'deliver-mail' })

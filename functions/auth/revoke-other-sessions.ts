@@ -1,12 +1,18 @@
 import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
-import { revokeOtherSessions as revokeOthers } from './queries.ts'
+import { endSessions } from './queries.ts'
 
 export const revokeOtherSessions = endpoint({
   route: 'DELETE /v1/auth/sessions',
   access: 'session',
-  async handle({ caller, sql }) {
-    await revokeOthers(sql, caller.user.id, caller.session.id)
+  async handle(exchange) {
+    const { caller, sql } = exchange
+    await endSessions(sql, exchange, {
+      userId: caller.user.id,
+      sessionId: caller.session.id,
+      others: true,
+      action: 'session.revoked',
+    })
     return noContent()
   },
 })

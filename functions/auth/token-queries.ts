@@ -52,8 +52,8 @@ export async function findPerson(sql: Sql, by: { id: string } | { email: string 
 }
 
 /**
- * Sets a password by a consumed reset token: the address is proved, every session ends, and no other reset token of the
- * person opens anything. False when the account is disabled.
+ * Sets a password by a consumed reset token: the address is proved, and no other reset token of the person opens
+ * anything. False when the account is disabled. The sessions are the caller's to end.
  */
 export async function resetPassword(sql: Sql, userId: string, hash: string): Promise<boolean> {
   const changed = await sql`
@@ -61,7 +61,6 @@ export async function resetPassword(sql: Sql, userId: string, hash: string): Pro
      where id = ${userId} and disabled_at is null
     returning id`
   if (changed.length === 0) return false
-  await sql`update app.sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null`
   await sql`
     update app.tokens set expires_at = now()
      where user_id = ${userId} and purpose = 'password_reset' and consumed_at is null and expires_at > now()`

@@ -15,6 +15,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(uuid)',
   'app.sessions_of_session(uuid)',
   'app.record_failed_sign_in(uuid, text, bytea)',
+  'app.end_sessions(uuid, uuid, boolean, text, text, bytea)',
+  'app.record_own_change(uuid, text, text, bytea)',
   'app.enqueue(text, jsonb, text)',
   'app.create_audit_partition(date)',
 ]

@@ -259,9 +259,17 @@ function writers(): Guard[] {
       ['create unique index on app.jobs (kind, idempotency_key)'],
       [definerGuarantee(shops, 'enqueue'), everyTableGuarantee],
     ],
-    ...['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
-      guard('record_failed_sign_in', condition, condition, 'true'),
+    ...['record_failed_sign_in', 'record_own_change'].flatMap((name) =>
+      ['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
+        guard(name, condition, condition, 'true'),
+      ),
     ),
+    ...['s.user_id = p_user', 's.revoked_at is null', 's.id = p_session', 'e.live and'].map((condition) =>
+      guard('end_sessions', condition, condition, condition === 'e.live and' ? '' : 'true'),
+    ),
+    guard('end_sessions', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
+    guard('end_sessions', 'its tenant, of the session', 'select e.tenant_id', 'select app.current_tenant()'),
+    guard('end_sessions', 'the session that it keeps', 's.id is distinct from p_session', 'true'),
     [
       'create_audit_partition: its grants',
       ['grant execute on function app.create_audit_partition(date) to identity_app'],

@@ -546,28 +546,103 @@ const enqueueGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => 
 const nullsLast = (a: string | null, b: string | null): number =>
   a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
 
+/** Calls what notes something of a person, for each account and for what is none: one entry in each shop of theirs. */
+async function expectInTheirShops(
+  sql: postgres.Sql,
+  { own, other, accounts }: TwoShops,
+  { call, entry }: { call: string; entry: string },
+): Promise<void> {
+  const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
+  for (const tenant of [null, own, other]) {
+    for (const { what, id, shops } of accounts) {
+      const before = await count()
+      const request = randomUUID()
+      await actFor(sql, tenant)
+      await expectNothing(sql, call, [id, request])
+      const condition = `request_id = $1 and target_id is not distinct from $2 and ${entry}`
+      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', condition, [request, id]), shops.toSorted(), what)
+      assert.equal(await count(), before + shops.length, what)
+    }
+  }
+}
+
 /** The function that notes a failed sign-in, called for accounts that there are and that there are not. */
-const failedSignInGuarantee = ({ own, other, accounts }: TwoShops, name: string): Guarantee => ({
+const failedSignInGuarantee = (shops: TwoShops, name: string): Guarantee => ({
   title: `guarantee 6: ${name} writes into the log of each shop of the account, and answers nothing`,
+  holds: (sql) =>
+    expectInTheirShops(sql, shops, {
+      call: 'app.record_failed_sign_in($1, $2, null)',
+      entry: `target_type = 'user' and action = 'session.sign_in_failed' and actor_user_id is null`,
+    }),
+})
+
+/** The function that ends sessions, called for those of the user, of another's and for what is none. */
+const endSessionsGuarantee = ({ own, other, sessions, accounts }: TwoShops, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} ends the live sessions of the user alone, and writes of each into the log of its own shop`,
   holds: async (sql) => {
-    const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
+    const [user = null] = accounts.filter(({ shops }) => shops.length === 2).map(({ id }) => id)
+    const live = { [sessions.own]: own, [sessions.other]: other, [sessions.pending]: null }
+    const every = [...Object.keys(live), sessions.single, ...sessions.dead.map(([, id]) => id)]
+    const unrevoked = () =>
+      as(sql, 'none', async () => {
+        const rows = await sql<{ id: string }[]>`
+          select id from app.sessions where id = any (${every}) and revoked_at is null order by id`
+        return rows.map(({ id }) => id)
+      })
+    // What has expired goes with the others, and nobody is told.
+    const expired = sessions.dead.flatMap(([why, id]) => (/idle|ended/.test(why) ? [id] : []))
+    const calls: [who: string | null, session: string | null, others: boolean, ended: string[]][] = [
+      [user, sessions.own, false, [sessions.own]],
+      [user, sessions.other, false, [sessions.other]],
+      [user, sessions.pending, false, [sessions.pending]],
+      [user, sessions.own, true, [sessions.other, sessions.pending]],
+      [user, null, true, Object.keys(live)],
+      [user, null, false, []],
+      [user, sessions.single, false, []],
+      [null, sessions.own, false, []],
+      [null, null, true, []],
+      [randomUUID(), sessions.own, false, []],
+      ...sessions.dead.map(([, id]): (typeof calls)[number] => [user, id, false, []]),
+    ]
+    const before = await unrevoked()
     for (const tenant of [null, own, other]) {
-      for (const { what, id, shops } of accounts) {
-        const before = await count()
+      for (const [who, session, others, ended] of calls) {
         const request = randomUUID()
+        const what = `${who} ${session} ${others}`
+        await sql`savepoint call`
         await actFor(sql, tenant)
-        await expectNothing(sql, `app.record_failed_sign_in($1, $2, null)`, [id, request])
-        const written = await tenantsOf(
+        const call = `app.end_sessions($1, $2, $3 = 'others', 'session.revoked', $4, null)`
+        const answered = await attempt(
           sql,
-          'app.audit_log',
-          `request_id = $1 and target_id is not distinct from $2 and target_type = 'user' and action = 'session.sign_in_failed'`,
-          [request, id],
+          `select from (select ${call}) as c(n) where n = ${ended.length}`,
+          [who, session, others ? 'others' : 'one', request],
+          true,
         )
-        assert.deepEqual(written, shops.toSorted(), what)
-        assert.equal(await count(), before + shops.length, what)
+        assert.deepEqual(answered, { count: 1, code: '' }, what)
+        const gone = new Set([...ended, ...(others && who !== null ? expired : [])])
+        assert.deepEqual(
+          await unrevoked(),
+          before.filter((id) => !gone.has(id)),
+          what,
+        )
+        const shops = ended.flatMap((id) => live[id] ?? [])
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', 'request_id = $1', [request]), shops.toSorted(), what)
+        const apart = `request_id = $1 and (target_id <> all ($2::text::uuid[]) or actor_user_id is distinct from $3)`
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', apart, [request, `{${ended.join()}}`, who]), [], what)
+        await sql`rollback to savepoint call`
       }
     }
   },
+})
+
+/** The function that notes what a person did to their account, called for accounts that there are and that there are not. */
+const ownChangeGuarantee = (shops: TwoShops, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} writes into the log of each shop of the account, and answers nothing`,
+  holds: (sql) =>
+    expectInTheirShops(sql, shops, {
+      call: `app.record_own_change($1, 'user.password_changed', $2, null)`,
+      entry: `target_type = 'user' and action = 'user.password_changed' and actor_user_id = target_id`,
+    }),
 })
 
 /** The function that makes a partition, as the owner of all tables. Asks for a connection that may become the worker. */
@@ -607,6 +682,8 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (shops: TwoShops, name: string
   sessions_of_session: readerGuarantee,
   enqueue: enqueueGuarantee,
   record_failed_sign_in: failedSignInGuarantee,
+  record_own_change: ownChangeGuarantee,
+  end_sessions: endSessionsGuarantee,
   create_audit_partition: partitionGuarantee,
 }
 

@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hashPassword } from '#shared/password/argon2.ts'
+import { keyedHash } from '#shared/secret/secret.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createPerson, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+const NEW_PASSWORD = 'a passphrase of the departed'
+const IP_HASHES = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((ip) => keyedHash(PEPPER, 'ip', ip).toString('hex'))
+
+/** The shops of one person, and a session of theirs in each place where one can be. */
+interface Scene {
+  readonly email: string
+  readonly user: string
+  readonly shops: { readonly here: string; readonly there: string; readonly left: string; readonly invited: string }
+  readonly here: MintedSession
+  readonly there: MintedSession
+  readonly pending: MintedSession
+}
+
+let service: TestService
+let passwordHash: string
+let scene: Scene
+let scenes = 0
+
+beforeAll(async () => {
+  service = await startService()
+  passwordHash = await hashPassword(PASSWORD, { memoryKib: 64, iterations: 1 })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  scenes += 1
+  const slugs = ['here', 'there', 'left', 'invited'].map((name) => `${name}-${scenes}`)
+  const [here = '', there = '', left = '', invited = ''] = await Promise.all(
+    slugs.map((slug) => createTenant(sql(), slug)),
+  )
+  const email = `person${scenes}@departed.test`
+  const user = await createPerson(sql(), { email, role: 'viewer', slugs })
+  await sql()`update app.users set password_hash = ${passwordHash} where id = ${user}`
+  await sql()`update app.memberships set revoked_at = now() where user_id = ${user} and tenant_id = ${left}`
+  await sql()`update app.memberships set accepted_at = null where user_id = ${user} and tenant_id = ${invited}`
+  const mint = (slug: string | null = null) => mintSession(sql(), { email, slug })
+  scene = {
+    email,
+    user,
+    shops: { here, there, left, invited },
+    here: await mint(`here-${scenes}`),
+    there: await mint(`there-${scenes}`),
+    pending: await mint(),
+  }
+  // Sessions that ended by themselves, of which there is nothing to tell, and one of somebody else's.
+  const [idle, over] = [await mint(`here-${scenes}`), await mint(`here-${scenes}`)]
+  await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
+  await sql()`update app.sessions set absolute_expires_at = now() where id = ${over.id}`
+  await mintSession(sql(), { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
+})
+
+const sql = () => service.database.admin
+const isLive = async ({ token }: MintedSession): Promise<boolean> =>
+  (await service.request('GET /v1/auth/session', { token })).status === 200
+
+/** Every entry in the logs of the scene's shops. */
+const logs = () => sql()`
+  select tenant_id, action, actor_user_id as actor, target_type || ' ' || target_id as target, before, after, request_id,
+         encode(ip_hash, 'hex') as ip_hash, xmin::text as written_in
+    from app.audit_log where tenant_id = any (${Object.values(scene.shops)}) order by action, tenant_id, target_id`
+
+/** Does what ends sessions, and holds the logs of the scene's shops to these entries, in any order, and to no other. */
+async function expectEntries(
+  { route, token, body }: { route: string; token?: string; body?: object },
+  expected: readonly (readonly [shop: 'here' | 'there', action: string, target: string])[],
+): Promise<void> {
+  const requestId = randomUUID()
+  const answer = await service.request(route, { token, body, headers: { 'x-request-id': requestId } })
+  expect(answer.status).toBe(204)
+  const written = await logs()
+  const { shops, user } = scene
+  expect(written.map(({ tenant_id, action, target }) => `${tenant_id} ${action} ${target}`).toSorted()).toEqual(
+    expected.map(([shop, action, target]) => `${shops[shop]} ${action} ${target}`).toSorted(),
+  )
+  // What they tell of was written by the very transaction that wrote the entries.
+  const changed = await sql()`
+    select xmin::text as written_in from app.sessions where user_id = ${user} and revoked_at is not null
+    union select xmin::text from app.users where id = ${user} and password_hash <> ${passwordHash}`
+  for (const entry of written) {
+    expect(entry).toMatchObject({ actor: user, before: null, after: null, request_id: requestId })
+    expect(IP_HASHES).toContain(entry['ip_hash'])
+    expect(changed.map((row) => row['written_in'])).toEqual([entry['written_in']])
+  }
+}
+
+describe('the log of a shop has an entry of each session that its holder ended there', () => {
+  it('by signing out', async () => {
+    const { here } = scene
+    await expectEntries({ route: 'DELETE /v1/auth/session', token: here.token }, [
+      ['here', 'session.signed_out', `session ${here.id}`],
+    ])
+  })
+
+  it('by revoking it, from wherever that was asked', async () => {
+    const { here, there } = scene
+    await expectEntries({ route: `DELETE /v1/auth/sessions/${there.id}`, token: here.token }, [
+      ['there', 'session.revoked', `session ${there.id}`],
+    ])
+  })
+
+  it('by revoking all others, each in the log of its own shop', async () => {
+    const { here, there, pending } = scene
+    const second = await mintSession(sql(), { email: scene.email, slug: `here-${scenes}` })
+    await expectEntries({ route: 'DELETE /v1/auth/sessions', token: pending.token }, [
+      ['here', 'session.revoked', `session ${here.id}`],
+      ['here', 'session.revoked', `session ${second.id}`],
+      ['there', 'session.revoked', `session ${there.id}`],
+    ])
+  })
+
+  it('by a new password, which each shop that they work in learns of too', async () => {
+    const { here, there, user } = scene
+    await expectEntries(
+      {
+        route: 'POST /v1/auth/password/change',
+        token: here.token,
+        body: { current_password: PASSWORD, new_password: NEW_PASSWORD },
+      },
+      [
+        ['there', 'session.revoked', `session ${there.id}`],
+        ['here', 'user.password_changed', `user ${user}`],
+        ['there', 'user.password_changed', `user ${user}`],
+      ],
+    )
+    expect(await isLive(here)).toBe(true)
+  })
+
+  it('by a password that was reset', async () => {
+    const { email, here, there, user } = scene
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    await service.mail.deliver()
+    const token = tokenIn(service.mail.to(email)[0])
+    await expectEntries({ route: 'POST /v1/auth/password/reset', body: { token, password: NEW_PASSWORD } }, [
+      ['here', 'session.revoked', `session ${here.id}`],
+      ['there', 'session.revoked', `session ${there.id}`],
+      ['here', 'user.password_reset', `user ${user}`],
+      ['there', 'user.password_reset', `user ${user}`],
+    ])
+    // The second time the link does nothing.
+    await service.request('POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })
+    expect(await logs()).toHaveLength(4)
+  })
+
+  it('and none of a session that acted for no shop', async () => {
+    await expectEntries({ route: 'DELETE /v1/auth/session', token: scene.pending.token }, [])
+  })
+
+  it('and none of what was refused', async () => {
+    const { here, there, pending } = scene
+    const colleague = await mintSession(sql(), { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
+    const wrong = { current_password: `not ${PASSWORD}`, new_password: NEW_PASSWORD }
+    for (const [route, token, body] of [
+      [`DELETE /v1/auth/sessions/${there.id}`, colleague.token],
+      [`DELETE /v1/auth/sessions/${randomUUID()}`, here.token],
+      ['POST /v1/auth/password/change', pending.token, wrong],
+      ['POST /v1/auth/password/reset', undefined, { token: 'x'.repeat(43), password: NEW_PASSWORD }],
+    ] as const) {
+      expect((await service.request(route, { token, body })).status, route).toBeGreaterThan(399)
+    }
+    expect(await logs()).toEqual([])
+  })
+})
+
+describe('an ended session and its entry', () => {
+  /** Does something while rows that are added to a table are refused, as a database that has no room left refuses them. */
+  async function whileRefusing(table: string, work: () => Promise<void>): Promise<void> {
+    await sql().unsafe(`
+      create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create trigger refuse before insert on ${table} for each row execute function app.refuse()`)
+    try {
+      await work()
+    } finally {
+      await sql().unsafe('drop function app.refuse() cascade')
+    }
+  }
+  const changePassword = () => ({
+    route: 'POST /v1/auth/password/change',
+    body: { current_password: PASSWORD, new_password: NEW_PASSWORD },
+  })
+
+  it('are both left out when the entry cannot be written', async () => {
+    const { here, there } = scene
+    await whileRefusing('app.audit_log', async () => {
+      for (const { route, body } of [
+        { route: 'DELETE /v1/auth/session', body: undefined },
+        { route: `DELETE /v1/auth/sessions/${there.id}`, body: undefined },
+        { route: 'DELETE /v1/auth/sessions', body: undefined },
+        changePassword(),
+      ]) {
+        expect((await service.request(route, { token: here.token, body })).status, route).toBe(500)
+      }
+    })
+    for (const session of [here, there, scene.pending]) expect(await isLive(session)).toBe(true)
+    const login = await service.request('POST /v1/auth/login', { body: { email: scene.email, password: PASSWORD } })
+    expect(login.status).toBe(200)
+    expect(await logs()).toEqual([])
+  })
+
+  it('are both left out when the change that ends it is rolled back', async () => {
+    const { here, there } = scene
+    await whileRefusing('app.jobs', async () => {
+      const { route, body } = changePassword()
+      expect((await service.request(route, { token: here.token, body })).status).toBe(500)
+    })
+    expect(await isLive(there)).toBe(true)
+    expect(await logs()).toEqual([])
+    const { route, body } = changePassword()
+    expect((await service.request(route, { token: here.token, body })).status).toBe(204)
+    expect(await logs()).toHaveLength(3)
+  })
+})
