@@ -6,7 +6,7 @@ import type { LeasedJob } from '#shared/queue/queries.ts'
 import { tokenKey } from '#shared/secret/secret.ts'
 import { mailToken } from '#shared/token/token.ts'
 import type { Worker } from '#shared/worker.ts'
-import { findOpenInvitation, findRecipient, findWorkplace, putToken } from './queries.ts'
+import { findOpenInvitation, findRecipient, findWorkplace, putToken, type Recipient } from './queries.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
 const Nonce = v.pipe(v.string(), v.minLength(16))
@@ -36,6 +36,16 @@ export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | 
     if (job.tenant_id === null) throw new UnknownMail(`${mail.template} is a tenant's`)
     return readInTenant(database, job.tenant_id, read)
   }
+  const withToken = async (
+    { id: userId, email: to }: Recipient,
+    purpose: 'password_reset' | 'email_verify',
+    nonce: string,
+    ttlSeconds: number,
+  ) => {
+    const token = mailToken(mailKey, purpose, nonce)
+    const expiresAt = await putToken(database.sql, { hash: tokenKey(pepper, token), purpose, userId, ttlSeconds })
+    return { to, expiresAt, token, webBaseUrl }
+  }
 
   switch (mail.template) {
     case 'invitation': {
@@ -48,26 +58,14 @@ export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | 
     case 'password-reset': {
       const recipient = await findRecipient(database.sql, { email: mail.email })
       if (recipient === null) return null
-      const token = mailToken(mailKey, 'password_reset', mail.nonce)
-      const expiresAt = await putToken(database.sql, {
-        hash: tokenKey(pepper, token),
-        purpose: 'password_reset',
-        userId: recipient.id,
-        ttlSeconds: config.reset.ttlSeconds,
-      })
-      return templates.passwordReset({ to: recipient.email, expiresAt, token, webBaseUrl })
+      return templates.passwordReset(await withToken(recipient, 'password_reset', mail.nonce, config.reset.ttlSeconds))
     }
     case 'email-verification': {
       const recipient = await findRecipient(database.sql, { id: mail.user_id })
       if (recipient === null || recipient.email_verified_at !== null) return null
-      const token = mailToken(mailKey, 'email_verify', mail.nonce)
-      const expiresAt = await putToken(database.sql, {
-        hash: tokenKey(pepper, token),
-        purpose: 'email_verify',
-        userId: recipient.id,
-        ttlSeconds: config.verify.ttlSeconds,
-      })
-      return templates.emailVerification({ to: recipient.email, expiresAt, token, webBaseUrl })
+      return templates.emailVerification(
+        await withToken(recipient, 'email_verify', mail.nonce, config.verify.ttlSeconds),
+      )
     }
     case 'password-changed': {
       const recipient = await findRecipient(database.sql, { id: mail.user_id })
