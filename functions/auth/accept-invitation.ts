@@ -17,8 +17,8 @@ import {
   findOffer,
   findPerson,
   findToken,
-  holdOffer,
-  holdTenant,
+  holdInviter,
+  holdOpenTenant,
 } from './token-queries.ts'
 
 const FullName = v.pipe(
@@ -59,14 +59,13 @@ export const acceptInvitation = endpoint({
     const newHash = account === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
     const created = await database.transaction('read write', async (tx) => {
       const scoped = await actFor(tx, tenantId)
-      await holdTenant(scoped, tenantId)
+      if (!(await holdOpenTenant(scoped, tenantId))) throw tokenInvalid('the shop is closed')
       // Once more, now that nobody changes it: it may have been accepted, cancelled, replaced or given another role.
       const held = await findToken(tx, hash, 'invite')
       if (held?.consumed === true) return false
       if (held === null || held.role_id !== roleId || held.invited_by !== invitedBy)
         throw tokenInvalid('it was changed')
-      if (!(await holdOffer(scoped, { tenantId, roleId, invitedBy })))
-        throw tokenInvalid('the inviter may no longer invite')
+      if (!(await holdInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
       if (!(await consumeToken(tx, hash, 'invite'))) throw tokenInvalid('it expired')
       const newId = newHash === null ? null : await createPerson(tx, { email, fullName, passwordHash: newHash })
       const person = newId ?? (await findPerson(tx, { email }))?.id

@@ -88,22 +88,23 @@ export async function findOffer(sql: TenantSql, tenantId: string, roleId: number
   return offer ?? null
 }
 
-export async function holdTenant(sql: TenantSql, tenantId: string): Promise<void> {
-  await sql`select from app.tenants where id = ${tenantId} for no key update`
-}
-
-/**
- * Whether an invitation may still be accepted: its tenant is open, and its inviter a member who could give the role
- * today, or the platform (null). Holds both until the transaction ends, in the order in which every change of members takes them.
- */
-export async function holdOffer(
-  sql: TenantSql,
-  { tenantId, roleId, invitedBy }: { tenantId: string; roleId: number; invitedBy: string | null },
-): Promise<boolean> {
+/** Whether the tenant is open; holds it until the transaction ends, as every change of members does before any row. */
+export async function holdOpenTenant(sql: TenantSql, tenantId: string): Promise<boolean> {
   const open = await sql`
     select from app.tenants where id = ${tenantId} and deleted_at is null and status in ('trial', 'active', 'past_due')
        for no key update`
-  if (open.length === 0 || invitedBy === null) return open.length > 0
+  return open.length > 0
+}
+
+/**
+ * Whether the inviter of an invitation is a member who could give the role today, or the platform (null). Holds the
+ * membership until the transaction ends; the tenant is held already.
+ */
+export async function holdInviter(
+  sql: TenantSql,
+  { roleId, invitedBy }: { roleId: number; invitedBy: string | null },
+): Promise<boolean> {
+  if (invitedBy === null) return true
   const inviter = await sql`
     select from app.memberships m
       join app.users u on u.id = m.user_id and u.disabled_at is null
