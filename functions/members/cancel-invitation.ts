@@ -1,4 +1,4 @@
-import { record } from '#shared/audit/audit.ts'
+import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -16,9 +16,7 @@ export const cancelInvitation = endpoint({
     if (invitation.role.rank > caller.role.rank) throw forbidden('the invitation is above the caller')
     await deleteInvitation(sql, invitation.id)
     await dropOutstandingMembership(sql, invitation.email)
-    await record(sql, exchange, {
-      tenantId: caller.tenant.id,
-      actorUserId: caller.user.id,
+    await recordByMember(exchange, {
       action: 'invitation.cancelled',
       targetType: 'invitation',
       targetId: invitation.id,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { record } from '#shared/audit/audit.ts'
+import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -20,9 +20,7 @@ export const changeRole = endpoint({
     if (Math.max(role.rank, member.role.rank) > caller.role.rank) throw forbidden('a rank above the caller')
     if (role.id !== member.role.id) {
       await setRole(sql, member, role.id)
-      await record(sql, exchange, {
-        tenantId: caller.tenant.id,
-        actorUserId: caller.user.id,
+      await recordByMember(exchange, {
         action: 'membership.role_changed',
         targetType: 'membership',
         targetId: member.id,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { record } from '#shared/audit/audit.ts'
+import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, Problem } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -30,9 +30,7 @@ export const inviteMember = endpoint({
     const userId = invitee?.user_id ?? null
     if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: caller.user.id })
     const invitation = await issueInvitation(exchange, { email: body.email, userId, roleId: role.id })
-    await record(sql, exchange, {
-      tenantId: caller.tenant.id,
-      actorUserId: caller.user.id,
+    await recordByMember(exchange, {
       action: open === undefined ? 'invitation.created' : 'invitation.replaced',
       targetType: 'invitation',
       targetId: invitation.id,

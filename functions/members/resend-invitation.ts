@@ -1,4 +1,4 @@
-import { record } from '#shared/audit/audit.ts'
+import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -18,9 +18,7 @@ export const resendInvitation = endpoint({
     if (role.rank > caller.role.rank) throw forbidden('the invitation is above the caller')
     const invitee = await findInvitee(sql, email)
     const invitation = await issueInvitation(exchange, { email, userId: invitee?.user_id ?? null, roleId: role.id })
-    await record(sql, exchange, {
-      tenantId: caller.tenant.id,
-      actorUserId: caller.user.id,
+    await recordByMember(exchange, {
       action: 'invitation.resent',
       targetType: 'invitation',
       targetId: invitation.id,

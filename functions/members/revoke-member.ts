@@ -1,4 +1,4 @@
-import { record } from '#shared/audit/audit.ts'
+import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -15,9 +15,7 @@ export const revokeMember = endpoint({
     if (member.role.rank > caller.role.rank) throw forbidden('a rank above the caller')
     if (member.revoked_at !== null) return ok(member)
     const revoked = { ...member, revoked_at: await revokeMembership(sql, member) }
-    await record(sql, exchange, {
-      tenantId: caller.tenant.id,
-      actorUserId: caller.user.id,
+    await recordByMember(exchange, {
       action: 'membership.revoked',
       targetType: 'membership',
       targetId: member.id,

@@ -1,8 +1,10 @@
 import { type AuditEntry, audit } from '#shared/audit/queries.ts'
 import type { Sql } from '#shared/db/connect.ts'
+import type { TenantSql } from '#shared/db/scope.ts'
 import type { Client } from '#shared/http/endpoint.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
+import type { Member } from '#shared/session/session.ts'
 
 /** The hash under which a client's address is kept. */
 export const ipHash = ({ pepper }: Pick<Runtime, 'pepper'>, { ip }: Client): Buffer => keyedHash(pepper, 'ip', ip)
@@ -20,3 +22,12 @@ export const record = (
   { client, requestId, runtime }: Trail,
   entry: Omit<AuditEntry, 'requestId' | 'ipHash'>,
 ): Promise<void> => audit(sql, { ...entry, requestId, ipHash: ipHash(runtime, client) })
+
+/** The same of what a member did in their tenant, in the transaction of the request. */
+export const recordByMember = (
+  exchange: Trail & { readonly caller: Member; readonly sql: TenantSql },
+  entry: Omit<AuditEntry, 'tenantId' | 'actorUserId' | 'requestId' | 'ipHash'>,
+): Promise<void> => {
+  const { caller, sql } = exchange
+  return record(sql, exchange, { ...entry, tenantId: caller.tenant.id, actorUserId: caller.user.id })
+}
