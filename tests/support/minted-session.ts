@@ -57,12 +57,34 @@ export async function tenantId(admin: postgres.Sql, slug: string): Promise<strin
   return tenant.id
 }
 
+/** A live member of a shop, with a session there. */
+export interface TestMember extends MintedSession {
+  readonly userId: string
+  readonly membershipId: string
+}
+
 /** A new live member of the shop, with a session there. */
 export async function createMember(
   admin: postgres.Sql,
   { email, role = 'owner', slug }: { email: string; role?: string; slug: string },
-): Promise<MintedSession & { readonly userId: string; readonly membershipId: string }> {
+): Promise<TestMember> {
   const userId = await createPerson(admin, { email, role, slugs: [slug] })
   const [membership] = await admin<{ id: string }[]>`select id from app.memberships where user_id = ${userId}`
   return { ...(await mintSession(admin, { email, slug })), userId, membershipId: membership?.id ?? '' }
+}
+
+let shops = 0
+
+/** A new shop, beside its founder with a member of each of these roles: `sales@SLUG.test`, and so on. */
+export async function createShop<Role extends string>(
+  admin: postgres.Sql,
+  ...roles: readonly Role[]
+): Promise<{ readonly slug: string; readonly shop: string } & Readonly<Record<Role, TestMember>>> {
+  shops += 1
+  const slug = `shop-${shops}`
+  const shop = await createTenant(admin, slug)
+  const members = await Promise.all(
+    roles.map(async (role) => [role, await createMember(admin, { email: `${role}@${slug}.test`, role, slug })]),
+  )
+  return { slug, shop, ...Object.fromEntries(members) }
 }

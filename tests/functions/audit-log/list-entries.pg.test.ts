@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createTenant, mintSession } from '#tests/support/minted-session.ts'
+import { createMember, createShop, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the audited'
@@ -22,22 +22,17 @@ interface Entry {
 }
 
 let service: TestService
-let shops = 0
 let slug: string
 let shop: string
-let owner: Awaited<ReturnType<typeof createMember>>
-let sales: Awaited<ReturnType<typeof createMember>>
+let owner: TestMember
+let sales: TestMember
 
 beforeAll(async () => {
   service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  shops += 1
-  slug = `audit-shop-${shops}`
-  shop = await createTenant(sql(), slug)
-  owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
-  sales = await createMember(sql(), { email: `sales@${slug}.test`, role: 'sales', slug })
+  ;({ slug, shop, owner, sales } = await createShop(sql(), 'owner', 'sales'))
 })
 
 const sql = () => service.database.admin
@@ -173,10 +168,7 @@ describe('the audit log', () => {
     await plant(['2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'])
     const { next_cursor: cursor } = (await list('?limit=1')).body
     const actor = owner.userId
-    shops += 1
-    slug = `audit-shop-${shops}`
-    shop = await createTenant(sql(), slug)
-    owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+    ;({ slug, shop, owner } = await createShop(sql(), 'owner'))
     for (const query of ['', `?actor=${actor}`, `?cursor=${cursor}`, '?action=session.tenant_selected', '?limit=100']) {
       expect(await entries(query), query).toEqual([])
     }

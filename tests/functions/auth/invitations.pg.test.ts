@@ -2,28 +2,23 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the invited'
 
 let service: TestService
-let shops = 0
 let slug: string
 let shop: string
-let owner: Awaited<ReturnType<typeof createMember>>
-let admin: Awaited<ReturnType<typeof createMember>>
+let owner: TestMember
+let admin: TestMember
 
 beforeAll(async () => {
   service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  shops += 1
-  slug = `accept-shop-${shops}`
-  shop = await createTenant(sql(), slug)
-  owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
-  admin = await createMember(sql(), { email: `admin@${slug}.test`, role: 'admin', slug })
+  ;({ slug, shop, owner, admin } = await createShop(sql(), 'owner', 'admin'))
 })
 
 const sql = () => service.database.admin
@@ -138,10 +133,7 @@ describe('a new person who accepts', () => {
     const email = `case@${slug}.test`
     const first = await invited(email.toUpperCase())
     expect((await accept(first.token)).body.account_created).toBe(true)
-    shops += 1
-    const other = `accept-shop-${shops}`
-    await createTenant(sql(), other)
-    const boss = await createMember(sql(), { email: `owner@${other}.test`, slug: other })
+    const { owner: boss } = await createShop(sql(), 'owner')
     const second = await invited(email, { by: boss })
     expect((await inspect(second.token)).body.account_exists).toBe(true)
     expect((await accept(second.token, {})).body.account_created).toBe(false)

@@ -1,35 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
-type Person = Awaited<ReturnType<typeof createMember>>
-
 let service: TestService
-let shops = 0
 let slug: string
 let shop: string
-let owner: Person
-let admin: Person
-let sales: Person
+let owner: TestMember
+let admin: TestMember
+let sales: TestMember
 
 beforeAll(async () => {
   service = await startService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  shops += 1
-  slug = `role-shop-${shops}`
-  shop = await createTenant(sql(), slug)
-  const join = (role: string) => createMember(sql(), { email: `${role}@${slug}.test`, role, slug })
-  ;[owner, admin, sales] = [await join('owner'), await join('admin'), await join('sales')]
+  ;({ slug, shop, owner, admin, sales } = await createShop(sql(), 'owner', 'admin', 'sales'))
 })
 
 const sql = () => service.database.admin
 const change = (member: { membershipId: string }, role: string, by = owner): Promise<Answer> =>
   service.request(`PATCH /v1/members/${member.membershipId}`, { token: by.token, body: { role } })
-const roleOf = async ({ membershipId }: Person): Promise<string> => {
+const roleOf = async ({ membershipId }: TestMember): Promise<string> => {
   const [row] = await sql()`
     select r.code from app.memberships m join app.roles r on r.id = m.role_id where m.id = ${membershipId}`
   return row?.['code']

@@ -3,28 +3,23 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { tokenKey } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
 import { type Answer, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the invited'
 
 let service: TestService
-let shops = 0
 let slug: string
 let shop: string
-let owner: Awaited<ReturnType<typeof createMember>>
-let admin: Awaited<ReturnType<typeof createMember>>
+let owner: TestMember
+let admin: TestMember
 
 beforeAll(async () => {
   service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  shops += 1
-  slug = `invite-shop-${shops}`
-  shop = await createTenant(sql(), slug)
-  owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
-  admin = await createMember(sql(), { email: `admin@${slug}.test`, role: 'admin', slug })
+  ;({ slug, shop, owner, admin } = await createShop(sql(), 'owner', 'admin'))
 })
 
 const sql = () => service.database.admin
@@ -169,10 +164,7 @@ describe('an invitation', () => {
     const email = `shared@${slug}.test`
     const first = await invite(email)
     const raw = await mailed(email)
-    shops += 1
-    const other = `invite-shop-${shops}`
-    await createTenant(sql(), other)
-    const boss = await createMember(sql(), { email: `owner@${other}.test`, slug: other })
+    const { slug: other, owner: boss } = await createShop(sql(), 'owner')
     const second = await invite(email, 'viewer', boss)
     expect(second.status).toBe(200)
     expect(second.body.id).not.toBe(first.body.id)

@@ -2,29 +2,29 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson, createTenant, mintSession } from '#tests/support/minted-session.ts'
+import {
+  createMember,
+  createPerson,
+  createShop,
+  createTenant,
+  mintSession,
+  type TestMember,
+} from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
-type Person = Awaited<ReturnType<typeof createMember>>
-
 let service: TestService
-let shops = 0
 let slug: string
 let shop: string
-let owner: Person
-let admin: Person
-let sales: Person
+let owner: TestMember
+let admin: TestMember
+let sales: TestMember
 
 beforeAll(async () => {
   service = await startService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  shops += 1
-  slug = `revoke-shop-${shops}`
-  shop = await createTenant(sql(), slug)
-  const join = (role: string) => createMember(sql(), { email: `${role}@${slug}.test`, role, slug })
-  ;[owner, admin, sales] = [await join('owner'), await join('admin'), await join('sales')]
+  ;({ slug, shop, owner, admin, sales } = await createShop(sql(), 'owner', 'admin', 'sales'))
 })
 
 const sql = () => service.database.admin
