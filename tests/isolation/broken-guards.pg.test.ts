@@ -3,28 +3,30 @@ import postgres from 'postgres'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { urlFor } from '#infra/local/database.ts'
 import { createTestDatabase, warmAppConnection } from '#tests/support/database.ts'
+import { definerGuarantee, definersGuarantee, isReader } from './function-guarantees.ts'
+import { type Guarantee } from './guarantee.ts'
 import {
-  afterTransactionGuarantee,
-  appendOnlyGuarantee,
-  definerGuarantee,
-  definersGuarantee,
-  everyTableGuarantee,
-  exemptGuarantee,
-  type Guarantee,
-  guaranteesOf,
   invitationsGuarantee,
-  isReader,
   lastOwnerGuarantee,
   liveSessionsGuarantee,
+  revocationGuarantee,
+} from './member-guarantees.ts'
+import {
+  appendOnlyGuarantee,
   operatorGuarantee,
   operatorSecretsGuarantee,
+  queueGuarantee,
+  workerGuarantee,
+} from './role-guarantees.ts'
+import {
+  afterTransactionGuarantee,
+  everyTableGuarantee,
+  exemptGuarantee,
+  guaranteesOf,
   ownerGuarantee,
   partitionsGuarantee,
-  queueGuarantee,
-  revocationGuarantee,
   tenantsGuarantee,
-  workerGuarantee,
-} from './guarantees.ts'
+} from './table-guarantees.ts'
 import { createTwoShops, type TwoShops } from './two-shops.ts'
 
 // A guard that nobody has seen fail may as well not be there: each is taken away here, alone, and a guarantee breaks.

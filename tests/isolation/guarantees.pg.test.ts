@@ -2,25 +2,29 @@ import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
+import { definerGuarantee } from './function-guarantees.ts'
+import { type Guarantee } from './guarantee.ts'
 import {
-  afterTransactionGuarantee,
-  appendOnlyGuarantee,
-  definerGuarantee,
-  everyTableGuarantee,
-  exemptGuarantee,
-  type Guarantee,
-  guaranteesOf,
   invitationsGuarantee,
   lastOwnerGuarantee,
   liveSessionsGuarantee,
+  revocationGuarantee,
+} from './member-guarantees.ts'
+import {
+  appendOnlyGuarantee,
   operatorGuarantee,
   operatorSecretsGuarantee,
-  partitionsGuarantee,
   queueGuarantee,
-  revocationGuarantee,
-  tenantsGuarantee,
   workerGuarantee,
-} from './guarantees.ts'
+} from './role-guarantees.ts'
+import {
+  afterTransactionGuarantee,
+  everyTableGuarantee,
+  exemptGuarantee,
+  guaranteesOf,
+  partitionsGuarantee,
+  tenantsGuarantee,
+} from './table-guarantees.ts'
 import { createTwoShops } from './two-shops.ts'
 
 /** Asks a guarantee of a superuser's connection, which becomes the roles that it needs. */

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type postgres from 'postgres'
+import { actFor, as, attempt, type Guarantee, type Outcome } from './guarantee.ts'
+import type { TwoShops } from './two-shops.ts'
+
+/** The view of the invitations, which stands between a tenant and the tokens of all. */
+export const invitationsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
+  title: "guarantee 1: a shop's open invitations are visible to itself alone, and no other token is",
+  holds: async (sql) => {
+    for (const [tenant, expected] of [
+      [own, [own]],
+      [other, [other]],
+      [randomUUID(), []],
+      [null, []],
+    ] as const) {
+      await actFor(sql, tenant)
+      const rows = await sql<{ tenant_id: string; email: string }[]>`
+        select t.tenant_id, i.email from app.invitations i left join app.tokens t on t.id = i.id`
+      assert.deepEqual(
+        [...rows],
+        expected.map((id) => ({ tenant_id: id, email: 'open@shops.test' })),
+      )
+    }
+  },
+})
+
+/** The view that says which sessions are live, read in the scope of either shop and of none. */
+export const liveSessionsGuarantee = ({ own, other, sessions }: TwoShops): Guarantee => ({
+  title: 'guarantee 1: a session that is bound to a shop is live in that shop alone',
+  holds: async (sql) => {
+    const ids = [sessions.own, sessions.other, sessions.pending, ...sessions.dead.map(([, id]) => id)]
+    for (const [tenant, expected] of [
+      [own, [sessions.own, sessions.pending]],
+      [other, [sessions.other, sessions.pending]],
+      [randomUUID(), [sessions.pending]],
+      [null, [sessions.pending]],
+    ] as const) {
+      await actFor(sql, tenant)
+      const rows = await sql<{ id: string }[]>`
+        select session_id as id from app.live_sessions where session_id = any (${ids}) order by 1`
+      assert.deepEqual(
+        rows.map(({ id }) => id),
+        expected.toSorted(),
+      )
+    }
+  },
+})
+
+/** A shop keeps its last owner. Asks for a connection that may become any role, to a database with its triggers. */
+export const lastOwnerGuarantee = (tenant: string): Guarantee => ({
+  title: 'a shop keeps its last owner: who is neither demoted nor revoked nor deleted, unless there is another',
+  holds: async (sql) => {
+    await as(sql, 'none', () => sql`grant delete on app.memberships to identity_app`)
+    await actFor(sql, tenant)
+    const takings = (which: string): string[] => [
+      `update app.memberships set role_id = 2 where ${which}`,
+      `update app.memberships set revoked_at = now() where ${which}`,
+      `update app.memberships set accepted_at = null where ${which}`,
+      `delete from app.memberships where ${which}`,
+    ]
+    const expectAll = async (which: string, outcome: Outcome) => {
+      for (const statement of takings(which)) assert.deepEqual(await attempt(sql, statement), outcome, statement)
+    }
+    const last = { count: 0, code: 'TN409' }
+    await expectAll('role_id = 1', last)
+    await expectAll('true', last)
+    // Nor is the last owner moved into another shop, by whoever may write both.
+    const move = (which: string) =>
+      as(sql, 'none', () =>
+        attempt(
+          sql,
+          `with shop as (insert into app.tenants (slug, legal_name) values ('moved-to', 'Moved to') returning id)
+           update app.memberships m set tenant_id = shop.id from shop where m.tenant_id = $1 and ${which}`,
+          [tenant],
+        ),
+      )
+    assert.deepEqual(await move('m.role_id = 1'), last, 'moving the last owner')
+    await expectAll('role_id = 7', await attempt(sql, 'select from app.memberships where role_id = 7'))
+    // One who was invited as an owner, or was one once, does not count.
+    const others = `app.memberships set role_id = 1, accepted_at = null where role_id = 2`
+    await attempt(sql, `update ${others}`, [], true)
+    await expectAll('role_id = 1 and accepted_at is not null', last)
+    await attempt(
+      sql,
+      `update app.memberships set accepted_at = now(), revoked_at = now() where accepted_at is null`,
+      [],
+      true,
+    )
+    await expectAll('role_id = 1 and revoked_at is null', last)
+    await attempt(sql, `update app.memberships set revoked_at = null where role_id = 1`, [], true)
+    const one = (which: string) => `id = (select min(id::text)::uuid from app.memberships where ${which})`
+    await expectAll(one('role_id = 1'), { count: 1, code: '' })
+    const moved = await move(`m.${one(`role_id = 1 and tenant_id = m.tenant_id`)}`)
+    assert.deepEqual(moved, { count: 1, code: '' }, 'moving one owner of several')
+    await expectAll('role_id = 1', last)
+  },
+})
+
+/**
+ * What a write holds while it runs, on two connections of the Lambdas': a revocation waits for it, and so is never
+ * answered before it, while the session's next request does not.
+ */
+export const revocationGuarantee = ({ own, sessions }: TwoShops) => ({
+  title: 'a revocation waits for the writes that the session is in the middle of',
+  holds: async (writer: postgres.Sql, revoker: postgres.Sql): Promise<void> => {
+    await writer`begin`
+    await revoker`begin`
+    try {
+      await actFor(writer, own)
+      await writer`
+        select app.enter_tenant(${own}, ${sessions.own}, l.role_id, 'company.read', false)
+          from app.live_sessions l where l.session_id = ${sessions.own}`
+      await actFor(revoker, own)
+      await revoker`set local lock_timeout = '100ms'`
+      const change = (statement: string) => attempt(revoker, statement, [sessions.own])
+      const slide = await change('update app.sessions set last_seen_at = now(), idle_expires_at = now() where id = $1')
+      assert.deepEqual(slide, { count: 1, code: '' })
+      const revoke = await change('update app.sessions set revoked_at = now() where id = $1')
+      assert.equal(revoke.code, '55P03', 'revoking the session')
+      const dismiss = await change(`
+        update app.memberships m set revoked_at = now() from app.sessions s
+         where s.id = $1 and m.tenant_id = s.tenant_id and m.user_id = s.user_id`)
+      assert.equal(dismiss.code, '55P03', 'revoking the membership')
+    } finally {
+      await revoker`rollback`
+      await writer`rollback`
+    }
+  },
+})
