@@ -1,4 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
+import { IDLE } from '#shared/queue/queries.ts'
 
 const MONTHS_AHEAD = 3
 const BATCH = 1000
@@ -6,8 +7,8 @@ const KEPT_DAYS = 30
 
 /**
  * Makes the audit log's partitions of this month and the three to come, and deletes what has ended a month ago or more:
- * sessions, tokens, jobs; and yesterday's rate limits. In batches, each a transaction of its own, until nothing is left
- * or `enough` says so. Returns how many rows went.
+ * sessions, tokens, jobs; and idle jobs, and yesterday's rate limits. In batches, each a transaction of its own, until
+ * nothing is left or `enough` says so. Returns how many rows went.
  */
 export async function maintain(sql: Sql, enough: () => boolean): Promise<{ partitions: number; deleted: number }> {
   const partitions = await sql`
@@ -28,6 +29,11 @@ export async function maintain(sql: Sql, enough: () => boolean): Promise<{ parti
         select id from app.jobs
          where (completed_at is not null or dead_at is not null)
            and coalesce(completed_at, dead_at) < now() - make_interval(days => ${KEPT_DAYS}::int) limit ${BATCH}::int)
+      returning id`,
+    () => sql`
+      delete from app.jobs where id in (
+        select id from app.jobs
+         where kind = ${IDLE} and run_at < now() and completed_at is null and dead_at is null limit ${BATCH}::int)
       returning id`,
     () => sql`
       delete from app.rate_limits where (key, window_start) in (

@@ -10,6 +10,9 @@ export interface LeasedJob {
   readonly created_at: Date
 }
 
+/** The kind of a job that nobody does, for whom adding one must take the time of adding another. `maintain` deletes them. */
+export const IDLE = 'idle'
+
 /**
  * Adds a job in the caller's transaction: of its tenant or, when none is set, of the platform. With a key, adding it
  * again changes nothing.

@@ -10,6 +10,11 @@ export interface Limiter {
    * limit of the sender before that of whom they name: one who is refused can then shut out nobody else.
    */
   attempt(limits: readonly Limit[]): Promise<Refusal | null>
+  /**
+   * The same by as many calls and statements whether it is refused or not, and by whichever limit, so that the time does
+   * not tell. Without the cache's shield: each refusal costs the database what an attempt costs.
+   */
+  attemptInEqualTime(limits: readonly Limit[]): Promise<Refusal | null>
   /** Forgets the attempts counted against a limit, after a success. */
   forget(limit: Limit): Promise<void>
   /** Rejects when the cache does not answer within a second. */
@@ -110,7 +115,22 @@ export function createLimiter(options: {
     return null
   }
 
+  const lastRefusal = async (
+    limits: readonly Limit[],
+    count: (limit: Limit) => Promise<Refusal | null>,
+    before: Refusal | null,
+  ): Promise<Refusal | null> => {
+    let refusal = before
+    // Once refused, in place of the later limits the refusing one is asked again, which counts nothing more.
+    for (const limit of limits) refusal = (await count(refusal?.limit ?? limit)) ?? refusal
+    return refusal
+  }
+
   return {
+    attemptInEqualTime: async (limits) => {
+      const refusal = await withCache(COUNT_BUDGET_MS, () => lastRefusal(limits, countInCache, null))
+      return lastRefusal(limits, (limit) => countAttempt(options.sql, limit), refusal)
+    },
     attempt: async (limits) =>
       (await withCache(COUNT_BUDGET_MS, () => firstRefusal(limits, countInCache))) ??
       firstRefusal(limits, (limit) => countAttempt(options.sql, limit)),

@@ -171,6 +171,14 @@ describe('what has ended', () => {
     expect(await run()).toMatchObject({ deleted: 0 })
   })
 
+  it('and the jobs that nobody does are deleted at once', async () => {
+    await database.admin`
+      insert into app.jobs (kind, payload, idempotency_key)
+      select kind, '{}', gen_random_uuid()::text from unnest(array['idle', 'idle', 'mail']) as kind`
+    expect(await run()).toMatchObject({ deleted: 2 })
+    expect(await database.admin`select kind from app.jobs`).toEqual([{ kind: 'mail' }])
+  })
+
   it('exactly a batch of it is deleted whole', async () => {
     await makeEnded(BATCH, 31)
     expect(await run()).toMatchObject({ deleted: 4 * BATCH })

@@ -1,0 +1,32 @@
+import type { Sql } from '#shared/db/connect.ts'
+import type { Client } from '#shared/http/endpoint.ts'
+import { noContent, type Reply } from '#shared/http/reply.ts'
+import { enqueue, IDLE } from '#shared/queue/queries.ts'
+import { clientNetwork } from '#shared/rate-limit/limit.ts'
+import type { Runtime } from '#shared/runtime.ts'
+import { keyedHash } from '#shared/secret/secret.ts'
+
+const WINDOW_SECONDS = 3600
+
+/**
+ * Answers 204 to whoever asks for a mail. It is enqueued when there is one to write (`payload` is not null) and neither
+ * the sender nor the recipient is over the limit; when not, an idle job is, and the mailer is woken for it just the same.
+ * So the answer and its time are one, whatever the reason.
+ */
+export async function requestMail(
+  { client, sql, runtime }: { client: Client; sql: Sql; runtime: Runtime },
+  { route, recipient, payload }: { route: 'forgot' | 'verify'; recipient: string; payload: object | null },
+): Promise<Reply> {
+  const { pepper, limiter, config } = runtime
+  const limit = (by: 'ip' | 'email', subject: string, most: number) => {
+    const name = `${route}-${by}`
+    return { name, subject: keyedHash(pepper, name, subject), limit: most, windowSeconds: WINDOW_SECONDS }
+  }
+  const refusal = await limiter.attemptInEqualTime([
+    limit('ip', clientNetwork(client.ip), config.forgot.ipLimit),
+    limit('email', recipient, config.forgot.emailLimit),
+  ])
+  if (refusal === null && payload !== null) await enqueue(sql, 'mail', payload)
+  else await enqueue(sql, IDLE, {})
+  return noContent({ wakes: 'deliver-mail' })
+}
