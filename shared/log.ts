@@ -27,13 +27,15 @@ const property = (error: Error, key: string): string | undefined => {
 }
 
 /**
- * What may be logged of an error. Messages and details of data errors (SQLSTATE classes 22 and 23) repeat the values
- * of the statement, so they are left out; where it happened stays.
+ * What may be logged of an error: what it is and where it happened, and its message unless that repeats what was sent or
+ * received. Data errors of the database (SQLSTATE classes 22 and 23), parsers, and the services of AWS do: SES names the
+ * addresses of a letter that it refuses (https://docs.aws.amazon.com/ses/latest/dg/troubleshoot-error-messages.html).
  */
 export function describeError(error: unknown): Fields {
   if (!(error instanceof Error)) return { name: typeof error }
   const code = property(error, 'code')
-  const holdsValues = code !== undefined && /^2[23]/.test(code)
+  const isAnswer = '$fault' in error || '$metadata' in error
+  const holdsValues = isAnswer || error instanceof SyntaxError || (code !== undefined && /^2[23]/.test(code))
   return {
     name: error.name,
     code,
