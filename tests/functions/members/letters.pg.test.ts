@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Message } from '#infra/local/mailbox.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { tokenEncodings } from '#tests/support/encodings.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createTenant } from '#tests/support/minted-session.ts'
+import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { rawRequest } from '#tests/support/raw-http.ts'
 import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
 
 const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: x@evil.test\u2028</title><script>`
@@ -80,6 +81,52 @@ describe('a letter about a shop and a person of hostile names', () => {
       }
       for (const [, href] of html.matchAll(/href="([^"]*)"/g)) expect(href).toMatch(/^http:\/\/localhost:3001\//)
       if (kind !== 'removed') expect(text).toMatch(/^http:\/\/localhost:3001\/[a-z-]*(#token=[A-Za-z0-9_-]{43})?$/m)
+    },
+  )
+})
+
+describe('the link of a letter', () => {
+  const WEB = 'https://app.shops.test/office'
+  const EVIL = 'evil.test'
+  const FORGERIES: readonly (readonly string[])[] = [
+    ['host', EVIL],
+    ['host', EVIL, 'x-forwarded-host', EVIL, 'forwarded', `host=${EVIL}`],
+    ['host', `${EVIL}:443`],
+    ['x-forwarded-host', EVIL],
+    ['x-forwarded-host', `127.0.0.1, ${EVIL}`, 'x-forwarded-proto', 'http', 'x-forwarded-port', '8666'],
+    ['forwarded', `for=192.0.2.1;host=${EVIL};proto=http`],
+    ['x-host', EVIL, 'x-original-host', EVIL, 'x-forwarded-server', EVIL, 'x-http-host-override', EVIL],
+    ['x-original-url', `https://${EVIL}/`, 'x-rewrite-url', `https://${EVIL}/`, 'x-forwarded-prefix', `//${EVIL}`],
+    ['origin', `https://${EVIL}`, 'referer', `https://${EVIL}/`, 'via', `1.1 ${EVIL}`],
+  ]
+
+  it.each(['POST /v1/auth/password/forgot', 'POST /v1/members/invite'])(
+    'that %s asks for is made of the configured place alone, whatever the request says of the host',
+    async (route) => {
+      const configured = await startService({ env: { WEB_BASE_URL: `${WEB}/`, FORGOT_EMAIL_LIMIT: '1000' } })
+      onTestFinished(() => configured.close())
+      const { admin } = configured.database
+      const [method = '', path = ''] = route.split(' ')
+      const owner = await createMember(admin, { email: 'owner@links.test', slug: 'acme-print' })
+      for (const [at, forged] of FORGERIES.entries()) {
+        const email = `person${at}@links.test`
+        if (path.endsWith('/forgot')) await createPerson(admin, { email })
+        const { status } = await rawRequest(configured.gateway.url, {
+          method,
+          path,
+          headers: [...forged, 'content-type', 'application/json', 'authorization', `Bearer ${owner.token}`],
+          body: JSON.stringify({ email, role: 'viewer' }),
+        })
+        expect(status, forged.join(' ')).toBeLessThan(300)
+        expect(await configured.mail.deliver()).toBe(1)
+        const [letter] = configured.mail.to(email)
+        const link = `${WEB}/${path.endsWith('/forgot') ? 'reset-password' : 'invitation'}#token=${tokenIn(letter)}`
+        const links = [...`${letter?.text}${letter?.html}`.matchAll(/[a-z]+:\/\/[^"<\s]+/g)].map(([found]) => found)
+        expect(new Set(links), forged.join(' ')).toEqual(new Set([link]))
+        expect(letter?.html).toContain(`<a href="${link}">`)
+        expect(JSON.stringify(letter)).not.toContain(EVIL)
+        expect(JSON.stringify(letter)).not.toContain('127.0.0.1')
+      }
     },
   )
 })
