@@ -1,8 +1,8 @@
 import type postgres from 'postgres'
 
-/** Something in the database that does not keep the tenants apart. */
+/** Something in the database that does not keep the tenants apart. `object` is quoted as SQL quotes it. */
 export interface Finding {
-  readonly check: string
+  readonly check: CatalogueCheck
   readonly object: string
   readonly detail?: string
 }
@@ -22,7 +22,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
 ]
 
 /** Those among them that change tables, and so act as the owner of all tables and not as the resolver. */
-const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
+export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
 
 /** A policy that opens every tenant's rows to one role of the service, and to it alone, for one kind of statement. */
 interface OpenPolicy {
@@ -53,14 +53,14 @@ const GIVEN = String.raw`
     select oid, nspname from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'
   ),
   relation as (
-    select c.*, s.nspname, s.nspname || '.' || c.relname as name
+    select c.*, s.nspname, format('%I.%I', s.nspname, c.relname) as name
       from pg_class c join place s on s.oid = c.relnamespace
      where c.relkind in ('r', 'p', 'f', 'v', 'm', 'S')
        and not exists (select from pg_depend d
                         where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
   ),
   routine as (
-    select p.*, s.nspname, format('%s.%s(%s)', s.nspname, p.proname, oidvectortypes(p.proargtypes)) as name
+    select p.*, s.nspname, format('%I.%I(%s)', s.nspname, p.proname, oidvectortypes(p.proargtypes)) as name
       from pg_proc p join place s on s.oid = p.pronamespace
      where not exists (select from pg_depend d
                         where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
@@ -90,7 +90,7 @@ const GIVEN = String.raw`
   ),
   -- The policies that open something to the service's roles, with what they compare shortened to TENANT and OWN.
   policy as (
-    select p.oid, t.name || ' ' || p.polname as name, p.polcmd, t.oid as table_oid, t.attnum, short.qual,
+    select p.oid, t.name || ' ' || quote_ident(p.polname) as name, p.polcmd, t.oid as table_oid, t.attnum, short.qual,
            case when p.polcmd in ('a', 'w', '*') then coalesce(short.written, short.qual) end as written
       from pg_policy p
       join tenant_table t on t.oid = p.polrelid
@@ -110,7 +110,7 @@ const GIVEN = String.raw`
   )`
 
 /** Each check by its name, as the query of the objects that fail it and of what there is to say about them. */
-const CHECKS: Readonly<Record<string, string>> = {
+const CHECKS = {
   'row-security-not-enabled': 'select name, null from tenant_table where not relrowsecurity',
   'row-security-not-forced': 'select name, null from tenant_table where not relforcerowsecurity',
   'row-security-without-policy': `
@@ -127,10 +127,10 @@ const CHECKS: Readonly<Record<string, string>> = {
           and o.polcmd in ('*', case p.type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
                                             else 'd' end))`,
   'policy-for-public': `
-    select r.name || ' ' || p.polname, null from pg_policy p join relation r on r.oid = p.polrelid
+    select r.name || ' ' || quote_ident(p.polname), null from pg_policy p join relation r on r.oid = p.polrelid
      where 0 = any (p.polroles)`,
   'policy-always-true': `
-    select r.name || ' ' || p.polname, null from pg_policy p join relation r on r.oid = p.polrelid
+    select r.name || ' ' || quote_ident(p.polname), null from pg_policy p join relation r on r.oid = p.polrelid
      where p.polpermissive and p.oid not in (select oid from open_policy)
        and 'true' in (pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
        and exists (select from unnest(p.polroles) as role(oid) left join pg_roles o using (oid)
@@ -220,7 +220,7 @@ const CHECKS: Readonly<Record<string, string>> = {
       from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace`,
   // A foreign key is checked past row security: without the tenant in it, a row may point into another shop.
   'foreign-key-without-tenant': `
-    select child.name || ' ' || c.conname, parent.name
+    select child.name || ' ' || quote_ident(c.conname), parent.name
       from pg_constraint c
       join tenant_table child on child.oid = c.conrelid
       join tenant_table parent on parent.oid = c.confrelid
@@ -228,7 +228,7 @@ const CHECKS: Readonly<Record<string, string>> = {
        select from unnest(c.conkey, c.confkey) as pair(child_column, parent_column)
         where pair.child_column = child.attnum and pair.parent_column = parent.attnum)`,
   'tenant-data-without-tenant-id': `
-    select r.name || ' ' || c.conname, parent.name
+    select r.name || ' ' || quote_ident(c.conname), parent.name
       from pg_constraint c
       join relation r on r.oid = c.conrelid
       join tenant_table parent on parent.oid = c.confrelid
@@ -252,7 +252,9 @@ const CHECKS: Readonly<Record<string, string>> = {
       ) as k
      where not k.with_tenant and not (i.indisprimary and k.with_uuid)
        and t.name || '(' || k.columns || ')' <> all (${listed(GLOBAL_KEYS)})`,
-}
+} satisfies Record<string, string>
+
+export type CatalogueCheck = keyof typeof CHECKS
 
 /** The names of the checks. */
 export const catalogueChecks: readonly string[] = Object.keys(CHECKS)
@@ -261,11 +263,11 @@ export const catalogueChecks: readonly string[] = Object.keys(CHECKS)
  * Asks the catalogue of a database, in one read-only statement, for whatever would let a tenant reach another's rows.
  * Any login may ask. A table with a tenant_id is covered from the moment that it is there. Clean is [].
  */
-export async function checkCatalogue(sql: postgres.Sql): Promise<Finding[]> {
+export async function checkCatalogue(sql: postgres.Sql | postgres.TransactionSql): Promise<Finding[]> {
   const queries = Object.entries(CHECKS).map(
     ([check, query]) => `select '${check}', object, detail from (${query}) as found(object, detail)`,
   )
-  const rows = await sql.unsafe<{ check: string; object: string; detail: string | null }[]>(
+  const rows = await sql.unsafe<{ check: CatalogueCheck; object: string; detail: string | null }[]>(
     `with ${GIVEN} select * from (${queries.join(' union all ')}) as finding("check", object, detail) order by 1, 2, 3`,
   )
   return rows.map(({ check, object, detail }) => (detail === null ? { check, object } : { check, object, detail }))
