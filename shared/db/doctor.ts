@@ -1,5 +1,6 @@
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/db/catalogue.ts'
+import { compareGrants, GRANTS, readGrants } from '#shared/db/grants.ts'
 import { readMigrations } from '#shared/db/migrate.ts'
 import { remedyFor } from '#shared/db/remedies.ts'
 
@@ -67,6 +68,7 @@ export async function examineWithin(tx: Transaction, migrations: string): Promis
   if (tooOld.length > 0) return tooOld
   const found = [
     ...(await isolation(tx)),
+    ...(await grants(tx)),
     ...(await appliedMigrations(tx, migrations)),
     ...(await roleTimeouts(tx)),
     ...(await powerfulLogins(tx)),
@@ -108,6 +110,34 @@ const isolation = async (tx: Transaction): Promise<Diagnosis[]> =>
     const { fault, repair } = remedyFor(finding)
     return { severity: 'fault', check: finding.check, object: finding.object, fault, repair }
   })
+
+/** A role that is none of the service's may have been let in on purpose, by whoever else builds on this database. */
+async function grants(tx: Transaction): Promise<Diagnosis[]> {
+  return compareGrants(await readGrants(tx)).flatMap(({ grantee, object, extra, missing }): Diagnosis[] => {
+    const where = object.endsWith(')') ? `function ${object}` : object === 'app' ? `schema ${object}` : object
+    const severity = GRANTS[grantee] === undefined ? 'warning' : 'fault'
+    const found: Diagnosis[] = []
+    if (extra.length > 0) {
+      found.push({
+        severity,
+        check: 'grant-not-listed',
+        object,
+        fault: `${grantee} holds ${extra.join(', ')}, which shared/db/grants.ts does not list`,
+        repair: `revoke ${extra.join(', ')} on ${where} from ${grantee};`,
+      })
+    }
+    if (missing.length > 0) {
+      found.push({
+        severity,
+        check: 'grant-missing',
+        object,
+        fault: `${grantee} lacks ${missing.join(', ')}, which its statements need`,
+        repair: `grant ${missing.join(', ')} on ${where} to ${grantee};`,
+      })
+    }
+    return found
+  })
+}
 
 async function appliedMigrations(tx: Transaction, folder: string): Promise<Diagnosis[]> {
   const [table] = await tx<{ readable: boolean }[]>`

@@ -1,11 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { prepareDatabase, urlFor } from '#infra/local/database.ts'
 import { startPostgres } from '#infra/local/postgres.ts'
 import { catalogueChecks, checkCatalogue } from '#shared/db/catalogue.ts'
+import { assertSound } from '#shared/db/doctor.ts'
+import { GRANTS, readGrants } from '#shared/db/grants.ts'
 import { log } from '#shared/log.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
@@ -16,96 +19,6 @@ afterAll(async () => {
   await sql.end()
   await database.drop()
 })
-
-/** Every privilege in the schema but the owner's own, by who holds it. A new grant is a new line here. */
-const GRANTS = {
-  identity_app: {
-    app: 'usage',
-    'app.audit_log':
-      'insert(tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash), select',
-    'app.authenticate(bytea, integer)': 'execute',
-    'app.count_attempt(bytea, integer, integer)': 'execute',
-    'app.current_tenant()': 'execute',
-    'app.end_sessions(uuid, uuid, boolean, text, text, bytea)': 'execute',
-    'app.enqueue(text, jsonb, text)': 'execute',
-    'app.enter_tenant(uuid, uuid, smallint, text, boolean)': 'execute',
-    'app.hold_member(uuid)': 'execute',
-    'app.hold_user(uuid)': 'execute',
-    'app.invitations': 'select',
-    'app.live_sessions': 'select',
-    'app.memberships':
-      'insert(id, tenant_id, user_id, role_id, invited_by, accepted_at), select, update(role_id, invited_by, accepted_at, revoked_at)',
-    'app.rate_limits': 'delete, insert, select, update',
-    'app.record_failed_sign_in(uuid, text, bytea)': 'execute',
-    'app.record_own_change(uuid, text, text, bytea)': 'execute',
-    'app.resolve_size(text)': 'execute',
-    'app.role_permissions': 'select',
-    'app.roles': 'select',
-    'app.select_tenant(uuid, uuid, integer)': 'execute',
-    'app.sessions':
-      'insert(id, token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent), select, update(tenant_id, idle_expires_at, last_seen_at, revoked_at)',
-    'app.sessions_of_session(uuid)': 'execute',
-    'app.set_tenant(uuid)': 'execute',
-    'app.size_aliases': 'select',
-    'app.sizes': 'select',
-    'app.styles':
-      'delete, insert(id, tenant_id, style_number, name, brand, category, vendors), select, update(tenant_id, style_number, name, brand, category, vendors)',
-    'app.tenants': 'select, update(settings)',
-    'app.tenants_of_session(uuid)': 'execute',
-    'app.tokens':
-      'delete, insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at, invited_by), select, update(token_hash, user_id, role_id, expires_at, consumed_at, invited_by)',
-    'app.users':
-      'insert(id, email, email_verified_at, password_hash, full_name), select, update(email_verified_at, password_hash, full_name, avatar_url, last_login_at)',
-  },
-  identity_operator: {
-    app: 'usage',
-    'app.audit_log':
-      'insert(tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)',
-    'app.current_tenant()': 'execute',
-    'app.enqueue(text, jsonb, text)': 'execute',
-    'app.hold_user(uuid)': 'execute',
-    'app.memberships': 'insert(tenant_id, user_id, role_id), select',
-    'app.roles': 'select',
-    'app.sessions': 'select(id, user_id, tenant_id, revoked_at), update(revoked_at)',
-    'app.set_tenant(uuid)': 'execute',
-    'app.tenants':
-      'insert(id, slug, legal_name, timezone, currency), select(id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at), update(status, suspended_at)',
-    'app.tokens':
-      'insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at), select(purpose, tenant_id, email, consumed_at, id), update(token_hash, expires_at)',
-    'app.users': 'select(id, email, full_name, disabled_at), update(disabled_at)',
-  },
-  identity_resolver: {
-    app: 'usage',
-    'app.audit_log': 'insert(tenant_id, actor_user_id, action, target_type, target_id, request_id, ip_hash)',
-    'app.current_tenant()': 'execute',
-    'app.hold_user(uuid)': 'execute',
-    'app.jobs': 'insert(tenant_id, kind, payload, idempotency_key)',
-    'app.memberships': 'select',
-    'app.roles': 'select',
-    'app.sessions':
-      'select(id, user_id, tenant_id, idle_expires_at, absolute_expires_at, user_agent, created_at, last_seen_at, revoked_at), update(revoked_at)',
-    'app.set_tenant(uuid)': 'execute',
-    'app.tenants': 'select',
-    'app.users': 'select(id, disabled_at)',
-  },
-  identity_worker: {
-    app: 'usage',
-    'app.claim_jobs(text, integer, integer, integer)': 'execute',
-    'app.create_audit_partition(date)': 'execute',
-    'app.current_tenant()': 'execute',
-    'app.enqueue(text, jsonb, text)': 'execute',
-    'app.jobs':
-      'delete, select, update(run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)',
-    'app.memberships': 'select',
-    'app.rate_limits': 'delete, select',
-    'app.roles': 'select',
-    'app.sessions': 'delete, select(id, idle_expires_at, absolute_expires_at, revoked_at)',
-    'app.set_tenant(uuid)': 'execute',
-    'app.tenants': 'select(id, legal_name, timezone)',
-    'app.tokens': 'delete, insert(token_hash, purpose, user_id, expires_at), select',
-    'app.users': 'select(id, email, email_verified_at, full_name, disabled_at)',
-  },
-}
 
 const ONE_TABLE = 'create table app.notes (id uuid primary key, tenant_id uuid not null references app.tenants)'
 const PARTITIONED = [
@@ -392,7 +305,7 @@ describe('the catalogue of the migrated database', () => {
     await app.end()
   })
 
-  test('grants what is written here, and nothing else', async () => {
+  test('grants what is listed, and nothing else', async () => {
     expect(await readGrants(sql)).toEqual(GRANTS)
   })
 })
@@ -423,35 +336,6 @@ describe('a planted fault is named', () => {
   })
 })
 
-async function readGrants(sql: postgres.Sql): Promise<Record<string, Record<string, string>>> {
-  const rows = await sql<{ grantee: string; object: string; privileges: string }[]>`
-    with grant_on as (
-      select x.grantee, c.relowner as owner, 'app.' || c.relname as object, x.privilege_type as type, null as columns
-        from pg_class c, aclexplode(c.relacl) x
-       where c.relnamespace = 'app'::regnamespace
-      union all
-      select x.grantee, c.relowner, 'app.' || c.relname, x.privilege_type, string_agg(a.attname, ', ' order by a.attnum)
-        from pg_class c join pg_attribute a on a.attrelid = c.oid, aclexplode(a.attacl) x
-       where c.relnamespace = 'app'::regnamespace
-       group by 1, 2, 3, 4
-      union all
-      select x.grantee, p.proowner, format('app.%s(%s)', p.proname, oidvectortypes(p.proargtypes)), x.privilege_type, null
-        from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) x
-       where p.pronamespace = 'app'::regnamespace
-      union all
-      select x.grantee, n.nspowner, n.nspname, x.privilege_type, null
-        from pg_namespace n, aclexplode(n.nspacl) x
-       where n.nspname = 'app'
-    )
-    select case grantee when 0 then 'public' else pg_get_userbyid(grantee) end as grantee, object,
-           string_agg(lower(type) || coalesce('(' || columns || ')', ''), ', ' order by type) as privileges
-      from grant_on where grantee <> owner
-     group by 1, 2 order by 1, 2`
-  const grants: Record<string, Record<string, string>> = {}
-  for (const { grantee, object, privileges } of rows) (grants[grantee] ??= {})[object] = privileges
-  return grants
-}
-
 describe('a login that is no superuser, but may create roles and owns the database', () => {
   test('migrates it, to a clean catalogue, and is told that it has no net under partitions', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tenantry-master-'))
@@ -472,6 +356,10 @@ describe('a login that is no superuser, but may create roles and owns the databa
       expect(await checkCatalogue(app)).toEqual([])
       expect(await readGrants(app)).toEqual(GRANTS)
       await app.end()
+      const master = postgres(masterUrl, { max: 1 })
+      const warnings = await assertSound(master, fileURLToPath(new URL('../../migrations/', import.meta.url)))
+      expect(warnings.filter(({ check }) => check === 'powerful-login')).toEqual([])
+      await master.end()
       const again = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })
       expect(again.applied).toEqual([])
     } finally {

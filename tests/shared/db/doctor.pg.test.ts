@@ -89,7 +89,7 @@ const PLANTED: readonly {
   {
     what: 'a grant on a partition',
     plant: ['grant select on app.audit_log_default to identity_app'],
-    names: ['grant-on-partition: app.audit_log_default'],
+    names: ['grant-on-partition: app.audit_log_default', 'grant-not-listed: app.audit_log_default'],
     mends: true,
   },
   {
@@ -190,7 +190,28 @@ const PLANTED: readonly {
   {
     what: 'TRUNCATE in the hands of the Lambdas',
     plant: ['grant truncate on app.styles to identity_app'],
-    names: ['privilege-past-row-security: app.styles'],
+    names: ['privilege-past-row-security: app.styles', 'grant-not-listed: app.styles'],
+    mends: true,
+  },
+  {
+    what: 'a grant that nobody listed',
+    plant: [
+      'grant select (password_hash) on app.users to identity_worker',
+      'grant execute on function app.hold_user(uuid) to identity_worker',
+      'grant create on schema app to identity_app',
+    ],
+    names: ['grant-not-listed: app.users', 'grant-not-listed: app.hold_user(uuid)', 'grant-not-listed: app'],
+    mends: true,
+  },
+  {
+    what: 'grants that are not there',
+    plant: [
+      'revoke select on app.tenants from identity_app',
+      'revoke update (settings) on app.tenants from identity_app',
+      'revoke execute on function app.set_tenant(uuid) from identity_app',
+      'revoke usage on schema app from identity_worker',
+    ],
+    names: ['grant-missing: app.tenants', 'grant-missing: app.set_tenant(uuid)', 'grant-missing: app'],
     mends: true,
   },
   {
@@ -266,6 +287,7 @@ describe('the doctor', () => {
       "select app.create_audit_partition('2020-01-01')",
       `alter role ${LOOKER} bypassrls`,
       `grant identity_resolver to ${LOOKER}`,
+      `grant select on app.users to ${LOOKER}`,
     ])
     expect(named(before)).toEqual(
       expect.arrayContaining([
@@ -273,6 +295,7 @@ describe('the doctor', () => {
         'default-partition: app.audit_log_default',
         'partitions-ahead: app.audit_log',
         `powerful-login: ${LOOKER}`,
+        'grant-not-listed: app.users',
       ]),
     )
     expect(before.filter(({ object }) => object === LOOKER)).toHaveLength(2)
