@@ -68,8 +68,9 @@ const PLANTED: readonly {
   readonly mends?: boolean
 }[] = [
   {
-    what: 'a partition made by hand',
+    what: 'a partition made by hand, where no event trigger guards it',
     plant: [
+      'alter event trigger guard_partitions disable',
       'set local role identity_owner',
       "create table app.audit_log_1999 partition of app.audit_log for values from ('1999-01-01') to ('2000-01-01')",
     ],
