@@ -1,14 +1,15 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, isMoment, page } from '#shared/http/page.ts'
+import { AgePageQuery, isMoment, page, pageOf } from '#shared/http/page.ts'
 import { ok } from '#shared/http/reply.ts'
-import { searchEntries } from './queries.ts'
+import { Entry, searchEntries } from './queries.ts'
 
 const Time = v.pipe(v.string('must be given once'), v.check(isMoment, 'must be a time by RFC 3339'))
 
 export const listEntries = endpoint({
   route: 'GET /v1/audit-log',
   access: { permission: 'audit.read' },
+  summary: 'The audit log of the tenant, newest first',
   query: v.object({
     ...AgePageQuery,
     actor: v.optional(v.pipe(v.string('must be given once'), v.uuid('must be the id of a user'))),
@@ -16,6 +17,7 @@ export const listEntries = endpoint({
     from: v.optional(Time),
     to: v.optional(Time),
   }),
+  reply: pageOf(Entry),
   async handle({ query: { limit, cursor = null, actor = null, action = null, from = null, to = null }, sql }) {
     const rows = await searchEntries(sql, { limit, before: cursor, actor, action, from, to })
     return ok(

@@ -1,4 +1,27 @@
+import * as v from 'valibot'
 import type { TenantSql } from '#shared/db/scope.ts'
+import { Id, Moment } from '#shared/http/wire.ts'
+import { User } from '#shared/user/user.ts'
+
+const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))
+
+/** A line of the audit log as its readers see it. */
+export const Entry = v.pipe(
+  v.object({
+    id: Id,
+    occurred_at: Moment,
+    action: v.pipe(v.string(), v.examples(['membership.role_changed'])),
+    actor: v.nullable(v.object({ id: Id, email: User.entries.email, full_name: User.entries.full_name })),
+    target: v.object({ type: v.pipe(v.string(), v.examples(['membership'])), id: v.nullable(Id) }),
+    before: Change,
+    after: Change,
+    request_id: v.nullable(Id),
+    ip_hash: v.nullable(v.pipe(v.string(), v.hexadecimal(), v.examples(['9f86d081884c7d659a2feaa0c55ad015']))),
+  }),
+  v.title('AuditEntry'),
+)
+
+export type Entry = Readonly<v.InferOutput<typeof Entry>>
 
 interface EntryRow {
   readonly id: string
@@ -10,8 +33,8 @@ interface EntryRow {
   readonly actor_name: string | null
   readonly target_type: string
   readonly target_id: string | null
-  readonly before: object | null
-  readonly after: object | null
+  readonly before: Entry['before']
+  readonly after: Entry['after']
   readonly request_id: string | null
   readonly ip_hash: string | null
 }
@@ -29,7 +52,7 @@ export interface EntrySearch {
 export async function searchEntries(
   sql: TenantSql,
   { limit, before, actor, action, from, to }: EntrySearch,
-): Promise<{ entry: object; key: readonly [string, string] }[]> {
+): Promise<{ entry: Entry; key: readonly [string, string] }[]> {
   const rows = await sql<EntryRow>`
     select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id,
            encode(a.ip_hash, 'hex') as ip_hash,
@@ -49,7 +72,8 @@ export async function searchEntries(
     key: [sort_key, row.id],
     entry: {
       ...row,
-      actor: actor_id === null ? null : { id: actor_id, email: actor_email, full_name: actor_name },
+      actor:
+        actor_id === null || actor_email === null ? null : { id: actor_id, email: actor_email, full_name: actor_name },
       target: { type: target_type, id: target_id },
     },
   }))

@@ -8,7 +8,10 @@ import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
+import { RoleName } from '#shared/role/role.ts'
+import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
+import { Address } from '#shared/user/user.ts'
 import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
 import {
   acceptMembership,
@@ -27,12 +30,19 @@ const FullName = v.pipe(
   v.nonEmpty('must not be empty'),
   v.maxLength(200, 'must have at most 200 characters'),
   v.check(isStorable, 'must be text'),
+  v.examples(['Ann Archer']),
 )
+
+const { id, slug, legal_name } = Tenant.entries
+const Shop = v.object({ id, slug, legal_name })
 
 export const acceptInvitation = endpoint({
   route: 'POST /v1/auth/invitations/accept',
   access: 'anyone',
+  summary: 'Accept an invitation, with a new account or an existing one',
   body: v.object({ token: SentToken, full_name: v.nullish(FullName), password: v.nullish(SentPassword) }),
+  reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_created: v.boolean() }),
+  problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(exchange) {
     const { body, sql, runtime } = exchange

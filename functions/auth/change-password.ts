@@ -12,7 +12,9 @@ import { endSessionsByPassword, findAccount, replacePassword } from './queries.t
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
   access: 'session',
+  summary: 'Change the password, and end the other sessions',
   body: v.object({ current_password: SentPassword, new_password: SentPassword }),
+  problems: ['password-rejected'],
   limits: ({ caller, config, pepper }) => [
     {
       name: 'password-change',

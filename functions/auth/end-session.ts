@@ -5,6 +5,7 @@ import { endSessions } from './queries.ts'
 export const endSession = endpoint({
   route: 'DELETE /v1/auth/session',
   access: 'session',
+  summary: 'Sign out: end this session',
   async handle(exchange) {
     const { caller, sql } = exchange
     await endSessions(sql, exchange, {

@@ -8,7 +8,8 @@ import { requestMail } from './request-mail.ts'
 export const forgotPassword = endpoint({
   route: 'POST /v1/auth/password/forgot',
   access: 'anyone',
-  body: v.object({ email: v.string('must be a string') }),
+  summary: 'Send a link for a new password, where the address has an account',
+  body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (exchange) => {
     const { email } = exchange.body
     const payload = v.is(Email, email) ? { template: 'password-reset', email, nonce: newNonce() } : null

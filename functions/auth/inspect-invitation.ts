@@ -2,14 +2,22 @@ import * as v from 'valibot'
 import { readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { RoleName } from '#shared/role/role.ts'
+import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
+import { Address } from '#shared/user/user.ts'
 import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { findOffer, findPerson, findToken } from './token-queries.ts'
+
+const Shop = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
 
 export const inspectInvitation = endpoint({
   route: 'POST /v1/auth/invitations/inspect',
   access: 'anyone',
+  summary: 'What an invitation is for; consumes nothing',
   body: v.object({ token: SentToken }),
+  reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_exists: v.boolean() }),
+  problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime: { pepper, database } }) {
     const token = await findToken(sql, sentTokenHash(pepper, body.token), 'invite')

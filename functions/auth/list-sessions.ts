@@ -1,10 +1,26 @@
+import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { Id, Moment } from '#shared/http/wire.ts'
+import { Tenant } from '#shared/tenant/tenant.ts'
 import { listSessions as list } from './queries.ts'
 
 export const listSessions = endpoint({
   route: 'GET /v1/auth/sessions',
   access: 'session',
+  summary: 'The live sessions of the caller',
+  reply: v.object({
+    data: v.array(
+      v.object({
+        id: Id,
+        tenant: v.nullable(Tenant),
+        user_agent: v.nullable(v.pipe(v.string(), v.examples(['Mozilla/5.0']))),
+        created_at: Moment,
+        last_seen_at: Moment,
+        current: v.boolean(),
+      }),
+    ),
+  }),
   async handle({ caller, sql }) {
     const sessions = await list(sql, caller.session.id)
     return ok({

@@ -1,10 +1,27 @@
+import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { Id } from '#shared/http/wire.ts'
+import { Role } from '#shared/role/role.ts'
+import { Tenant } from '#shared/tenant/tenant.ts'
 import { listTenants as list } from './queries.ts'
+
+const { id, slug, legal_name, status } = Tenant.entries
+const { code, label, rank } = Role.entries
 
 export const listTenants = endpoint({
   route: 'GET /v1/auth/tenants',
   access: 'session',
+  summary: 'The tenants that the caller may act for',
+  reply: v.object({
+    data: v.array(
+      v.object({
+        membership_id: Id,
+        tenant: v.object({ id, slug, legal_name, status }),
+        role: v.object({ code, label, rank }),
+      }),
+    ),
+  }),
   async handle({ caller, sql }) {
     const choices = await list(sql, caller.session.id)
     return ok({

@@ -9,7 +9,8 @@ import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { keyedHash, newToken, tokenKey } from '#shared/secret/secret.ts'
-import { Email, emailKey } from '#shared/user/user.ts'
+import { Session } from '#shared/session/session.ts'
+import { Email, emailKey, User } from '#shared/user/user.ts'
 import { findAccount, mintSession, recordFailedSignIn } from './queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
@@ -24,7 +25,16 @@ const emailLimit = ({ config, pepper }: Pick<LimitInput<unknown>, 'config' | 'pe
 export const login = endpoint({
   route: 'POST /v1/auth/login',
   access: 'anyone',
+  summary: 'Sign in with a password',
   body: Credentials,
+  reply: v.object({
+    token: v.pipe(v.string(), v.examples(['Zk3mS0tQ9rYbD1fHxW7uVaC5nE2gJ4iK6lP8oR0sT2w'])),
+    token_type: v.literal('Bearer'),
+    csrf_token: v.pipe(v.string(), v.examples(['b1N0c2Vzc2lvbi1vZi1hbi1leGFtcGxlLW9ubHktLS0'])),
+    session: Session,
+    user: User,
+  }),
+  problems: [401],
   limits: ({ body, client, config, pepper }) => [
     {
       name: 'login-ip',

@@ -1,7 +1,7 @@
 import { ipHash, type Trail } from '#shared/audit/audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Session } from '#shared/session/session.ts'
-import type { Tenant } from '#shared/tenant/tenant.ts'
+import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 import type { User } from '#shared/user/user.ts'
 
 export interface Account extends User {
@@ -63,7 +63,7 @@ export interface Choice {
   readonly tenant_id: string
   readonly slug: string
   readonly legal_name: string
-  readonly status: string
+  readonly status: TenantStatus
   readonly role_code: string
   readonly role_label: string
   readonly role_rank: number

@@ -16,7 +16,7 @@ const WINDOW_SECONDS = 3600
 export async function requestMail(
   { client, sql, runtime }: { client: Client; sql: Sql; runtime: Runtime },
   { route, recipient, payload }: { route: 'forgot' | 'verify'; recipient: string; payload: object | null },
-): Promise<Reply> {
+): Promise<Reply<null>> {
   const { pepper, limiter, config } = runtime
   const limit = (by: 'ip' | 'email', subject: string, most: number) => {
     const name = `${route}-${by}`

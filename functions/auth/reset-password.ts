@@ -12,7 +12,9 @@ import { consumeToken, findPerson, findToken, holdPerson, resetPassword as setPa
 export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',
   access: 'anyone',
+  summary: 'Set a new password by a link, and end every session',
   body: v.object({ token: SentToken, password: SentPassword }),
+  problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(exchange) {
     const { body, sql, runtime } = exchange

@@ -5,6 +5,7 @@ import { endSessions } from './queries.ts'
 export const revokeOtherSessions = endpoint({
   route: 'DELETE /v1/auth/sessions',
   access: 'session',
+  summary: 'End every session of the caller but this one',
   async handle(exchange) {
     const { caller, sql } = exchange
     await endSessions(sql, exchange, {

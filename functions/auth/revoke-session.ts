@@ -6,6 +6,7 @@ import { endSessions } from './queries.ts'
 export const revokeSession = endpoint({
   route: 'DELETE /v1/auth/sessions/{id}',
   access: 'session',
+  summary: 'End a session of the caller',
   async handle(exchange) {
     const { caller, params, sql } = exchange
     const ended = await endSessions(sql, exchange, {

@@ -3,11 +3,13 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { selectTenant as select } from '#shared/session/queries.ts'
-import { describeCaller } from '#shared/session/session.ts'
+import { CallerView, describeCaller } from '#shared/session/session.ts'
 
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
   access: 'session',
+  summary: 'Act for a tenant from now on',
+  reply: CallerView,
   async handle(exchange) {
     const { caller, params, runtime } = exchange
     const selected = await runtime.database.transaction('read write', async (tx) => {

@@ -8,7 +8,9 @@ import { consumeToken, findToken, verifyEmail as verify } from './token-queries.
 export const verifyEmail = endpoint({
   route: 'POST /v1/auth/verify',
   access: 'anyone',
+  summary: 'Verify an address by a link',
   body: v.object({ token: SentToken }),
+  problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime: { pepper, database } }) {
     const hash = sentTokenHash(pepper, body.token)

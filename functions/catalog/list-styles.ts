@@ -1,13 +1,15 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { PageQuery, page, SearchText } from '#shared/http/page.ts'
+import { PageQuery, page, pageOf, SearchText } from '#shared/http/page.ts'
 import { ok } from '#shared/http/reply.ts'
-import { searchStyles } from './queries.ts'
+import { Style, searchStyles } from './queries.ts'
 
 export const listStyles = endpoint({
   route: 'GET /v1/catalog/styles',
   access: { permission: 'catalog.read' },
+  summary: 'Search the styles that the tenant may order',
   query: v.object({ ...PageQuery, q: v.optional(SearchText) }),
+  reply: pageOf(Style),
   async handle({ query: { q = '', cursor = null, limit }, sql }) {
     const styles = await searchStyles(sql, { q: q.trim() === '' ? null : q, after: cursor, limit })
     return ok(

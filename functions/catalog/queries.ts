@@ -1,13 +1,21 @@
+import * as v from 'valibot'
 import type { TenantSql } from '#shared/db/scope.ts'
+import { Id } from '#shared/http/wire.ts'
 
-export interface Style {
-  readonly id: string
-  readonly style_number: string
-  readonly name: string
-  readonly brand: string
-  readonly category: string
-  readonly vendors: string[]
-}
+/** A style of the catalog; `vendors` are the codes of those who sell it. */
+export const Style = v.pipe(
+  v.object({
+    id: Id,
+    style_number: v.pipe(v.string(), v.examples(['2000'])),
+    name: v.pipe(v.string(), v.examples(['Ultra Cotton T-Shirt'])),
+    brand: v.pipe(v.string(), v.examples(['Gildan'])),
+    category: v.pipe(v.string(), v.examples(['T-Shirts'])),
+    vendors: v.array(v.pipe(v.string(), v.examples(['ss-activewear']))),
+  }),
+  v.title('Style'),
+)
+
+export type Style = Readonly<v.InferOutput<typeof Style>>
 
 export interface StyleSearch {
   readonly q: string | null

@@ -1,8 +1,11 @@
+import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 
 export const live = endpoint({
   route: 'GET /health/live',
   access: 'anyone',
-  handle: async () => ok({ status: 'ok' }),
+  summary: 'Whether the service runs',
+  reply: v.object({ status: v.literal('ok') }),
+  handle: async (_exchange) => ok({ status: 'ok' }),
 })

@@ -1,9 +1,12 @@
+import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { unavailable } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { describeError, log } from '#shared/log.ts'
 
 const PROBE_MS = 1000
+
+const Outcome = v.picklist(['ok', 'failed'])
 
 /** Whether a dependency answered within a second; why not is for the log alone. */
 async function probe(name: string, call: () => Promise<unknown>): Promise<'ok' | 'failed'> {
@@ -25,6 +28,9 @@ async function probe(name: string, call: () => Promise<unknown>): Promise<'ok' |
 export const ready = endpoint({
   route: 'GET /health/ready',
   access: 'anyone',
+  summary: 'Whether the service reaches what it depends on',
+  reply: v.object({ status: v.literal('ok'), database: v.literal('ok'), cache: v.literal('ok') }),
+  problems: [{ slug: 'dependency-unavailable', members: v.object({ database: Outcome, cache: Outcome }) }],
   async handle({ sql, runtime }) {
     const [database, cache] = await Promise.all([
       probe('database', () => sql`select 1`),

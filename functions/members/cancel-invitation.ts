@@ -2,12 +2,15 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
+import { Invitation } from '#shared/membership/member.ts'
 import { showInvitation } from './issue-invitation.ts'
 import { deleteInvitation, dropOutstandingMembership, searchInvitations } from './queries.ts'
 
 export const cancelInvitation = endpoint({
   route: 'DELETE /v1/members/invitations/{id}',
   access: { permission: 'member.manage', exclusive: true },
+  summary: 'Cancel an open invitation; its link is dead',
+  reply: Invitation,
   async handle(exchange) {
     const { params, caller, sql } = exchange
     const [found] = await searchInvitations(sql, { id: params.id })

@@ -3,6 +3,7 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
+import { MemberView } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
 import { lockMember, setRole } from './queries.ts'
 import { RoleCode } from './role-code.ts'
@@ -10,7 +11,10 @@ import { RoleCode } from './role-code.ts'
 export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
+  summary: 'Give a member another role',
   body: v.object({ role: RoleCode }),
+  reply: MemberView,
+  problems: ['last-owner'],
   async handle(exchange) {
     const { params, body, caller, sql } = exchange
     const role = await findRole(sql, body.role)

@@ -3,6 +3,7 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, Problem } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
+import { Invitation } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
 import { Email } from '#shared/user/user.ts'
 import { inviteLimits } from './invite-limits.ts'
@@ -13,7 +14,10 @@ import { RoleCode } from './role-code.ts'
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
   access: { permission: 'member.manage', exclusive: true },
+  summary: 'Invite a person by email',
   body: v.object({ email: Email, role: RoleCode }),
+  reply: Invitation,
+  problems: ['already-member'],
   limits: inviteLimits,
   async handle(exchange) {
     const { body, caller, sql } = exchange

@@ -1,5 +1,5 @@
 import type { TenantSql } from '#shared/db/scope.ts'
-import type { InvitationView } from '#shared/membership/member.ts'
+import type { Invitation, InvitationView } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import { tokenKey } from '#shared/secret/secret.ts'
@@ -28,4 +28,7 @@ export async function issueInvitation(
 }
 
 /** An invitation as its routes answer it: the role by its code. */
-export const showInvitation = ({ role, ...invitation }: InvitationView): object => ({ ...invitation, role: role.code })
+export const showInvitation = ({ role, ...invitation }: InvitationView): Invitation => ({
+  ...invitation,
+  role: role.code,
+})

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, page, SearchText } from '#shared/http/page.ts'
+import { AgePageQuery, page, pageOf, SearchText } from '#shared/http/page.ts'
 import { ok } from '#shared/http/reply.ts'
+import { MemberView } from '#shared/membership/member.ts'
 import { type MemberStatus, searchMembers } from './queries.ts'
 
 const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
@@ -16,7 +17,9 @@ const Statuses = v.pipe(
 export const listMembers = endpoint({
   route: 'GET /v1/members',
   access: { permission: 'member.manage' },
+  summary: 'The members of the tenant, oldest first',
   query: v.object({ ...AgePageQuery, status: v.optional(Statuses, 'active,invited'), q: v.optional(SearchText, '') }),
+  reply: pageOf(MemberView),
   async handle({ query: { status, q, cursor = null, limit }, sql }) {
     const rows = await searchMembers(sql, { statuses: status, q: q.trim() || null, after: cursor, limit })
     return ok(

@@ -2,6 +2,7 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
+import { Invitation } from '#shared/membership/member.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
 import { inviteLimits } from './invite-limits.ts'
 import { findInvitee, searchInvitations } from './queries.ts'
@@ -9,6 +10,8 @@ import { findInvitee, searchInvitations } from './queries.ts'
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
   access: { permission: 'member.manage', exclusive: true },
+  summary: 'Send an open invitation again, with a new link',
+  reply: Invitation,
   limits: inviteLimits,
   async handle(exchange) {
     const { params, caller, sql } = exchange

@@ -2,12 +2,16 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
+import { MemberView } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { lockMember, revokeMembership } from './queries.ts'
 
 export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
+  summary: 'Revoke a membership, and end its sessions',
+  reply: MemberView,
+  problems: ['last-owner'],
   async handle(exchange) {
     const { params, caller, sql } = exchange
     const member = await lockMember(sql, params.id)

@@ -6,4 +6,5 @@ export const RoleCode = v.pipe(
   v.string('must be a string'),
   v.maxLength(40, 'must be a role'),
   v.check(isStorable, 'must be a role'),
+  v.examples(['sales']),
 )

@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantSql } from '#shared/db/scope.ts'
+import type { ProblemSlug } from '#shared/http/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { Runtime } from '#shared/runtime.ts'
@@ -17,7 +18,8 @@ export type Access = 'anyone' | 'session' | { readonly permission: string; reado
 type CallerFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Caller : Member
 type SqlFor<A extends Access> = A extends { permission: string } ? TenantSql : Sql
 
-type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
+/** The names of the params in a route. */
+export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamNames<Rest>
   : never
 
@@ -51,45 +53,77 @@ export interface LimitInput<Body> {
 type Schema = v.GenericSchema<unknown, unknown>
 type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> : null
 
-interface Definition<R extends string, A extends Access, Q extends Schema | undefined, B extends Schema | undefined> {
+type Readable<T> = T extends Date ? T : T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
+
+/** A refusal of an endpoint's own: a status whose type is `about:blank`, or a kind of problem, with members where it has any. */
+export type DeclaredProblem = 401 | 403 | 404 | ProblemSlug | { readonly slug: ProblemSlug; readonly members: Schema }
+
+interface Definition<
+  R extends string,
+  A extends Access,
+  Q extends Schema | undefined,
+  B extends Schema | undefined,
+  P extends Schema | undefined,
+> {
   /** `METHOD /path/{param}`; every param is a UUID, and anything else in its place is a 404. */
   readonly route: R
   readonly access: A
+  /** What it does, in a few words, for the API document. */
+  readonly summary: string
   readonly query?: Q
   readonly body?: B
+  /** The body of a success as it is on the wire; `handle` answers what the schema makes of it. Without one: 204. */
+  readonly reply?: P
+  /** The refusals that do not follow from the access, the params, the query, the body and the limits. */
+  readonly problems?: readonly DeclaredProblem[]
   /** The cache-control of a success; a failure is never stored. */
   readonly cache?: string
   /** Counted before `handle`; an attempt over any of them is a 429. */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly Limit[]
   readonly handle: (
     exchange: Exchange<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<B>>,
-  ) => Promise<Reply>
+  ) => Promise<Reply<Readable<Output<P>>>>
 }
 
 /** An endpoint as the pipeline sees it, whatever its types. */
 export interface Endpoint {
+  readonly route: string
   readonly method: string
   readonly path: string
   readonly access: Access
+  readonly summary: string
   readonly query: Schema | null
   readonly body: Schema | null
+  readonly reply: Schema | null
+  readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
   readonly handle: (exchange: Exchange<Access, unknown, unknown, unknown>) => Promise<Reply>
 }
 
+/** An endpoint as a client sees it: its route, and the schemas of what it takes and answers. */
+export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
+  readonly route: R
+  readonly query: Q extends Schema ? Q : null
+  readonly body: B extends Schema ? B : null
+  readonly reply: P extends Schema ? P : null
+}
+
 const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}_-]*)$/
 
-/** The one mould of an endpoint: its route, who may call it, what it accepts, what it does. */
+/** The one mould of an endpoint: its route, who may call it, what it accepts, what it does and answers. */
 export function endpoint<
   const R extends string,
   const A extends Access,
   Q extends Schema | undefined = undefined,
   B extends Schema | undefined = undefined,
->(definition: Definition<R, A, Q, B>): Endpoint {
+  P extends Schema | undefined = undefined,
+>(definition: Definition<R, A, Q, B, P>): TypedEndpoint<R, Q, B, P> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
-  const { access, query = null, body = null, cache = 'no-store', limits = null, handle } = definition
+  const { route, access, summary, handle } = definition
+  const { query = null, body = null, reply = null, problems = [], cache = 'no-store', limits = null } = definition
   // The pipeline fills an exchange by `access` and the schemas, just as the definition's types say.
-  return { method, path, access, query, body, cache, limits, handle } as Endpoint
+  const made = { route, method, path, access, summary, query, body, reply, problems, cache, limits, handle }
+  return made as unknown as TypedEndpoint<R, Q, B, P>
 }

@@ -9,6 +9,13 @@ export interface Page<Item> {
   readonly next_cursor: string | null
 }
 
+/** The schema of a page of such items. */
+export const pageOf = <const Item extends v.GenericSchema<unknown, unknown>>(item: Item) =>
+  v.object({
+    data: v.array(item),
+    next_cursor: v.nullable(v.pipe(v.string(), v.examples(['WyIyMDAwIiwiMGE1YjhmNTIiXQ']))),
+  })
+
 type Key = readonly [sortKey: string, id: string]
 
 /** Text that Postgres can hold: well-formed, without NUL. */

@@ -2,17 +2,18 @@
 export type JobName = 'deliver-mail'
 
 /** What an endpoint answers. `body` is sent as JSON; null sends none. `wakes` is started after the commit. */
-export interface Reply {
+export interface Reply<Body = object | null> {
   readonly status: number
-  readonly body: object | null
+  readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
   readonly wakes?: JobName
 }
 
-export const ok = (body: object, extras: Pick<Reply, 'headers' | 'wakes'> = {}): Reply => ({
+/** 200. The body's type is taken from the endpoint's `reply` and never from the body, so that no field too many passes. */
+export const ok = <Body>(body: NoInfer<Body>, extras: Pick<Reply, 'headers' | 'wakes'> = {}): Reply<Body> => ({
   status: 200,
   body,
   ...extras,
 })
 
-export const noContent = (extras: Pick<Reply, 'wakes'> = {}): Reply => ({ status: 204, body: null, ...extras })
+export const noContent = (extras: Pick<Reply, 'wakes'> = {}): Reply<null> => ({ status: 204, body: null, ...extras })

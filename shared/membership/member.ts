@@ -1,24 +1,47 @@
-import type { Role } from '#shared/role/role.ts'
-import type { User } from '#shared/user/user.ts'
+import * as v from 'valibot'
+import { Id, Moment } from '#shared/http/wire.ts'
+import { Role, RoleName } from '#shared/role/role.ts'
+import { Address, User } from '#shared/user/user.ts'
 
 /** A membership with its person and role, as the members of the shop see it. */
-export interface MemberView {
-  readonly id: string
-  readonly user: Pick<User, 'id' | 'email' | 'full_name' | 'avatar_url'>
-  readonly role: Role
-  readonly invited_by: string | null
-  readonly accepted_at: Date | null
-  readonly revoked_at: Date | null
-  readonly created_at: Date
-}
+export const MemberView = v.pipe(
+  v.object({
+    id: Id,
+    user: v.object({
+      id: Id,
+      email: Address,
+      full_name: User.entries.full_name,
+      avatar_url: User.entries.avatar_url,
+    }),
+    role: Role,
+    invited_by: v.nullable(Id),
+    accepted_at: v.nullable(Moment),
+    revoked_at: v.nullable(Moment),
+    created_at: Moment,
+  }),
+  v.title('Member'),
+)
+
+export type MemberView = Readonly<v.InferOutput<typeof MemberView>>
+
+/** An invitation as its routes answer it: the role by its code. */
+export const Invitation = v.pipe(
+  v.object({
+    id: Id,
+    email: Address,
+    role: RoleName,
+    status: v.picklist(['pending', 'expired', 'cancelled']),
+    invited_by: v.nullable(Id),
+    created_at: Moment,
+    expires_at: Moment,
+  }),
+  v.title('Invitation'),
+)
+
+export type Invitation = Readonly<v.InferOutput<typeof Invitation>>
 
 /** An invitation that is open, as those who may invite see it. */
-export interface InvitationView {
-  readonly id: string
-  readonly email: string
+export interface InvitationView extends Omit<Invitation, 'role' | 'status'> {
   readonly role: Role
   readonly status: 'pending' | 'expired'
-  readonly invited_by: string | null
-  readonly created_at: Date
-  readonly expires_at: Date
 }

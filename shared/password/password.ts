@@ -14,6 +14,7 @@ export const SentPassword = v.pipe(
   v.nonEmpty('must not be empty'),
   v.maxLength(4 * MAX_CODE_POINTS, `must have at most ${MAX_CODE_POINTS} characters`),
   v.check((value) => value.isWellFormed(), 'must be well-formed Unicode'),
+  v.examples(['seven green printing presses']),
 )
 
 /** What a new password is judged by. */

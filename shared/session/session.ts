@@ -1,13 +1,16 @@
-import type { Role } from '#shared/role/role.ts'
-import type { Tenant } from '#shared/tenant/tenant.ts'
-import type { User } from '#shared/user/user.ts'
+import * as v from 'valibot'
+import { Id, Moment } from '#shared/http/wire.ts'
+import { Role } from '#shared/role/role.ts'
+import { Tenant } from '#shared/tenant/tenant.ts'
+import { User } from '#shared/user/user.ts'
 
 /** A session as its holder sees it: when it ends if unused, and when it ends in any case. */
-export interface Session {
-  readonly id: string
-  readonly idle_expires_at: Date
-  readonly absolute_expires_at: Date
-}
+export const Session = v.pipe(
+  v.object({ id: Id, idle_expires_at: Moment, absolute_expires_at: Moment }),
+  v.title('Session'),
+)
+
+export type Session = Readonly<v.InferOutput<typeof Session>>
 
 /** The holder of a live session that has no tenant yet. */
 export interface PendingCaller {
@@ -31,7 +34,18 @@ export interface Member {
 export type Caller = PendingCaller | Member
 
 /** The answer to «who am I, and where»: the caller without what is internal. */
-export const describeCaller = ({ session, user, tenant, role, permissions }: Caller): object => ({
+export const CallerView = v.pipe(
+  v.object({
+    session: Session,
+    user: User,
+    tenant: v.nullable(Tenant),
+    role: v.nullable(Role),
+    permissions: v.pipe(v.array(v.string()), v.examples([['catalog.read', 'customer.write']])),
+  }),
+  v.title('Caller'),
+)
+
+export const describeCaller = ({ session, user, tenant, role, permissions }: Caller) => ({
   session,
   user,
   tenant,

@@ -1,14 +1,27 @@
-export type TenantStatus = 'trial' | 'active' | 'past_due' | 'suspended' | 'cancelled'
+import * as v from 'valibot'
+import { Id } from '#shared/http/wire.ts'
+
+export const TenantStatus = v.pipe(
+  v.picklist(['trial', 'active', 'past_due', 'suspended', 'cancelled']),
+  v.examples(['active']),
+)
+
+export type TenantStatus = v.InferOutput<typeof TenantStatus>
 
 /** A tenant as its members see it. */
-export interface Tenant {
-  readonly id: string
-  readonly slug: string
-  readonly legal_name: string
-  readonly status: TenantStatus
-  readonly timezone: string
-  readonly currency: string
-}
+export const Tenant = v.pipe(
+  v.object({
+    id: Id,
+    slug: v.pipe(v.string(), v.examples(['acme-print'])),
+    legal_name: v.pipe(v.string(), v.examples(['Acme Print LLC'])),
+    status: TenantStatus,
+    timezone: v.pipe(v.string(), v.examples(['America/Chicago'])),
+    currency: v.pipe(v.string(), v.examples(['USD'])),
+  }),
+  v.title('Tenant'),
+)
+
+export type Tenant = Readonly<v.InferOutput<typeof Tenant>>
 
 const NEXT: Readonly<Record<TenantStatus, readonly TenantStatus[]>> = {
   trial: ['active', 'past_due', 'suspended', 'cancelled'],

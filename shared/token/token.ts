@@ -15,6 +15,10 @@ export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string)
   createHmac('sha256', mailKey).update(purpose).update('\0').update(nonce).digest('base64url')
 
 /** A single-use token as it is sent back. One that cannot be one is `token-invalid` like any unknown one. */
-export const SentToken = v.pipe(v.string('must be a string'), v.maxLength(1000, 'must have at most 1000 characters'))
+export const SentToken = v.pipe(
+  v.string('must be a string'),
+  v.maxLength(1000, 'must have at most 1000 characters'),
+  v.examples(['pQ0s3v5x7zAbCdEfGhIjKlMnOpQrStUvWxYz0123456']),
+)
 
 export const isToken = (text: string): boolean => TOKEN_PATTERN.test(text)

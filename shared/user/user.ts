@@ -1,13 +1,26 @@
 import * as v from 'valibot'
+import { Id, Moment } from '#shared/http/wire.ts'
+
+const EXAMPLE = 'ann@acme.example'
+
+/** An address that is kept, as the API shows it. */
+export const Address = v.pipe(v.string(), v.examples([EXAMPLE]))
+
+const Name = v.pipe(v.string(), v.examples(['Ann Archer']))
 
 /** A user as the API shows it. Nothing else of the row ever leaves. */
-export interface User {
-  readonly id: string
-  readonly email: string
-  readonly email_verified_at: Date | null
-  readonly full_name: string | null
-  readonly avatar_url: string | null
-}
+export const User = v.pipe(
+  v.object({
+    id: Id,
+    email: Address,
+    email_verified_at: v.nullable(Moment),
+    full_name: v.nullable(Name),
+    avatar_url: v.nullable(v.pipe(v.string(), v.examples(['https://images.example/ann.png']))),
+  }),
+  v.title('User'),
+)
+
+export type User = Readonly<v.InferOutput<typeof User>>
 
 /**
  * An email address as it is accepted: printable ASCII (Amazon SES accepts no other local part), at most 254 characters
@@ -17,6 +30,7 @@ export const Email = v.pipe(
   v.string('must be a string'),
   v.maxLength(254, 'must have at most 254 characters'),
   v.regex(/^[!-?A-~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*\.)*[A-Za-z0-9-]*[A-Za-z0-9]$/, 'must be an email address'),
+  v.examples([EXAMPLE]),
 )
 
 /** The form of an address under which attempts on it are counted: equal for addresses that are one account. */

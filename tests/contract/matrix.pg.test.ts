@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
@@ -37,10 +38,12 @@ const probes = routeGroup({
   bodyLimitBytes: 1024,
   endpoints: PERMISSIONS.flatMap((permission) => {
     const path = `/v1/probe/${permission.replaceAll('.', '-')}` as const
-    const handle = async () => ok({ permission })
+    const summary = 'A probe'
+    const reply = v.object({ permission: v.string() })
+    const handle = async () => ok<{ permission: string }>({ permission })
     return [
-      endpoint({ route: `GET ${path}`, access: { permission }, handle }),
-      endpoint({ route: `PUT ${path}`, access: { permission }, handle }),
+      endpoint({ route: `GET ${path}`, access: { permission }, summary, reply, handle }),
+      endpoint({ route: `PUT ${path}`, access: { permission }, summary, reply, handle }),
     ]
   }),
 })

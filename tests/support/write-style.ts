@@ -6,6 +6,7 @@ import { routeGroup } from '#shared/http/group.ts'
 const writeStyle = endpoint({
   route: 'POST /v1/test/styles',
   access: { permission: 'deal.write' },
+  summary: 'Write a style',
   body: v.object({
     // What the write and the set that it belongs to are called; its row carries both.
     op: v.pipe(v.string(), v.uuid()),
@@ -15,6 +16,7 @@ const writeStyle = endpoint({
     // An advisory lock that it then waits for.
     gate: v.nullish(v.number(), null),
   }),
+  reply: v.object({ op: v.string(), email: v.string(), tenant_id: v.string() }),
   async handle({ body: { op, brand, hold_ms, gate }, caller, sql }) {
     // The style number is new in every run of this handler, so that a write that ran twice leaves two rows.
     await sql`

@@ -18,7 +18,7 @@ import { seedEmails, seedMemberships } from '#infra/local/seed.ts'
 import type { StackInfo } from '#infra/local/stack.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
-import { ok } from '#shared/http/reply.ts'
+import { noContent } from '#shared/http/reply.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 
 const START = fileURLToPath(new URL('../../../infra/local/start.ts', import.meta.url))
@@ -545,7 +545,9 @@ describe('an instance that breaks', () => {
     const group = routeGroup({
       name: 'broken',
       bodyLimitBytes: 1024,
-      endpoints: routes.map((route) => endpoint({ route, access: 'anyone', handle: async () => ok({}) })),
+      endpoints: routes.map((route) =>
+        endpoint({ route, access: 'anyone', summary: 'A test', handle: async () => noContent() }),
+      ),
     })
     const gateway = await startGateway({
       port: 0,
