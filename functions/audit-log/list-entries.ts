@@ -4,7 +4,11 @@ import { AgePageQuery, isMoment, page, pageOf } from '#shared/http/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Entry, searchEntries } from './queries.ts'
 
-const Time = v.pipe(v.string('must be given once'), v.check(isMoment, 'must be a time by RFC 3339'))
+const Time = v.pipe(
+  v.string('must be given once'),
+  v.check(isMoment, 'must be a time by RFC 3339'),
+  v.metadata({ format: 'date-time' }),
+)
 
 export const listEntries = endpoint({
   route: 'GET /v1/audit-log',

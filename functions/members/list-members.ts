@@ -10,6 +10,7 @@ const isStatus = (text: string): text is MemberStatus => STATUSES.some((status) 
 
 const Statuses = v.pipe(
   v.string('must be given once'),
+  v.description('Some of `active`, `invited`, `revoked`, with a comma between them.'),
   v.transform((text) => text.split(',')),
   v.array(v.custom<MemberStatus>((text) => isStatus(String(text)), `must be some of ${STATUSES.join(', ')}`)),
 )

@@ -109,7 +109,7 @@ export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
   readonly reply: P extends Schema ? P : null
 }
 
-const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}_-]*)$/
+const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}._-]*)$/
 
 /** The one mould of an endpoint: its route, who may call it, what it accepts, what it does and answers. */
 export function endpoint<

@@ -28,6 +28,7 @@ export const SearchText = v.pipe(
   v.string('must be given once'),
   v.maxLength(200, 'must have at most 200 characters'),
   v.check(isStorable, 'must be text'),
+  v.description('What to look for.'),
 )
 
 const notACursor = 'is not a cursor of this list'
@@ -51,6 +52,7 @@ const pageQuery = (sortKey: v.GenericSchema<string>) => ({
     v.pipe(
       v.string('must be given once'),
       v.regex(/^[1-9]\d{0,2}$/, `must be a number from 1 to ${MOST}`),
+      v.metadata({ type: 'integer', minimum: 1, maximum: MOST }),
       v.transform(Number),
       v.maxValue(MOST, `must be a number from 1 to ${MOST}`),
     ),
@@ -60,6 +62,7 @@ const pageQuery = (sortKey: v.GenericSchema<string>) => ({
     v.pipe(
       v.string('must be given once'),
       v.maxLength(1000, notACursor),
+      v.description('The `next_cursor` of the page before.'),
       v.rawTransform(({ dataset, addIssue, NEVER }): Key => {
         const key = decode(dataset.value, v.strictTuple([sortKey, v.pipe(v.string(), v.uuid())]))
         if (key !== null) return key

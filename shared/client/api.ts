@@ -1,0 +1,18 @@
+// Written by `npm run openapi`.
+import type { group as auditLog } from '#functions/audit-log/group.ts'
+import type { group as auth } from '#functions/auth/group.ts'
+import type { group as catalog } from '#functions/catalog/group.ts'
+import type { group as health } from '#functions/health/group.ts'
+import type { group as members } from '#functions/members/group.ts'
+import type { group as openapi } from '#functions/openapi/group.ts'
+
+/** Every endpoint of the service, as types alone. */
+export type Api = Groups['endpoints'][number]
+
+type Groups =
+  | typeof auditLog
+  | typeof auth
+  | typeof catalog
+  | typeof health
+  | typeof members
+  | typeof openapi

@@ -1,0 +1,205 @@
+import { STATUS_CODES } from 'node:http'
+import type { JsonSchema } from '@valibot/to-json-schema'
+import type * as v from 'valibot'
+import type { Config } from '#shared/config.ts'
+import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
+import { Problem, type ProblemSlug, problemBody } from '#shared/http/problem.ts'
+
+type Schema = v.GenericSchema<unknown, unknown>
+
+/** A part of a document. */
+export type Part = Readonly<Record<string, unknown>>
+
+/** A failure by its status and its kind; without a kind it is `about:blank`. */
+export interface Refusal {
+  readonly status: number
+  readonly slug?: ProblemSlug
+  readonly members?: Schema
+}
+
+const STATUS: Readonly<Record<ProblemSlug, number>> = {
+  'validation-failed': 422,
+  'malformed-json': 400,
+  'token-invalid': 400,
+  'tenant-not-selected': 403,
+  'already-member': 409,
+  'last-owner': 409,
+  'password-rejected': 422,
+  'vendor-rejected': 422,
+  'vendor-unreachable': 503,
+  'rate-limited': 429,
+  'dependency-unavailable': 503,
+}
+
+// The statuses whose problems may say more than their title.
+const DETAILED = new Set([400, 409, 413, 415, 422, 429])
+const EXAMPLE_ID = '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
+
+/** A response that several operations share under a name. */
+export interface NamedResponse {
+  readonly status: number
+  readonly name: string
+  readonly response: Part
+}
+
+/** The responses of every failure that an endpoint may answer, by status; `gateway` are those of any endpoint. */
+export function failureResponses(
+  endpoint: Endpoint,
+  options: { gateway: readonly Refusal[]; config: Config; jsonSchema: (schema: Schema) => JsonSchema },
+): NamedResponse[] {
+  const byStatus = Map.groupBy(refusalsOf(endpoint, options.gateway), ({ status }) => status)
+  return [...byStatus]
+    .toSorted(([a], [b]) => a - b)
+    .map(([status, refusals]) => {
+      const slugs = [...new Set(refusals.map(({ slug = null }) => slug))].toSorted((a, b) => compare(a ?? '', b ?? ''))
+      const members: Record<string, unknown> = {}
+      for (const refusal of refusals) {
+        if (refusal.members !== undefined) Object.assign(members, options.jsonSchema(refusal.members).properties)
+      }
+      return {
+        status,
+        name: responseName(status, slugs, Object.keys(members)),
+        response: problemResponse(status, { slugs, members, baseUrl: options.config.problemBaseUrl }),
+      }
+    })
+}
+
+/** Orders text by its code units, whatever the locale. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] {
+  const { access, path, query, body, limits, problems } = endpoint
+  return [
+    ...gateway,
+    { status: 500 },
+    toRefusal('dependency-unavailable'),
+    ...(access === 'anyone' ? [] : [toRefusal(401)]),
+    ...(typeof access === 'string' ? [] : [toRefusal(403), toRefusal('tenant-not-selected')]),
+    ...(path.includes('{') ? [toRefusal(404)] : []),
+    ...(query === null ? [] : [toRefusal('validation-failed')]),
+    ...(body === null
+      ? []
+      : [toRefusal('malformed-json'), { status: 413 }, { status: 415 }, toRefusal('validation-failed')]),
+    ...(limits === null ? [] : [toRefusal('rate-limited')]),
+    ...problems.map(toRefusal),
+  ]
+}
+
+function toRefusal(problem: DeclaredProblem): Refusal {
+  if (typeof problem === 'number') return { status: problem }
+  if (typeof problem === 'string') return { status: STATUS[problem], slug: problem }
+  return { status: STATUS[problem.slug], ...problem }
+}
+
+const pascal = (words: string): string => words.replace(/(?:^|[ -])(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+/** One name for each different response: its status, its kinds and its members. */
+function responseName(status: number, slugs: readonly (string | null)[], members: readonly string[]): string {
+  const plain = pascal(STATUS_CODES[status] ?? '')
+  const kinds = slugs.map((slug) => (slug === null ? plain : pascal(slug))).join('Or')
+  const extra = members.length === 0 ? '' : `With${members.map(pascal).join('And')}`
+  return `${slugs.includes(null) ? '' : plain}${kinds}${extra}`
+}
+
+function problemResponse(
+  status: number,
+  { slugs, members, baseUrl }: { slugs: readonly (ProblemSlug | null)[]; members: Part; baseUrl: string },
+): Part {
+  const example = (slug: ProblemSlug | null) => {
+    const errors = status === 422 ? { errors: [{ pointer: '#/email', detail: 'must be an email address' }] } : {}
+    return problemBody(
+      new Problem(status, { ...(slug === null ? {} : { slug }), members: errors }),
+      EXAMPLE_ID,
+      baseUrl,
+    )
+  }
+  return {
+    description: slugs.map((slug) => slug ?? STATUS_CODES[status]).join(', '),
+    headers: {
+      ...COMMON_HEADERS,
+      'cache-control': header('NoStore'),
+      ...(status === 401
+        ? { 'www-authenticate': header('WwwAuthenticate') }
+        : { 'x-tenant-id': header('TenantIdIfAny') }),
+      ...(status === 429 ? { ratelimit: header('RateLimit'), 'ratelimit-policy': header('RateLimitPolicy') } : {}),
+      ...([429, 502, 503, 504].includes(status) ? { 'retry-after': header('RetryAfter') } : {}),
+    },
+    content: {
+      'application/problem+json': {
+        schema: {
+          type: 'object',
+          properties: {
+            type: { enum: slugs.map((slug) => (slug === null ? 'about:blank' : `${baseUrl}/${slug}`)) },
+            title: { type: 'string' },
+            status: { const: status },
+            ...(DETAILED.has(status) ? { detail: { type: 'string' } } : {}),
+            ...(status === 422 ? { errors: FIELD_ERRORS } : {}),
+            ...members,
+            instance: { type: 'string', pattern: '^urn:uuid:[0-9a-f-]{36}$', description: 'The id of the request.' },
+          },
+          required: ['type', 'title', 'status', ...(status === 422 ? ['errors'] : [])],
+        },
+        examples: Object.fromEntries(slugs.map((slug) => [slug ?? 'about-blank', { value: example(slug) }])),
+      },
+    },
+  }
+}
+
+const FIELD_ERRORS = {
+  type: 'array',
+  minItems: 1,
+  items: {
+    type: 'object',
+    properties: {
+      pointer: { type: 'string', pattern: '^#(/|$)', description: 'The field, as a JSON pointer.' },
+      detail: { type: 'string' },
+    },
+    required: ['pointer', 'detail'],
+  },
+}
+
+/** The headers that responses refer to. */
+export const HEADERS = {
+  NoStore: { required: true, schema: { const: 'no-store' } },
+  Nosniff: { required: true, schema: { const: 'nosniff' } },
+  RateLimit: {
+    description:
+      'The limit that refused, and the seconds until it is worth trying again; where it is one of `x-rate-limits`.',
+    schema: { type: 'string', pattern: '^"[a-z-]+";r=0;t=\\d+$' },
+  },
+  RateLimitPolicy: {
+    description: 'The attempts that the limit allows in a window of seconds.',
+    schema: { type: 'string', pattern: '^"[a-z-]+";q=\\d+;w=\\d+$' },
+  },
+  RequestId: { required: true, schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{8,128}$' } },
+  RetryAfter: { description: 'In seconds.', required: true, schema: { type: 'string', pattern: '^[1-9]\\d*$' } },
+  StrictTransportSecurity: { required: true, schema: { type: 'string', pattern: '^max-age=' } },
+  TenantId: {
+    description: 'The tenant that was acted for; another than expected means that another tab chose it.',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+  },
+  TenantIdIfAny: {
+    description: 'The tenant of the session, where there is one.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  WwwAuthenticate: {
+    required: true,
+    schema: { enum: ['Bearer realm="api"', 'Bearer realm="api", error="invalid_token"'] },
+  },
+}
+
+const header = (name: keyof typeof HEADERS): Part => ({ $ref: `#/components/headers/${name}` })
+
+const COMMON_HEADERS = {
+  'x-request-id': header('RequestId'),
+  'strict-transport-security': header('StrictTransportSecurity'),
+  'x-content-type-options': header('Nosniff'),
+}
+
+/** The headers of a success. */
+export const successHeaders = ({ access, cache }: Endpoint): Part => ({
+  ...COMMON_HEADERS,
+  'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
+  ...(access === 'anyone' ? {} : { 'x-tenant-id': header(access === 'session' ? 'TenantIdIfAny' : 'TenantId') }),
+})

@@ -1,0 +1,173 @@
+import { type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
+import * as v from 'valibot'
+import type { Config } from '#shared/config.ts'
+import type { Endpoint } from '#shared/http/endpoint.ts'
+import {
+  compare,
+  failureResponses,
+  HEADERS,
+  type Part,
+  type Refusal,
+  successHeaders,
+} from '#shared/http/openapi-responses.ts'
+import { Id } from '#shared/http/wire.ts'
+
+/** An endpoint with its name, and what it has from its group. */
+export interface Operation {
+  readonly operationId: string
+  readonly group: string
+  readonly bodyLimitBytes: number
+  readonly endpoint: Endpoint
+}
+
+type Schema = v.GenericSchema<unknown, unknown>
+
+const conversion = {
+  target: 'draft-2020-12',
+  typeMode: 'input',
+  errorMode: 'ignore',
+  overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
+} as const
+
+const DESCRIPTION = `JSON in and out. Every failure is problem details (RFC 9457) as \`application/problem+json\`.
+
+An unknown path answers 404, and a known path with another method 405 with \`Allow\`. Who calls is settled before what they
+sent is read: an operation with \`x-permission\` answers 403 to a role that lacks it, whatever was sent.
+
+A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`); the answer repeats it, and has a new UUID in the place of
+any other. Times are RFC 3339 in UTC. Fields may be added to answers: ignore those that you do not know.
+
+The numbers in \`x-rate-limits\` are the defaults; an attempt over any of them answers 429.`
+
+/**
+ * The OpenAPI 3.1 document of these operations. The same input gives the same bytes as JSON. `gateway` are the failures
+ * that the gateway makes on any route, `config` the settings that limits are described by. Throws when a schema has no
+ * example, or two schemas have one title: a schema with a title becomes a component of that name.
+ */
+export function openApiDocument(
+  operations: readonly Operation[],
+  { gateway, config }: { gateway: readonly Refusal[]; config: Config },
+): object {
+  const definitions = namedSchemas(operations)
+  const schemas = toJsonSchemaDefs(definitions, conversion)
+  const jsonSchema = (schema: Schema): JsonSchema => {
+    const { $schema: _, $defs: __, ...converted } = toJsonSchema(schema, { ...conversion, definitions })
+    return converted
+  }
+  const media = (schema: JsonSchema) => ({ schema, example: exampleOf(schema, schemas) })
+  const responses = new Map<string, Part>()
+  const paths: Record<string, Record<string, Part>> = {}
+
+  for (const operation of operations.toSorted((a, b) => compare(a.endpoint.path, b.endpoint.path))) {
+    const { operationId, group, endpoint, bodyLimitBytes } = operation
+    const { method, path, access, summary, query, body, reply } = endpoint
+    const rateLimits = describeLimits(endpoint, config, body === null ? null : media(jsonSchema(body)).example)
+    const failures = failureResponses(endpoint, { gateway, config, jsonSchema }).map(({ status, name, response }) => {
+      responses.set(name, response)
+      return [status, { $ref: `#/components/responses/${name}` }] as const
+    })
+    const success = {
+      description: reply === null ? 'Done.' : summary,
+      headers: successHeaders(endpoint),
+      ...(reply === null ? {} : { content: { 'application/json': media(jsonSchema(reply)) } }),
+    }
+    paths[path] ??= {}
+    paths[path][method.toLowerCase()] = {
+      operationId,
+      tags: [group],
+      summary,
+      security: access === 'anyone' ? [] : [{ session: [] }],
+      ...(typeof access === 'string' ? {} : { 'x-permission': access.permission }),
+      ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
+      parameters: [...pathParameters(path), ...(query === null ? [] : queryParameters(jsonSchema(query)))],
+      ...(body === null
+        ? {}
+        : {
+            requestBody: {
+              description: `JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
+              required: true,
+              content: { 'application/json': media(jsonSchema(body)) },
+            },
+          }),
+      responses: Object.fromEntries([[reply === null ? 204 : 200, success], ...failures]),
+    }
+  }
+
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Tenantry', version: '1', 'x-problem-base-url': config.problemBaseUrl, description: DESCRIPTION },
+    servers: [{ url: '/' }],
+    tags: [...new Set(operations.map(({ group }) => group))].toSorted(compare).map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        session: { type: 'http', scheme: 'bearer', description: 'The token that POST /v1/auth/login answered.' },
+      },
+      headers: HEADERS,
+      schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => compare(a, b))),
+      responses: Object.fromEntries([...responses].toSorted(([a], [b]) => compare(a, b))),
+    },
+  }
+}
+
+const pathParameters = (path: string): Part[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: toJsonId() }))
+
+function toJsonId(): JsonSchema {
+  const { $schema: _, ...schema } = toJsonSchema(Id, conversion)
+  return schema
+}
+
+const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[] =>
+  Object.entries(properties).map(([name, property]) => {
+    const { description, ...schema } = typeof property === 'boolean' ? {} : property
+    return { name, in: 'query', required: required.includes(name), description, schema: inQuery(schema) }
+  })
+
+/** A number is text in a query, and its schema has the rules of a text; the document says what it stands for. */
+const inQuery = (schema: JsonSchema): JsonSchema =>
+  schema.type === 'integer' ? { ...schema, pattern: undefined, default: Number(schema.default) } : schema
+
+/** The endpoint's limits with the numbers of the settings, or null for none. */
+function describeLimits({ limits }: Endpoint, config: Config, body: unknown): Part[] | null {
+  if (limits === null) return null
+  const described = limits({ body, caller: null, client: { ip: '192.0.2.1', userAgent: null }, config, pepper: '' })
+  return described.map(({ name, limit, windowSeconds }) => ({ name, limit, window_seconds: windowSeconds }))
+}
+
+/** Every schema with a title that an operation takes or answers, by its title. */
+function namedSchemas(operations: readonly Operation[]): Record<string, Schema> {
+  const found = new Map<string, Schema>()
+  const search = (part: unknown): void => {
+    if (typeof part !== 'object' || part === null) return
+    if (isSchema(part)) {
+      const title = v.getTitle(part)
+      if (title !== undefined && (found.get(title) ?? part) !== part) throw new Error(`Two schemas are called ${title}`)
+      if (title !== undefined) found.set(title, part)
+    }
+    for (const child of Object.values(part)) search(child)
+  }
+  for (const { endpoint } of operations)
+    for (const schema of [endpoint.query, endpoint.body, endpoint.reply]) search(schema)
+  return Object.fromEntries([...found].toSorted(([a], [b]) => compare(a, b)))
+}
+
+const isSchema = (part: object): part is Schema => 'kind' in part && part.kind === 'schema'
+
+/** A value that fits a schema, made of the examples of its parts. */
+function exampleOf(schema: JsonSchema | boolean, schemas: Readonly<Record<string, JsonSchema>>): unknown {
+  if (typeof schema === 'boolean') throw new Error('a schema of anything has no example')
+  const { $ref, examples, const: constant, enum: values, anyOf, properties, items } = schema
+  const named = schemas[$ref?.split('/').at(-1) ?? '']
+  if (named !== undefined) return exampleOf(named, schemas)
+  if (Array.isArray(examples)) return examples[0]
+  if (constant !== undefined) return constant
+  if (values !== undefined) return values[0]
+  if (anyOf?.[0] !== undefined) return exampleOf(anyOf[0], schemas)
+  if (properties !== undefined) {
+    return Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, exampleOf(part, schemas)]))
+  }
+  if (items !== undefined && !Array.isArray(items)) return [exampleOf(items, schemas)]
+  if (schema.type === 'boolean') return true
+  throw new Error(`a schema without an example: ${JSON.stringify(schema)}`)
+}
