@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { RouteGroup } from '#shared/http/group.ts'
+import type { Job } from '#shared/job.ts'
 
 /** A route group and the file of its Lambda. */
 export interface DeployedGroup {
@@ -23,16 +24,20 @@ export async function routeGroups(): Promise<DeployedGroup[]> {
   )
 }
 
-/** A job: a folder of functions/ with a handler and no routes. */
+/** A job and the file of its Lambda. */
 export interface DeployedJob {
-  readonly name: string
+  readonly job: Job
   readonly handlerFile: string
 }
 
-/** Every folder of functions/ that has a handler and no group.ts. */
+/** Every folder of functions/ that has a job.ts. */
 export async function jobs(): Promise<DeployedJob[]> {
-  const folders = (await readdir(FUNCTIONS)).toSorted()
-  return folders
-    .filter((name) => existsSync(`${FUNCTIONS}${name}/handler.ts`) && !existsSync(`${FUNCTIONS}${name}/group.ts`))
-    .map((name) => ({ name, handlerFile: `${FUNCTIONS}${name}/handler.ts` }))
+  const folders = (await readdir(FUNCTIONS)).toSorted().filter((name) => existsSync(`${FUNCTIONS}${name}/job.ts`))
+  return Promise.all(
+    folders.map(async (name) => {
+      const module: { job: Job } = await import(`${FUNCTIONS}${name}/job.ts`)
+      if (module.job.name !== name) throw new Error(`functions/${name}/job.ts names itself ${module.job.name}`)
+      return { job: module.job, handlerFile: `${FUNCTIONS}${name}/handler.ts` }
+    }),
+  )
 }

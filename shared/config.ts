@@ -21,7 +21,14 @@ const url = (fallback: string) => v.optional(v.pipe(v.string(), v.url('must be a
 const DAY_SECONDS = 86_400
 
 const Settings = v.object({
-  SERVICE_SECRET_ID: v.pipe(v.string('is required'), v.nonEmpty('is required')),
+  SERVICE_SECRET_ID: v.optional(v.string(), ''),
+  CACHE_SECRET_ID: v.optional(v.string(), ''),
+  DATABASE_SECRET_ID: v.optional(v.string(), ''),
+  ROLE_SECRET_IDS: v.optional(v.string(), ''),
+  // Where a proxy stands before the server that the secret names.
+  DATABASE_HOST: v.optional(v.string(), ''),
+  DATABASE_TLS: v.optional(v.picklist(['verify-full', 'disable'], 'must be verify-full or disable'), 'verify-full'),
+  DATABASE_CA_FILE: v.optional(v.string(), ''),
   DATABASE_CONNECTIONS: wholeNumber(1, 1, 100),
   DATABASE_PREPARE: flag(true),
   SESSION_IDLE_SECONDS: wholeNumber(12 * 3600, 1, 365 * DAY_SECONDS),
@@ -59,8 +66,20 @@ export const SETTING_NAMES: readonly string[] = Object.keys(Settings.entries)
 
 /** What a stage sets: durations in seconds, memory in KiB. One object for the whole life of a process. */
 export interface Config {
-  readonly serviceSecretId: string
-  readonly database: { readonly connections: number; readonly prepare: boolean }
+  /** Where the secrets are that a function's needs call for; '' for one that it does not need. */
+  readonly secretIds: {
+    readonly tokens: string
+    readonly cache: string
+    readonly database: string
+    readonly roles: readonly string[]
+  }
+  readonly database: {
+    readonly host: string
+    readonly tls: 'verify-full' | 'disable'
+    readonly caFile: string
+    readonly connections: number
+    readonly prepare: boolean
+  }
   readonly session: { readonly idleSeconds: number; readonly absoluteSeconds: number; readonly pendingSeconds: number }
   readonly login: { readonly windowSeconds: number; readonly emailLimit: number; readonly ipLimit: number }
   readonly invite: { readonly ttlSeconds: number; readonly tenantLimit: number }
@@ -87,8 +106,19 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   }
   const set = parsed.output
   return {
-    serviceSecretId: set.SERVICE_SECRET_ID,
-    database: { connections: set.DATABASE_CONNECTIONS, prepare: set.DATABASE_PREPARE },
+    secretIds: {
+      tokens: set.SERVICE_SECRET_ID,
+      cache: set.CACHE_SECRET_ID,
+      database: set.DATABASE_SECRET_ID,
+      roles: set.ROLE_SECRET_IDS.split(',').filter((id) => id !== ''),
+    },
+    database: {
+      host: set.DATABASE_HOST,
+      tls: set.DATABASE_TLS,
+      caFile: set.DATABASE_CA_FILE,
+      connections: set.DATABASE_CONNECTIONS,
+      prepare: set.DATABASE_PREPARE,
+    },
     session: {
       idleSeconds: set.SESSION_IDLE_SECONDS,
       absoluteSeconds: set.SESSION_ABSOLUTE_SECONDS,

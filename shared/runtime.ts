@@ -1,11 +1,13 @@
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import * as v from 'valibot'
-import { type Config, parseConfig } from '#shared/config.ts'
+import { type Config, ConfigError, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
+import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
 import type { JobName } from '#shared/http/reply.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
+import { given, type Need } from '#shared/needs.ts'
 import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
+import { readSecret } from '#shared/secret/secrets-manager.ts'
 
 /** What a warm Lambda owns. */
 export interface Runtime {
@@ -26,47 +28,97 @@ export interface RuntimeSource {
   readonly open: () => Promise<Runtime>
 }
 
+/** Application configuration that is in no database, and that never changes while anything depends on it. */
+export interface Tokens {
+  readonly pepper: string
+  readonly mail_key: string
+}
+
+/** What a runtime is built from; null is what the function does not need. */
+export interface Access {
+  readonly login: ReadLogin | null
+  readonly tokens: Tokens | null
+  readonly cache: { readonly url: string; readonly token: string } | null
+}
+
 const secret = (what: string) => v.pipe(v.string(`${what} is required`), v.minLength(32, `${what} is too short`))
+const TokensSecret = v.object({ pepper: secret('pepper'), mail_key: secret('mail_key') })
+const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string() })
 
-const ServiceSecret = v.object({
-  pepper: secret('pepper'),
-  mail_key: secret('mail_key'),
-  database_url: v.string('database_url is required'),
-  worker_database_url: v.string('worker_database_url is required'),
-  operator_database_url: v.string('operator_database_url is required'),
-  cache_url: v.pipe(v.string('cache_url is required'), v.url('cache_url is no URL')),
-  cache_token: v.string('cache_token is required'),
-})
+/** Reads what the needs call for. Throws ConfigError at once when the settings do not say where that is. */
+export function accessFor(config: Config, needs: readonly Need[]): () => Promise<Access> {
+  const database = needs.find((need) => need.startsWith('database:'))
+  const { secretIds } = config
+  const missing = [
+    ...(database !== undefined && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
+    ...(needs.includes('tokens') && secretIds.tokens === '' ? ['SERVICE_SECRET_ID'] : []),
+    ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
+  ]
+  if (missing.length > 0) throw new ConfigError(`Settings that are required here: ${missing.join(', ')}`)
+  return async () => {
+    const readLogin = secretLogin(secretIds.database, config.database.host || null)
+    const [tokens, cache, login] = await Promise.all([
+      needs.includes('tokens') ? readSecret(secretIds.tokens, TokensSecret) : null,
+      needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
+      database === undefined ? null : readLogin('AWSCURRENT'),
+    ])
+    return { login: login === null ? null : beginningWith(login, readLogin), tokens, cache }
+  }
+}
 
-export type ServiceSecret = v.InferOutput<typeof ServiceSecret>
+/** The first connection takes the login that was read with the other secrets; a connection has less time than a start. */
+function beginningWith(login: Login, readLogin: ReadLogin): ReadLogin {
+  let first: Login | null = login
+  return async (version) => {
+    const unused = version === 'AWSCURRENT' ? first : null
+    first = null
+    return unused ?? readLogin(version)
+  }
+}
 
-/** Builds a runtime from settings and secrets. Opens no connection yet. */
-export function createRuntime(config: Config, secrets: ServiceSecret, wake: Runtime['wake'] = invokeLambda): Runtime {
-  const database = connect(secrets.database_url, config.database)
-  const limiter = createLimiter({
-    url: secrets.cache_url,
-    token: secrets.cache_token,
-    sql: database.sql,
-    degraded: (error) => {
-      log.error('rate limits are counted in the database alone, because the cache failed', {
-        error: describeError(error),
-      })
-      countMetric('LimiterDegraded')
+/** Builds a runtime from settings and secrets. Opens no connection yet. What it was given no access to throws when used. */
+export function createRuntime(config: Config, access: Access, wake: Runtime['wake'] = invokeLambda): Runtime {
+  const { tokens, cache } = access
+  const database = access.login === null ? null : connect(access.login, config.database)
+  const limiter =
+    cache === null || database === null
+      ? null
+      : createLimiter({
+          ...cache,
+          sql: database.sql,
+          degraded: (error) => {
+            log.error('rate limits are counted in the database alone, because the cache failed', {
+              error: describeError(error),
+            })
+            countMetric('LimiterDegraded')
+          },
+        })
+  return {
+    config,
+    wake,
+    get database() {
+      return given(database, 'database:app')
     },
-  })
-  return { config, database, limiter, pepper: secrets.pepper, mailKey: secrets.mail_key, wake }
+    get limiter() {
+      return given(limiter, 'cache')
+    },
+    get pepper() {
+      return given(tokens, 'tokens').pepper
+    },
+    get mailKey() {
+      return given(tokens, 'tokens').mail_key
+    },
+  }
 }
 
 /**
- * The runtime of this process. Throws ConfigError at once when a setting does not parse. Secrets are read at the first
- * request, once; a failure is not remembered, so that the next request tries again.
+ * The runtime of this process. Throws ConfigError at once when a setting does not parse or a need has none. Secrets are
+ * read at the first request; a failure is not remembered, so that the next request tries again.
  */
-export function processRuntime(): RuntimeSource {
+export function processRuntime(needs: readonly Need[]): RuntimeSource {
   const config = parseConfig(process.env)
-  return {
-    config,
-    open: once(async () => createRuntime(config, await readServiceSecret(config.serviceSecretId))),
-  }
+  const access = accessFor(config, needs)
+  return { config, open: once(async () => createRuntime(config, await access())) }
 }
 
 /** A promise made at the first call and kept; a failure is not kept, so that the next call tries again. */
@@ -79,16 +131,6 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
     })
     return made
   }
-}
-
-/** The service's secrets, from Secrets Manager. Throws when they are not there or not whole. */
-export async function readServiceSecret(id: string): Promise<ServiceSecret> {
-  const client = new SecretsManagerClient({ maxAttempts: 2 })
-  const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId: id }))
-  return v.parse(
-    v.pipe(v.string(), v.parseJson(undefined, 'the service secret is not JSON'), ServiceSecret),
-    SecretString,
-  )
 }
 
 const WAKE_TIMEOUT_MS = 500

@@ -1,4 +1,9 @@
 import { routeGroup } from '#shared/http/group.ts'
 import { listStyles } from './list-styles.ts'
 
-export const group = routeGroup({ name: 'catalog', bodyLimitBytes: 16 * 1024, endpoints: [listStyles] })
+export const group = routeGroup({
+  name: 'catalog',
+  bodyLimitBytes: 16 * 1024,
+  needs: ['database:app', 'tokens'],
+  endpoints: [listStyles],
+})

@@ -2,10 +2,11 @@ import { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { Context } from 'aws-lambda'
 import { processWorker } from '#shared/worker.ts'
 import { deliverDueMail } from './deliver.ts'
+import { job } from './job.ts'
 
 const RESERVE_MS = 10_000
 
-const worker = processWorker()
+const worker = processWorker(job)
 const ses = new SESv2Client({ maxAttempts: 1 })
 
 /** Woken after each commit that enqueued mail, and every minute in case a call was lost. */

@@ -2,4 +2,9 @@ import { routeGroup } from '#shared/http/group.ts'
 import { live } from './live.ts'
 import { ready } from './ready.ts'
 
-export const group = routeGroup({ name: 'health', bodyLimitBytes: 1024, endpoints: [live, ready] })
+export const group = routeGroup({
+  name: 'health',
+  bodyLimitBytes: 1024,
+  needs: ['database:app', 'cache'],
+  endpoints: [live, ready],
+})

@@ -1,10 +1,11 @@
 import type { Context } from 'aws-lambda'
 import { processWorker } from '#shared/worker.ts'
 import { maintain } from './maintain.ts'
+import { job } from './job.ts'
 
 const RESERVE_MS = 10_000
 
-const worker = processWorker()
+const worker = processWorker(job)
 
 /** Run every hour. */
 export async function handler(_event: unknown, context: Context): Promise<object> {

@@ -4,8 +4,9 @@ import { invokeLambda } from '#shared/runtime.ts'
 import { processWorker } from '#shared/worker.ts'
 import { Command, type Outcome } from './commands.ts'
 import { operate } from './operate.ts'
+import { job } from './job.ts'
 
-const worker = processWorker('operator_database_url')
+const worker = processWorker(job)
 
 /** Invoked by operators with their AWS credentials; no route leads here. */
 export async function handler(event: unknown, context: Context): Promise<Outcome> {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
+import type { Login } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
@@ -44,6 +45,19 @@ export async function prepareDatabase(
     }
   } finally {
     await admin.end()
+  }
+}
+
+/** What a role's secret holds, for a login given as a URL. */
+export function loginOf(url: string): Login {
+  const { hostname, port, pathname, username, password } = new URL(url)
+  return {
+    engine: 'postgres',
+    host: hostname,
+    port: Number(port || 5432),
+    dbname: pathname.slice(1),
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
   }
 }
 

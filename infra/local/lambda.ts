@@ -1,49 +1,57 @@
-import { DEFAULT_TIMEOUT_SECONDS, SCHEDULES } from '#infra/schedules.ts'
+import type { Job } from '#shared/job.ts'
 import { AwsError, withAwsFailures } from './aws-endpoints.ts'
 import { type HttpServer, json, startHttpServer } from './http-server.ts'
 
-/** A function by its name. */
-export type Invokable = (event: unknown, timeoutMs: number) => Promise<unknown>
+/** A job's function. */
+export interface Invokable {
+  readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds'>
+  readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
+}
 
-const timeoutMs = (name: string): number => (SCHEDULES[name]?.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
+const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.timeoutSeconds * 1000)
+
+export interface LocalLambda extends HttpServer {
+  /** From now on a function answers by this name, and is run by its schedule. */
+  serve(name: string, invokable: Invokable): void
+}
 
 /**
  * Lambda's Invoke for the unmodified SDK client, and the schedules of the jobs. An asynchronous invocation is answered at
  * once; a function that fails then is not tried again, since its schedule does that.
  */
-export async function startLambda(functions: ReadonlyMap<string, Invokable>): Promise<HttpServer> {
+export async function startLambda(): Promise<LocalLambda> {
+  const functions = new Map<string, Invokable>()
   const server = await startHttpServer({
     answer: withAwsFailures(async ({ method, url, headers, body }) => {
       const [, name = ''] = /^\/2015-03-31\/functions\/([\w-]+)\/invocations$/.exec(url.pathname) ?? []
-      const invoke = functions.get(name)
-      if (method !== 'POST' || invoke === undefined) {
+      const invokable = functions.get(name)
+      if (method !== 'POST' || invokable === undefined) {
         throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)
       }
       const event: unknown = body.length === 0 ? {} : JSON.parse(body.toString())
-      const run = invoke(event, timeoutMs(name))
+      const answer = run(invokable, event)
       if (headers['x-amz-invocation-type'] === 'Event') {
-        run.catch(() => {})
+        answer.catch(() => {})
         return { status: 202 }
       }
       try {
-        return json(200, await run)
+        return json(200, await answer)
       } catch (error) {
         const errorMessage = error instanceof Error ? error.message : String(error)
         return json(200, { errorType: 'Error', errorMessage }, { 'x-amz-function-error': 'Unhandled' })
       }
     }),
   })
-  const timers = Object.entries(SCHEDULES).map(([name, { everySeconds }]) =>
-    setInterval(
-      () =>
-        void functions
-          .get(name)?.({}, timeoutMs(name))
-          .catch(() => {}),
-      everySeconds * 1000,
-    ),
-  )
+  const timers: NodeJS.Timeout[] = []
+  const serve = (name: string, invokable: Invokable) => {
+    functions.set(name, invokable)
+    const { everySeconds } = invokable.job
+    if (everySeconds === undefined) return
+    timers.push(setInterval(() => void run(invokable, {}).catch(() => {}), everySeconds * 1000))
+  }
   return {
     ...server,
+    serve,
     close: async () => {
       for (const timer of timers) clearInterval(timer)
       await server.close()

@@ -5,7 +5,7 @@ import type { HttpServer } from './http-server.ts'
 
 const GetSecretValueInput = v.object({
   SecretId: v.string(),
-  VersionStage: v.optional(v.literal('AWSCURRENT')),
+  VersionStage: v.optional(v.picklist(['AWSCURRENT', 'AWSPENDING']), 'AWSCURRENT'),
 })
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -14,15 +14,20 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 export const secretArn = (name: string): string =>
   `arn:aws:secretsmanager:${AWS_REGION}:${AWS_ACCOUNT}:secret:${name}-${digest(name).slice(0, 6)}`
 
-/** Secrets Manager for the unmodified SDK client: GetSecretValue, by name or ARN, of what `secrets` holds at that time. */
+/**
+ * Secrets Manager for the unmodified SDK client: GetSecretValue, by name or ARN, of what `secrets` holds at that time, and of
+ * what `pending` holds as AWSPENDING.
+ */
 export function startSecretsManager(options: {
   readonly secrets: Readonly<Record<string, string>>
+  readonly pending?: Readonly<Record<string, string>>
   readonly port?: number
 }): Promise<HttpServer> {
   const started = Date.now() / 1000
   const getSecretValue = (input: unknown) => {
-    const { SecretId } = parseInput(GetSecretValueInput, input)
-    const found = Object.entries(options.secrets).find(([name]) => name === SecretId || secretArn(name) === SecretId)
+    const { SecretId, VersionStage } = parseInput(GetSecretValueInput, input)
+    const held = VersionStage === 'AWSCURRENT' ? options.secrets : (options.pending ?? {})
+    const found = Object.entries(held).find(([name]) => name === SecretId || secretArn(name) === SecretId)
     if (found === undefined) {
       throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.")
     }
@@ -33,7 +38,7 @@ export function startSecretsManager(options: {
       Name,
       SecretString,
       VersionId: version.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5'),
-      VersionStages: ['AWSCURRENT'],
+      VersionStages: [VersionStage],
       CreatedDate: started,
     }
   }

@@ -6,14 +6,15 @@ import postgres from 'postgres'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTING_NAMES } from '#shared/config.ts'
+import type { Need } from '#shared/needs.ts'
 import { startCache } from './cache.ts'
 import { startControl } from './control.ts'
-import { prepareDatabase, urlFor } from './database.ts'
+import { loginOf, prepareDatabase, urlFor } from './database.ts'
 import { createFaults } from './faults.ts'
 import { startGateway } from './gateway.ts'
 import { startInstances } from './instances.ts'
 import { startKms } from './kms.ts'
-import { type Invokable, startLambda } from './lambda.ts'
+import { startLambda } from './lambda.ts'
 import { startMailbox } from './mailbox.ts'
 import { startPostgres } from './postgres.ts'
 import { startPostgresWireThread } from './postgres-wire-thread.ts'
@@ -43,7 +44,13 @@ export interface Stack {
   close(): Promise<void>
 }
 
-const SECRET_NAME = 'tenantry/service'
+const SECRETS = {
+  tokens: 'tenantry/service',
+  cache: 'tenantry/cache',
+  app: 'tenantry/database/app',
+  worker: 'tenantry/database/worker',
+  operator: 'tenantry/database/operator',
+}
 const MOST_INSTANCES = 16
 const MOST_WORKERS = 2
 
@@ -69,7 +76,7 @@ export async function startStack(options: {
   const settings = Object.fromEntries(
     SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
   )
-  const config = parseConfig({ ...settings, SERVICE_SECRET_ID: SECRET_NAME })
+  const config = parseConfig(settings)
   await mkdir(stateDir, { recursive: true })
 
   const closers: (() => Promise<void>)[] = []
@@ -108,18 +115,15 @@ export async function startStack(options: {
       startVendors({ faults }).then(opened),
     ])
     const ses = opened(await startSes({ mailbox, faults }))
+    const login = (url: string) => JSON.stringify(loginOf(urlFor(url, { hostname: '127.0.0.1', port: wire.port })))
     const secretsManager = opened(
       await startSecretsManager({
         secrets: {
-          [SECRET_NAME]: JSON.stringify({
-            pepper: kept.pepper,
-            mail_key: kept.mailKey,
-            database_url: urlFor(appUrl, { hostname: '127.0.0.1', port: wire.port }),
-            worker_database_url: urlFor(workerUrl, { hostname: '127.0.0.1', port: wire.port }),
-            operator_database_url: urlFor(operatorUrl, { hostname: '127.0.0.1', port: wire.port }),
-            cache_url: cache.url,
-            cache_token: cache.token,
-          }),
+          [SECRETS.tokens]: JSON.stringify({ pepper: kept.pepper, mail_key: kept.mailKey }),
+          [SECRETS.cache]: JSON.stringify({ url: cache.url, token: cache.token }),
+          [SECRETS.app]: login(appUrl),
+          [SECRETS.worker]: login(workerUrl),
+          [SECRETS.operator]: login(operatorUrl),
         },
       }),
     )
@@ -127,13 +131,12 @@ export async function startStack(options: {
     const logFile = join(stateDir, 'functions.log')
     // Every instance writes its two streams here.
     const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
-    const functions = new Map<string, Invokable>()
-    const lambda = opened(await startLambda(functions))
+    const lambda = opened(await startLambda())
     // Where `npm run operate` finds the functions of this stack.
     await writePrivateFile(join(stateDir, 'lambda-url'), lambda.url)
     const functionEnv = {
       ...settings,
-      SERVICE_SECRET_ID: SECRET_NAME,
+      DATABASE_TLS: 'disable',
       AWS_REGION: 'us-east-1',
       AWS_ACCESS_KEY_ID: 'local',
       AWS_SECRET_ACCESS_KEY: 'local',
@@ -143,17 +146,23 @@ export async function startStack(options: {
       AWS_ENDPOINT_URL_SESV2: ses.url,
       NODE_ENV: 'production',
     }
-    const instancesOf = async <Event, Result>(functionName: string, handlerFile: string, most: number) =>
-      opened(await startInstances<Event, Result>({ handlerFile, functionName, env: functionEnv, most, logs }))
+    const instancesOf = async <Event, Result>(
+      { name, needs }: { name: string; needs: readonly Need[] },
+      handlerFile: string,
+      most: number,
+    ) => {
+      const env = { ...functionEnv, ...secretsFor(needs) }
+      return opened(await startInstances<Event, Result>({ handlerFile, functionName: name, env, most, logs }))
+    }
     const started = await Promise.all([
-      ...(await jobs()).map(async ({ name, handlerFile }) => {
-        const { invoke } = await instancesOf<unknown, unknown>(name, handlerFile, MOST_WORKERS)
-        functions.set(name, invoke)
+      ...(await jobs()).map(async ({ job, handlerFile }) => {
+        const { invoke } = await instancesOf<unknown, unknown>(job, handlerFile, MOST_WORKERS)
+        lambda.serve(job.name, { job, invoke })
         return []
       }),
       ...(await routeGroups()).map(async ({ group, handlerFile }) => {
         const { invoke } = await instancesOf<APIGatewayProxyEvent, APIGatewayProxyResult>(
-          group.name,
+          group,
           handlerFile,
           MOST_INSTANCES,
         )
@@ -183,6 +192,16 @@ export async function startStack(options: {
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** The secrets that a function with these needs is told of. */
+function secretsFor(needs: readonly Need[]): Record<string, string> {
+  const role = needs.flatMap((need) => (need.startsWith('database:') ? need.slice('database:'.length) : []))[0]
+  return {
+    ...(role === 'app' || role === 'worker' || role === 'operator' ? { DATABASE_SECRET_ID: SECRETS[role] } : {}),
+    ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: SECRETS.tokens } : {}),
+    ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
   }
 }
 

@@ -9,10 +9,4 @@ import type { group as openapi } from '#functions/openapi/group.ts'
 /** Every endpoint of the service, as types alone. */
 export type Api = Groups['endpoints'][number]
 
-type Groups =
-  | typeof auditLog
-  | typeof auth
-  | typeof catalog
-  | typeof health
-  | typeof members
-  | typeof openapi
+type Groups = typeof auditLog | typeof auth | typeof catalog | typeof health | typeof members | typeof openapi

@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { createSecureContext, rootCertificates } from 'node:tls'
+import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { ANSWER_TIMEOUT_MS, answerOf, type Link, openLink } from '#shared/db/link.ts'
+import type { ReadLogin } from '#shared/db/login.ts'
 
 /** What may stand as a value in a statement. Values travel as parameters, never as text of the statement. */
 export type SqlValue = string | number | boolean | Date | Uint8Array | null
@@ -31,6 +35,14 @@ interface Lane {
   statements: number
 }
 
+/** How a process connects. `caFile`: certificates to trust besides those that Node trusts; '' for none. */
+export interface ConnectOptions {
+  readonly connections: number
+  readonly prepare: boolean
+  readonly tls: 'verify-full' | 'disable'
+  readonly caFile: string
+}
+
 const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
 
 /**
@@ -39,11 +51,14 @@ const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
  * `prepare: false` is for a transaction pooler or RDS Proxy in the path, which named statements would pin; it costs a
  * second round trip for each statement with values.
  */
-export function connect(url: string, options: { connections: number; prepare: boolean }): Database {
+export function connect(readLogin: ReadLogin, options: ConnectOptions): Database {
+  const extra = options.caFile === '' ? [] : [readFileSync(options.caFile, 'utf8')]
+  const tls = options.tls === 'disable' ? null : createSecureContext({ ca: [...rootCertificates, ...extra] })
   const lanes = Array.from({ length: options.connections }, (): Lane => {
     const open = (): Link =>
-      openLink(url, {
+      openLink(readLogin, {
         prepare: options.prepare,
+        tls,
         lost: () => {
           lane.link = open()
         },
@@ -102,36 +117,10 @@ export function connect(url: string, options: { connections: number; prepare: bo
   const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
     const asked = deadlineFromNow()
     const lane = await acquire(true, asked)
-    const { link } = lane
-    let refusal: unknown = null
-    const attempt = async <Result>(query: () => PromiseLike<Result>, deadline: number): Promise<Result> => {
-      if (link.isLost()) refusal ??= new DatabaseUnavailable('the connection was lost')
-      if (refusal !== null) throw refusal
-      try {
-        return await answerOf(link, query(), deadline)
-      } catch (error) {
-        refusal ??= error
-        throw error
-      }
-    }
-    const command = (word: string) => link.client.unsafe(word)
-    let begun: Promise<unknown> | null = null
     try {
-      await link.ready(asked)
-      begun = attempt(() => command(`begin ${mode}`), asked)
-      begun.catch(() => {})
-      const result = await work(<Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
-        attempt(() => link.client<Row[]>(text, ...values), deadlineFromNow()),
-      )
-      const done = await attempt(() => command('commit'), deadlineFromNow())
-      if (done.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
-      return result
-    } catch (error) {
-      if (begun !== null && !link.isLost())
-        await answerOf(link, command('rollback'), deadlineFromNow()).catch(() => link.discard())
-      throw error
+      const { link } = lane
+      return await runIn(link, await link.ready(asked), { mode, asked }, work)
     } finally {
-      refusal ??= new Error('a statement after the end of its transaction')
       release(lane, true)
     }
   }
@@ -142,15 +131,49 @@ export function connect(url: string, options: { connections: number; prepare: bo
       const lane = await acquire(false, deadline)
       const { link } = lane
       try {
-        await link.ready(deadline)
-        return await answerOf(link, link.client<Row[]>(text, ...values), deadline)
+        const client = await link.ready(deadline)
+        return await answerOf(link, client<Row[]>(text, ...values), deadline)
       } finally {
         release(lane, false)
       }
     },
     transaction,
     close: async () => {
-      await Promise.all(lanes.map((lane) => lane.link.client.end({ timeout: 1 })))
+      await Promise.all(lanes.map((lane) => lane.link.end()))
     },
+  }
+}
+
+async function runIn<T>(
+  link: Link,
+  client: postgres.Sql,
+  { mode, asked }: { mode: TransactionMode; asked: number },
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  let refusal: unknown = null
+  const attempt = async <Result>(query: () => PromiseLike<Result>, deadline: number): Promise<Result> => {
+    if (link.isLost()) refusal ??= new DatabaseUnavailable('the connection was lost')
+    if (refusal !== null) throw refusal
+    try {
+      return await answerOf(link, query(), deadline)
+    } catch (error) {
+      refusal ??= error
+      throw error
+    }
+  }
+  const begun = attempt(() => client.unsafe(`begin ${mode}`), asked)
+  begun.catch(() => {})
+  try {
+    const result = await work(<Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+      attempt(() => client<Row[]>(text, ...values), deadlineFromNow()),
+    )
+    const done = await attempt(() => client.unsafe('commit'), deadlineFromNow())
+    if (done.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
+    return result
+  } catch (error) {
+    if (!link.isLost()) await answerOf(link, client.unsafe('rollback'), deadlineFromNow()).catch(() => link.discard())
+    throw error
+  } finally {
+    refusal ??= new Error('a statement after the end of its transaction')
   }
 }

@@ -1,5 +1,8 @@
+import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
-import { DatabaseUnavailable } from '#shared/db/failure.ts'
+import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
+import type { ReadLogin } from '#shared/db/login.ts'
+import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
 /**
  * One connection, for one life: made at the first statement, and never used again after it was lost. The library would
@@ -7,46 +10,97 @@ import { DatabaseUnavailable } from '#shared/db/failure.ts'
  * begins the next answer with rows of the one that was cut off.
  */
 export interface Link {
-  readonly client: postgres.Sql
   readonly isLost: () => boolean
   /** Ends it at once; whatever is under way is rejected. */
   readonly discard: () => void
-  /** Resolves once the server has answered for the first time; rejects with DatabaseUnavailable at the deadline. */
-  readonly ready: (deadline: number) => Promise<void>
+  /** Resolves to its client once the server has answered for the first time; rejects with DatabaseUnavailable at the deadline. */
+  readonly ready: (deadline: number) => Promise<postgres.Sql>
+  /** Ends it once what is under way is done, or after a second. */
+  readonly end: () => Promise<void>
 }
+
+const INVALID_PASSWORD = '28P01'
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 // A server that is alive answers within the role's statement_timeout of 2 s (migration 0001).
 export const ANSWER_TIMEOUT_MS = 2500
 
-/** Prepares a link; connects at the first use. `lost` is called once, when it is of no more use. */
-export function openLink(url: string, { prepare, lost }: { prepare: boolean; lost: () => void }): Link {
+/**
+ * Prepares a link; reads the login and connects at the first use. Without `tls` it connects to this machine alone; with it,
+ * the server's certificate must name the host. `lost` is called once, when it is of no more use.
+ *
+ * A password that is refused may be one that a rotation has just replaced: after its change in the database and before the
+ * change of the secret, the new one is the secret's AWSPENDING version, which is tried once.
+ * https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotating-secrets_strategies.html
+ */
+export function openLink(
+  readLogin: ReadLogin,
+  { prepare, tls, lost }: { prepare: boolean; tls: SecureContext | null; lost: () => void },
+): Link {
   let isLost = false
-  let opening: Promise<unknown> | null = null
+  let isOpen = false
+  let client: postgres.Sql | null = null
+  let opening: Promise<postgres.Sql> | null = null
+  const end = (ended: postgres.Sql | null) => void ended?.end({ timeout: 0 }).catch(() => {})
   const discard = () => {
     if (isLost) return
     isLost = true
     lost()
-    client.end({ timeout: 0 }).catch(() => {})
+    end(client)
   }
-  const client = postgres(url, {
-    max: 1,
-    prepare,
-    fetch_types: false,
-    connect_timeout: ANSWER_TIMEOUT_MS / 1000,
-    max_lifetime: null,
-    onnotice: () => {},
-    onclose: discard,
-  })
-  const link: Link = {
-    client,
+  const signIn = async (version: SecretVersion): Promise<postgres.Sql> => {
+    const { host, port, dbname, username, password } = await readLogin(version).catch((cause: unknown) => {
+      throw new DatabaseUnavailable('the login could not be read', { cause })
+    })
+    if (isLost) throw new DatabaseUnavailable('the connection was given up before it was made')
+    if (tls === null && !LOOPBACK.has(host)) throw new Error('DATABASE_TLS=disable is for this machine alone')
+    const made = postgres({
+      host,
+      port,
+      database: dbname,
+      username,
+      password,
+      // The library hands these to tls.connect, which compares the certificate with `host` when that is an address.
+      ssl: tls === null ? false : { secureContext: tls, host },
+      max: 1,
+      prepare,
+      fetch_types: false,
+      connect_timeout: ANSWER_TIMEOUT_MS / 1000,
+      max_lifetime: null,
+      onnotice: () => {},
+      onclose: () => {
+        if (isOpen) discard()
+      },
+    })
+    client = made
+    await made`select`
+    isOpen = true
+    return made
+  }
+  const signInTwice = (): Promise<postgres.Sql> =>
+    signIn('AWSCURRENT').catch((refused: unknown) => {
+      if (errorCode(refused) !== INVALID_PASSWORD) throw refused
+      end(client)
+      return signIn('AWSPENDING').catch((error: unknown) => {
+        throw error instanceof DatabaseUnavailable ? refused : error
+      })
+    })
+  return {
     isLost: () => isLost,
     discard,
-    ready: async (deadline) => {
-      opening ??= answerOf(link, client`select`, Date.now() + ANSWER_TIMEOUT_MS)
-      await before(deadline, opening)
+    ready: (deadline) => {
+      if (opening !== null) return before(deadline, opening)
+      opening = before(deadline, signInTwice()).catch((error: unknown) => {
+        discard()
+        throw error
+      })
+      return opening
+    },
+    end: async () => {
+      isLost = true
+      await client?.end({ timeout: 1 })
     },
   }
-  return link
 }
 
 // The server is still there after an error of its own, unless it says that it ends the session.

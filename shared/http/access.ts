@@ -7,7 +7,15 @@ export function inScope(exchange: ExchangeState): Promise<Reply> {
   const { endpoint, runtime, params } = matched(exchange)
   const { query, body, caller, client, requestId } = exchange
   const request = { params, query, body, caller, client, requestId, runtime }
-  if (typeof endpoint.access === 'string') return endpoint.handle({ ...request, sql: runtime.database.sql })
+  if (typeof endpoint.access === 'string') {
+    const ask = {
+      ...request,
+      get sql() {
+        return runtime.database.sql
+      },
+    }
+    return endpoint.handle(ask)
+  }
   if (caller === null || caller.tenant === null) throw new Error('a tenant route without a member')
   const tenantId = caller.tenant.id
   if (endpoint.method === 'GET') {

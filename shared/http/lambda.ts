@@ -8,7 +8,7 @@ import { processRuntime, type RuntimeSource } from '#shared/runtime.ts'
 export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
 
 /** The Lambda that answers a route group. */
-export const lambda = (group: RouteGroup, source: RuntimeSource = processRuntime()): LambdaHandler => {
+export const lambda = (group: RouteGroup, source: RuntimeSource = processRuntime(group.needs)): LambdaHandler => {
   const handle = pipeline(group, source)
   return (event, context) => handle(event, { ...context, exchange: beginExchange(event) })
 }

@@ -1,5 +1,5 @@
 import { startCache } from '#infra/local/cache.ts'
-import { urlFor } from '#infra/local/database.ts'
+import { loginOf, urlFor } from '#infra/local/database.ts'
 import { startPostgresWire } from '#infra/local/postgres-wire.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { type Fixture, SERVICE_ENV, startFixture } from './fixture.ts'
@@ -28,14 +28,10 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
   const service = (name: string, file: string, connections: number, databaseUrl = fixture.appUrl) =>
     start(name, file, {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(connections) },
-      secret: {
-        pepper: fixture.pepper,
-        mail_key: fixture.pepper,
-        database_url: databaseUrl,
-        worker_database_url: databaseUrl,
-        operator_database_url: databaseUrl,
-        cache_url: cache.url,
-        cache_token: cache.token,
+      access: {
+        login: loginOf(databaseUrl),
+        tokens: { pepper: fixture.pepper, mail_key: fixture.pepper },
+        cache: { url: cache.url, token: cache.token },
       },
     } satisfies ServiceOptions)
 

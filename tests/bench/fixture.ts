@@ -18,7 +18,7 @@ const ROLE_PASSWORD = 'bench-role-password'
 
 /** The settings of every service that is measured: the defaults, and limits that nothing reaches. */
 export const SERVICE_ENV = {
-  SERVICE_SECRET_ID: 'tenantry-bench',
+  DATABASE_TLS: 'disable',
   LOGIN_IP_LIMIT: '999999999',
   LOGIN_EMAIL_LIMIT: '999999999',
 }

@@ -12,11 +12,20 @@ import type { ServiceOptions } from './service-process.ts'
 const MOST = 8
 
 // The service as the local stack runs it: every function in instances that take one request at a time.
-const { env, secret } = givenOptions() as ServiceOptions
+const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
-const secrets = await startSecretsManager({ secrets: { [config.serviceSecretId]: JSON.stringify(secret) } })
+const secrets = await startSecretsManager({
+  secrets: {
+    login: JSON.stringify(access.login),
+    tokens: JSON.stringify(access.tokens),
+    cache: JSON.stringify(access.cache),
+  },
+})
 const instanceEnv = {
   ...env,
+  DATABASE_SECRET_ID: 'login',
+  SERVICE_SECRET_ID: 'tokens',
+  CACHE_SECRET_ID: 'cache',
   AWS_REGION,
   AWS_ACCESS_KEY_ID: 'bench',
   AWS_SECRET_ACCESS_KEY: 'bench',

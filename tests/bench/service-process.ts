@@ -2,20 +2,21 @@ import { startGateway } from '#infra/local/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import { lambda } from '#shared/http/lambda.ts'
-import { createRuntime, type ServiceSecret } from '#shared/runtime.ts'
+import { createRuntime } from '#shared/runtime.ts'
+import { accessOf, type FixedAccess } from '#tests/support/access.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { givenOptions, serveAt } from './processes.ts'
 
 /** What the process of the service is told, in either form. */
 export interface ServiceOptions {
   readonly env: Readonly<Record<string, string>>
-  readonly secret: ServiceSecret
+  readonly access: FixedAccess
 }
 
 // The service with its handlers in this process: many requests at once on one thread, which Lambda never does.
-const { env, secret } = givenOptions() as ServiceOptions
+const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
-const runtime = createRuntime(config, secret)
+const runtime = createRuntime(config, accessOf(access))
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,

@@ -36,6 +36,7 @@ const PERMISSIONS = [
 const probes = routeGroup({
   name: 'probe',
   bodyLimitBytes: 1024,
+  needs: ['database:app', 'tokens'],
   endpoints: PERMISSIONS.flatMap((permission) => {
     const path = `/v1/probe/${permission.replaceAll('.', '-')}` as const
     const summary = 'A probe'
@@ -54,6 +55,7 @@ const allRoutes: readonly Route[] = [
     name: `${probe.method} ${probe.path}`,
     endpoint: probe,
     bodyLimitBytes: probes.bodyLimitBytes,
+    needs: probes.needs,
   })),
 ]
 const guarded = allRoutes.filter(({ endpoint }) => endpoint.access !== 'anyone')
@@ -225,7 +227,8 @@ describe('a guarded route', () => {
     const { token } = await mintSession(sql(), { email: 'owner@acme.test', slug: SHOP })
     const { config } = service.runtime
     for (const route of guarded) {
-      const group = routeGroup({ name: 'one', bodyLimitBytes: route.bodyLimitBytes, endpoints: [route.endpoint] })
+      const { bodyLimitBytes, needs } = route
+      const group = routeGroup({ name: 'one', bodyLimitBytes, needs, endpoints: [route.endpoint] })
       const answer = await lambda(group, { config, open: async () => service.runtime })(
         gatewayEvent({
           route: route.name,

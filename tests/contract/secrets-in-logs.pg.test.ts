@@ -2,12 +2,14 @@ import { Writable } from 'node:stream'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startCache } from '#infra/local/cache.ts'
+import { loginOf } from '#infra/local/database.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway.ts'
 import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
 import { startInstances } from '#infra/local/instances.ts'
-import { type Invokable, startLambda } from '#infra/local/lambda.ts'
+import { startLambda } from '#infra/local/lambda.ts'
 import { startSecretsManager } from '#infra/local/secrets-manager.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
+import type { Need } from '#shared/needs.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
@@ -15,7 +17,6 @@ import { createMember, createPerson } from '#tests/support/minted-session.ts'
 import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 
-const SECRET_ID = 'tenantry/test'
 const SLUG = 'acme-print'
 
 const cleanups: (() => Promise<unknown>)[] = []
@@ -36,20 +37,23 @@ beforeAll(async () => {
   }
   const cache = opened(await startCache({ force: 'in-process' }))
   const ses = opened(await startEchoingSes())
-  const secret = {
-    pepper: PEPPER,
-    mail_key: MAIL_KEY,
-    database_url: database.appUrl,
-    worker_database_url: database.workerUrl,
-    operator_database_url: database.operatorUrl,
-    cache_url: cache.url,
-    cache_token: cache.token,
-  }
-  const secrets = opened(await startSecretsManager({ secrets: { [SECRET_ID]: JSON.stringify(secret) } }))
-  const functions = new Map<string, Invokable>()
-  const lambda = opened(await startLambda(functions))
+  const login = (url: string) => JSON.stringify(loginOf(url))
+  const secrets = opened(
+    await startSecretsManager({
+      secrets: {
+        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+        cache: JSON.stringify({ url: cache.url, token: cache.token }),
+        'database:app': login(database.appUrl),
+        'database:worker': login(database.workerUrl),
+        'database:operator': login(database.operatorUrl),
+      },
+    }),
+  )
+  const lambda = opened(await startLambda())
   const env = {
-    SERVICE_SECRET_ID: SECRET_ID,
+    SERVICE_SECRET_ID: 'service',
+    CACHE_SECRET_ID: 'cache',
+    DATABASE_TLS: 'disable',
     ARGON2_MEMORY_KIB: '64',
     ARGON2_ITERATIONS: '1',
     AWS_REGION: 'us-east-1',
@@ -66,14 +70,17 @@ beforeAll(async () => {
       done()
     },
   }).setMaxListeners(0)
-  const instances = async <Event, Result>(functionName: string, handlerFile: string) =>
-    opened(await startInstances<Event, Result>({ handlerFile, functionName, env, most: 1, logs }))
-  for (const { name, handlerFile } of await jobs()) {
-    functions.set(name, (await instances<unknown, unknown>(name, handlerFile)).invoke)
+  const instances = async <Event, Result>({ name, needs }: { name: string; needs: readonly Need[] }, file: string) => {
+    const DATABASE_SECRET_ID = needs.find((need) => need.startsWith('database:')) ?? ''
+    const own = { functionName: name, handlerFile: file, env: { ...env, DATABASE_SECRET_ID } }
+    return opened(await startInstances<Event, Result>({ ...own, most: 1, logs }))
+  }
+  for (const { job, handlerFile } of await jobs()) {
+    lambda.serve(job.name, { job, invoke: (await instances<unknown, unknown>(job, handlerFile)).invoke })
   }
   const integrations: Parameters<typeof startGateway>[0]['integrations'][number][] = []
   for (const { group, handlerFile } of await routeGroups()) {
-    const { invoke } = await instances<APIGatewayProxyEvent, APIGatewayProxyResult>(group.name, handlerFile)
+    const { invoke } = await instances<APIGatewayProxyEvent, APIGatewayProxyResult>(group, handlerFile)
     integrations.push({ group, invoke })
   }
   gateway = opened(await startGateway({ port: 0, problemBaseUrl: 'https://tenantry.example/problems', integrations }))

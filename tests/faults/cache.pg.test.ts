@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startCache } from '#infra/local/cache.ts'
+import { loginOf } from '#infra/local/database.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
-import { connect } from '#shared/db/connect.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import { createLimiter } from '#shared/rate-limit/limiter.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
+import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { type ServerProcess, startServerProcess } from '#tests/support/server-process.ts'
 import { PEPPER } from '#tests/support/service.ts'
@@ -40,13 +41,9 @@ afterAll(async () => {
 const startServer = (of: Cache, env: Record<string, string> = {}): Promise<ServerProcess> =>
   startServerProcess(
     {
-      pepper: PEPPER,
-      mail_key: PEPPER,
-      worker_database_url: database.workerUrl,
-      operator_database_url: database.operatorUrl,
-      database_url: database.appUrl,
-      cache_url: of.url,
-      cache_token: of.token,
+      login: loginOf(database.appUrl),
+      tokens: { pepper: PEPPER, mail_key: PEPPER },
+      cache: { url: of.url, token: of.token },
     },
     { LOGIN_EMAIL_LIMIT: '10', ...env },
   )
@@ -147,7 +144,7 @@ describe('with a cache that is slow, and each call of it just fast enough', () =
 
 describe('the limiter', () => {
   function limiter() {
-    const db = connect(database.appUrl, { connections: 4, prepare: true })
+    const db = connectTo(database.appUrl, { connections: 4, prepare: true })
     onTestFinished(() => db.close())
     const failures: unknown[] = []
     const subject = (): Limit => ({

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCache } from '#infra/local/cache.ts'
-import { prepareDatabase, urlFor } from '#infra/local/database.ts'
+import { loginOf, prepareDatabase } from '#infra/local/database.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { type Postgres, startPostgres } from '#infra/local/postgres.ts'
 import { startPostgresWire } from '#infra/local/postgres-wire.ts'
@@ -45,18 +45,14 @@ beforeAll(async () => {
   cleanups.push(() => wire.close())
   const cache = await startCache({ force: 'in-process' })
   cleanups.push(() => cache.close())
-  const secret = {
-    pepper: PEPPER,
-    mail_key: PEPPER,
-    worker_database_url: prepared.workerUrl,
-    operator_database_url: prepared.operatorUrl,
-    database_url: prepared.appUrl,
-    cache_url: cache.url,
-    cache_token: cache.token,
+  const access = {
+    login: loginOf(prepared.appUrl),
+    tokens: { pepper: PEPPER, mail_key: PEPPER },
+    cache: { url: cache.url, token: cache.token },
   }
-  server = await startServerProcess(secret)
+  server = await startServerProcess(access)
   cleanups.push(() => server.stop())
-  proxied = await startServerProcess({ ...secret, database_url: urlFor(prepared.appUrl, { port: wire.port }) })
+  proxied = await startServerProcess({ ...access, login: { ...access.login, port: wire.port } })
   cleanups.push(() => proxied.stop())
   token = await server.signIn('sales@acme.test')
   proxiedToken = await proxied.signIn('sales@bolt.test')

@@ -6,12 +6,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Command } from '#functions/operate/commands.ts'
+import { job } from '#functions/operate/job.ts'
 import { operate } from '#functions/operate/operate.ts'
 import { startLambda } from '#infra/local/lambda.ts'
-import { connect, type Sql } from '#shared/db/connect.ts'
+import type { Sql } from '#shared/db/connect.ts'
 import { actFor } from '#shared/db/scope.ts'
 import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
+import { connectTo } from '#tests/support/access.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
@@ -22,13 +24,14 @@ const closers: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
   service = await startService()
-  const database = connect(service.database.operatorUrl, { connections: 2, prepare: true })
+  const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true })
   const worker = { config: service.runtime.config, database, pepper: PEPPER, mailKey: MAIL_KEY }
   run = async (event) => {
     const parsed = v.safeParse(Command, event)
     return parsed.success ? operate(worker, parsed.output, 'request-of-a-test') : { invalid: 'not a command' }
   }
-  const lambda = await startLambda(new Map([['operate', run]]))
+  const lambda = await startLambda()
+  lambda.serve('operate', { job, invoke: run })
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-operate-'))
   await writeFile(join(stateDir, 'lambda-url'), lambda.url)
   command = async (...words) => {
@@ -200,7 +203,7 @@ describe('the command line', () => {
 
 describe('the operators’ role', () => {
   it('plants no token but an invitation into the tenant that is set', async () => {
-    const operator = connect(service.database.operatorUrl, { connections: 1, prepare: true })
+    const operator = connectTo(service.database.operatorUrl, { connections: 1, prepare: true })
     closers.push(() => operator.close())
     const [{ acme, owner } = {}] = await service.database.admin<{ acme: string; owner: string }[]>`
       select t.id as acme, u.id as owner from app.tenants t, app.users u

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { ConfigError, parseConfig, SETTING_NAMES } from '#shared/config.ts'
 
-const REQUIRED = { SERVICE_SECRET_ID: 'the-secret' }
+const SECRET_IDS = ['SERVICE_SECRET_ID', 'CACHE_SECRET_ID', 'DATABASE_SECRET_ID', 'ROLE_SECRET_IDS']
+// Any text is one.
+const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE'])
 const CANARY = 'canary-4d1e'
 
 const failure = (env: Record<string, string | undefined>): string => {
@@ -16,8 +18,9 @@ const failure = (env: Record<string, string | undefined>): string => {
 
 describe('the settings', () => {
   it('have the defaults of the contract', () => {
-    expect(parseConfig(REQUIRED)).toMatchObject({
-      serviceSecretId: 'the-secret',
+    expect(parseConfig({})).toMatchObject({
+      secretIds: { tokens: '', cache: '', database: '', roles: [] },
+      database: { tls: 'verify-full', caFile: '', host: '', prepare: true },
       session: { idleSeconds: 12 * 3600, absoluteSeconds: 7 * 86_400, pendingSeconds: 15 * 60 },
       login: { windowSeconds: 15 * 60, emailLimit: 10, ipLimit: 100 },
       password: { minLength: 15, pwnedPasswordsUrl: '' },
@@ -27,7 +30,6 @@ describe('the settings', () => {
 
   it('are taken from the environment', () => {
     const { session, login, password, argon2, database } = parseConfig({
-      ...REQUIRED,
       SESSION_IDLE_SECONDS: '60',
       SESSION_ABSOLUTE_SECONDS: '120',
       SESSION_PENDING_SECONDS: '30',
@@ -48,16 +50,21 @@ describe('the settings', () => {
     expect(database.prepare).toBe(false)
   })
 
-  it('do not parse without the id of the service’s secret', () => {
-    expect(failure({})).toContain('SERVICE_SECRET_ID')
-    expect(failure({ SERVICE_SECRET_ID: '' })).toContain('SERVICE_SECRET_ID')
+  it('say where the secrets are', () => {
+    const env = Object.fromEntries(SECRET_IDS.map((name) => [name, `${name},second`]))
+    expect(parseConfig(env).secretIds).toEqual({
+      tokens: 'SERVICE_SECRET_ID,second',
+      cache: 'CACHE_SECRET_ID,second',
+      database: 'DATABASE_SECRET_ID,second',
+      roles: ['ROLE_SECRET_IDS', 'second'],
+    })
   })
 
   it('each name themselves when a value does not parse, and never the value', () => {
-    const others = SETTING_NAMES.filter((name) => name !== 'SERVICE_SECRET_ID')
+    const others = SETTING_NAMES.filter((name) => !TEXTS.has(name))
     expect(others.length).toBeGreaterThan(10)
     for (const name of others) {
-      const message = failure({ ...REQUIRED, [name]: CANARY })
+      const message = failure({ [name]: CANARY })
       expect(message).toContain(name)
       expect(message).not.toContain(CANARY)
       for (const other of others) if (other !== name) expect(message).not.toContain(other)
@@ -66,7 +73,7 @@ describe('the settings', () => {
 
   it('name all that are wrong at once', () => {
     const message = failure({ DATABASE_CONNECTIONS: 'x', ARGON2_ITERATIONS: 'y', PROBLEM_BASE_URL: 'z' })
-    for (const name of ['SERVICE_SECRET_ID', 'DATABASE_CONNECTIONS', 'ARGON2_ITERATIONS', 'PROBLEM_BASE_URL']) {
+    for (const name of ['DATABASE_CONNECTIONS', 'ARGON2_ITERATIONS', 'PROBLEM_BASE_URL']) {
       expect(message).toContain(name)
     }
   })
@@ -74,7 +81,7 @@ describe('the settings', () => {
   it.each(['', ' ', '1.5', '-1', '+1', '1e3', '0x10', ' 1', '1 ', '1_000', '٣', 'NaN', 'null', '9'.repeat(30), '1\n'])(
     'take no number written as %j',
     (value) => {
-      expect(failure({ ...REQUIRED, LOGIN_EMAIL_LIMIT: value })).toContain('LOGIN_EMAIL_LIMIT')
+      expect(failure({ LOGIN_EMAIL_LIMIT: value })).toContain('LOGIN_EMAIL_LIMIT')
     },
   )
 
@@ -90,15 +97,16 @@ describe('the settings', () => {
     ['ARGON2_ITERATIONS', '17'],
     ['DATABASE_CONNECTIONS', '0'],
     ['DATABASE_PREPARE', 'yes'],
+    ['DATABASE_TLS', 'require'],
     ['PWNED_PASSWORDS_URL', 'api.example'],
   ])('refuse %s=%s', (name, value) => {
-    const message = failure({ ...REQUIRED, [name]: value })
+    const message = failure({ [name]: value })
     expect(message).toContain(name)
   })
 
   it('take the base of problem types with or without a slash behind it', () => {
     for (const url of ['https://a.test/problems', 'https://a.test/problems/', 'https://a.test/problems//']) {
-      expect(parseConfig({ ...REQUIRED, PROBLEM_BASE_URL: url }).problemBaseUrl).toBe('https://a.test/problems')
+      expect(parseConfig({ PROBLEM_BASE_URL: url }).problemBaseUrl).toBe('https://a.test/problems')
     }
   })
 })

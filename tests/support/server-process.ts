@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { ServiceSecret } from '#shared/runtime.ts'
+import type { FixedAccess } from './access.ts'
 import { PASSWORD } from './service.ts'
 
 /** An answer, and how long it took. */
@@ -27,7 +27,7 @@ const LAST_WORDS = 3000
 
 /** Starts the service, with the tests' own writes, in a process of its own. Password hashes cost next to nothing. */
 export async function startServerProcess(
-  secret: ServiceSecret,
+  access: FixedAccess,
   env: Readonly<Record<string, string>> = {},
 ): Promise<ServerProcess> {
   const child = fork(fileURLToPath(new URL('./serve.ts', import.meta.url)), {
@@ -40,7 +40,7 @@ export async function startServerProcess(
       LOGIN_IP_LIMIT: '1000000',
       LOGIN_EMAIL_LIMIT: '1000000',
       ...env,
-      SERVICE_SECRET: JSON.stringify(secret),
+      SERVICE_ACCESS: JSON.stringify(access),
     },
     execArgv: [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -1,11 +1,12 @@
 import { startCache } from '#infra/local/cache.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway.ts'
+import { loginOf } from '#infra/local/database.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
-import { connect } from '#shared/db/connect.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
+import { accessOf, connectTo, runtimeFor } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { startTestMail, type TestMail } from './mail.ts'
 import { lambdaContext } from './lambda-context.ts'
@@ -50,7 +51,7 @@ export async function startService(
   const cache = await startCache({ force: 'in-process' })
   const woken: string[] = []
   const config = parseConfig({
-    SERVICE_SECRET_ID: 'test',
+    DATABASE_TLS: 'disable',
     DATABASE_CONNECTIONS: '10',
     ARGON2_MEMORY_KIB: '64',
     ARGON2_ITERATIONS: '1',
@@ -60,22 +61,18 @@ export async function startService(
   })
   const runtime = createRuntime(
     config,
-    {
-      pepper: PEPPER,
-      mail_key: MAIL_KEY,
-      database_url: database.appUrl,
-      worker_database_url: database.workerUrl,
-      operator_database_url: database.operatorUrl,
-      cache_url: cache.url,
-      cache_token: cache.token,
-    },
+    accessOf({
+      login: loginOf(database.appUrl),
+      tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
+      cache: { url: cache.url, token: cache.token },
+    }),
     async (job) => {
       woken.push(job)
     },
   )
   const mail = await startTestMail({
     config,
-    database: connect(database.workerUrl, config.database),
+    database: connectTo(database.workerUrl, config.database),
     pepper: PEPPER,
     mailKey: MAIL_KEY,
   })
@@ -84,7 +81,7 @@ export async function startService(
     port: 0,
     problemBaseUrl: config.problemBaseUrl,
     integrations: groups.map((group) => {
-      const handle = lambda(group, { config, open: async () => runtime })
+      const handle = lambda(group, { config, open: async () => runtimeFor(group, runtime) })
       return { group, invoke: (event) => handle(event, lambdaContext) }
     }),
   })

@@ -29,4 +29,9 @@ const writeStyle = endpoint({
 })
 
 /** A route group of the tests' own: a write in a tenant's transaction, through the same pipeline as every other. */
-export const writes = routeGroup({ name: 'test', bodyLimitBytes: 4096, endpoints: [writeStyle] })
+export const writes = routeGroup({
+  name: 'test',
+  bodyLimitBytes: 4096,
+  needs: ['database:app', 'tokens'],
+  endpoints: [writeStyle],
+})

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
 import { startCache } from '#infra/local/cache.ts'
-import { urlFor } from '#infra/local/database.ts'
+import { loginOf, urlFor } from '#infra/local/database.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres-wire.ts'
 import { parseConfig } from '#shared/config.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { createRuntime } from '#shared/runtime.ts'
+import { accessOf } from '#tests/support/access.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
@@ -120,23 +121,18 @@ async function startCounted() {
   const cache = await startCache({ force: 'in-process', faults })
   onTestFinished(() => cache.close())
   const config = parseConfig({
-    SERVICE_SECRET_ID: 'test',
+    DATABASE_TLS: 'disable',
     DATABASE_CONNECTIONS: '1',
     FORGOT_EMAIL_LIMIT: '3',
     FORGOT_IP_LIMIT: '4',
   })
-  const { appUrl, workerUrl, operatorUrl } = service.database
-  const secrets = {
-    pepper: PEPPER,
-    mail_key: PEPPER,
-    database_url: urlFor(appUrl, { hostname: '127.0.0.1', port: wire.port }),
-    worker_database_url: workerUrl,
-    operator_database_url: operatorUrl,
-    cache_url: cache.url,
-    cache_token: cache.token,
-  }
+  const access = accessOf({
+    login: loginOf(urlFor(service.database.appUrl, { hostname: '127.0.0.1', port: wire.port })),
+    tokens: { pepper: PEPPER, mail_key: PEPPER },
+    cache: { url: cache.url, token: cache.token },
+  })
   let woken = 0
-  const runtime = createRuntime(config, secrets, async () => {
+  const runtime = createRuntime(config, access, async () => {
     woken += 1
   })
   onTestFinished(() => runtime.database.close())

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { maintain } from '#functions/maintain/maintain.ts'
 import { checkCatalogue } from '#shared/db/catalogue.ts'
-import { connect, type Database } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 
@@ -13,7 +14,7 @@ let worker: Database
 let acme: string
 beforeAll(async () => {
   database = await createTestDatabase()
-  worker = connect(database.workerUrl, { connections: 2, prepare: true })
+  worker = connectTo(database.workerUrl, { connections: 2, prepare: true })
   acme = await tenantId(database.admin, 'acme-print')
 })
 afterAll(async () => {

@@ -28,4 +28,15 @@ describe('local Secrets Manager', () => {
     const asked = client.send(new GetSecretValueCommand({ SecretId }))
     await expect(asked).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
   })
+
+  it('gives the pending version to whoever asks for it, and finds none where none is', async () => {
+    const server = await startSecretsManager({ secrets: { a: 'now', b: 'now' }, pending: { a: 'next' } })
+    onTestFinished(() => server.close())
+    const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
+    const client = new SecretsManagerClient({ endpoint: server.url, region: 'us-east-1', credentials })
+    const pending = (SecretId: string) =>
+      client.send(new GetSecretValueCommand({ SecretId, VersionStage: 'AWSPENDING' }))
+    expect(await pending('a')).toMatchObject({ SecretString: 'next', VersionStages: ['AWSPENDING'] })
+    await expect(pending('b')).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
+  })
 })

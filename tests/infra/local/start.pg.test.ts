@@ -545,6 +545,7 @@ describe('an instance that breaks', () => {
     const group = routeGroup({
       name: 'broken',
       bodyLimitBytes: 1024,
+      needs: [],
       endpoints: routes.map((route) =>
         endpoint({ route, access: 'anyone', summary: 'A test', handle: async () => noContent() }),
       ),

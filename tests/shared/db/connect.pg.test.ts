@@ -5,10 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { urlFor } from '#infra/local/database.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres-wire.ts'
-import { connect, type Database } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import { readInTenant, writeInTenant } from '#shared/db/scope.ts'
 import { authenticate } from '#shared/session/queries.ts'
+import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
 // What a client waits for at most, with what a busy machine adds.
@@ -37,7 +38,7 @@ afterAll(async () => {
 type Options = { connections?: number; prepare?: boolean }
 
 function opened(url: string, { connections = 1, prepare = true }: Options = {}): Database {
-  const db = connect(url, { connections, prepare })
+  const db = connectTo(url, { connections, prepare })
   cleanups.push(() => db.close())
   return db
 }
@@ -320,7 +321,7 @@ describe('a connection that is lost', () => {
   it('is known at once, and leaves as many connections as there were', async () => {
     const own = await createTestDatabase()
     cleanups.push(() => own.drop())
-    const db = connect(own.appUrl, { connections: 3, prepare: true })
+    const db = connectTo(own.appUrl, { connections: 3, prepare: true })
     const count = async (): Promise<number> => {
       const [row] = await own.admin<{ count: number }[]>`
         select count(*)::int from pg_stat_activity where usename = 'identity_app' and datname = ${own.name}`

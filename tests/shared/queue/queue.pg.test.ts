@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connect, type Database } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
 import { claimJobs, completeJob, enqueue, failJob, type LeasedJob } from '#shared/queue/queries.ts'
+import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { tenantId } from '#tests/support/minted-session.ts'
 
@@ -16,8 +17,8 @@ let acme: string
 let bolt: string
 beforeAll(async () => {
   database = await createTestDatabase()
-  app = connect(database.appUrl, { connections: 8, prepare: true })
-  worker = connect(database.workerUrl, { connections: 8, prepare: true })
+  app = connectTo(database.appUrl, { connections: 8, prepare: true })
+  worker = connectTo(database.workerUrl, { connections: 8, prepare: true })
   acme = await tenantId(database.admin, 'acme-print')
   bolt = await tenantId(database.admin, 'bolt-apparel')
 })

@@ -1,0 +1,7 @@
+import type { Job } from '#shared/job.ts'
+
+export const job: Job = {
+  name: 'operate',
+  needs: ['database:operator', 'tokens', 'wake:deliver-mail'],
+  timeoutSeconds: 60,
+}
