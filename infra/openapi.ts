@@ -36,7 +36,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
     }
   }
   const gateway: Refusal[] = Object.values(OF_ANY_ROUTE)
-  const document = openApiDocument(operations, { gateway, config: parseConfig({ SERVICE_SECRET_ID: 'none' }) })
+  const document = openApiDocument(operations, { gateway, config: parseConfig({}) })
   return [
     { path: 'functions/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { path: 'shared/client/api.ts', text: apiTypes(groups.map(({ group }) => group.name)) },
@@ -59,10 +59,11 @@ function apiTypes(groups: readonly string[]): string {
     ...groups.map((group) => `import type { group as ${local(group)} } from '#functions/${group}/group.ts'`),
     '',
     '/** Every endpoint of the service, as types alone. */',
-    "export type Api = Groups['endpoints'][number]",
+    "export type Api = Groups[keyof Groups]['endpoints'][number]",
     '',
-    'type Groups =',
-    ...groups.map((group) => `  | typeof ${local(group)}`),
+    'interface Groups {',
+    ...groups.map((group) => `  readonly ${local(group)}: typeof ${local(group)}`),
+    '}',
     '',
   ].join('\n')
 }

@@ -7,6 +7,13 @@ import type { group as members } from '#functions/members/group.ts'
 import type { group as openapi } from '#functions/openapi/group.ts'
 
 /** Every endpoint of the service, as types alone. */
-export type Api = Groups['endpoints'][number]
+export type Api = Groups[keyof Groups]['endpoints'][number]
 
-type Groups = typeof auditLog | typeof auth | typeof catalog | typeof health | typeof members | typeof openapi
+interface Groups {
+  readonly auditLog: typeof auditLog
+  readonly auth: typeof auth
+  readonly catalog: typeof catalog
+  readonly health: typeof health
+  readonly members: typeof members
+  readonly openapi: typeof openapi
+}

@@ -51,10 +51,10 @@ export interface Client {
    * Calls a route. Rejects with ProblemError when the service refuses, and with what `fetch` rejects with when no answer
    * came.
    */
-  call<R extends Route>(
+  readonly call: <R extends Route>(
     route: R,
     ...request: Partial<RequestTo<R>> extends RequestTo<R> ? [request?: RequestTo<R>] : [request: RequestTo<R>]
-  ): Promise<ReplyOf<R>>
+  ) => Promise<ReplyOf<R>>
 }
 
 /**
@@ -71,7 +71,7 @@ export function createClient(options: {
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
 
   return {
-    async call(route, ...[request]) {
+    call: async (route, ...[request]) => {
       const { params = {}, query = {}, body }: UntypedRequest = request ?? {}
       const [method = '', path = ''] = route.split(' ')
       const response = await send(baseUrl + fill(path, params) + search(query), {

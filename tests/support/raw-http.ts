@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import { seen } from './documented.ts'
 import type { Answer } from './service.ts'
 
 /** An answer as it came over the wire: header names in lower case, each with every value that was sent. */
@@ -22,6 +23,11 @@ export interface RawRequest {
 export function rawRequest(baseUrl: string, { method, path, headers = [], body }: RawRequest): Promise<RawAnswer> {
   const { hostname, port, host } = new URL(baseUrl)
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
+  const noted = (answer: RawAnswer): RawAnswer => {
+    const pairs = Object.entries(answer.headers).map(([name, values]) => [name, values.join(', ')] as const)
+    seen(method, path, { ...answer, headers: pairs })
+    return answer
+  }
   return new Promise((resolve, reject) => {
     const outgoing = request(
       {
@@ -37,11 +43,13 @@ export function rawRequest(baseUrl: string, { method, path, headers = [], body }
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
         incoming.on('error', reject)
         incoming.on('end', () =>
-          resolve({
-            status: incoming.statusCode ?? 0,
-            headers: collect(incoming.rawHeaders),
-            text: Buffer.concat(chunks).toString(),
-          }),
+          resolve(
+            noted({
+              status: incoming.statusCode ?? 0,
+              headers: collect(incoming.rawHeaders),
+              text: Buffer.concat(chunks).toString(),
+            }),
+          ),
         )
       },
     )

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { FixedAccess } from './access.ts'
+import { seen } from './documented.ts'
 import { PASSWORD } from './service.ts'
 
 /** An answer, and how long it took. */
@@ -70,11 +71,13 @@ export async function startServerProcess(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await response.text()
+    const afterMs = performance.now() - asked
+    seen(method, path, { status: response.status, headers: response.headers, text })
     return {
       status: response.status,
       headers: response.headers,
       body: text === '' ? null : JSON.parse(text),
-      afterMs: performance.now() - asked,
+      afterMs,
     }
   }
 

@@ -8,6 +8,7 @@ import { lambda } from '#shared/http/lambda.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
 import { accessOf, connectTo, runtimeFor } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { seeingFetch } from './documented.ts'
 import { startTestMail, type TestMail } from './mail.ts'
 import { lambdaContext } from './lambda-context.ts'
 
@@ -88,7 +89,7 @@ export async function startService(
 
   const request = async (route: string, { token, body, headers = {} }: RequestOptions = {}): Promise<Answer> => {
     const [method = 'GET', path = '/'] = route.split(' ')
-    const response = await fetch(gateway.url + path, {
+    const response = await seeingFetch(gateway.url + path, {
       method,
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

@@ -19,6 +19,7 @@ import type { StackInfo } from '#infra/local/stack.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { noContent } from '#shared/http/reply.ts'
+import { seen } from '#tests/support/documented.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 
 const START = fileURLToPath(new URL('../../../infra/local/start.ts', import.meta.url))
@@ -103,12 +104,9 @@ async function ask(
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const text = await response.text()
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: text === '' ? null : JSON.parse(text),
-    afterMs: performance.now() - asked,
-  }
+  const afterMs = performance.now() - asked
+  seen(method, path, { status: response.status, headers: response.headers, text })
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text), afterMs }
 }
 
 const logIn = (info: StackInfo, email: string) =>

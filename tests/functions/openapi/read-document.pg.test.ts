@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { document } from '#tests/support/documented.ts'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { startService, type TestService } from '#tests/support/service.ts'
+
+const BASE = 'https://shops.example/a"b/problems'
+
+let service: TestService
+let moved: TestService
+beforeAll(async () => {
+  service = await startService()
+  moved = await startService({ env: { PROBLEM_BASE_URL: BASE } })
+})
+afterAll(async () => {
+  await service.close()
+  await moved.close()
+})
+
+describe('GET /v1/openapi.json', () => {
+  it('answers the document to anyone, to be kept for five minutes', async () => {
+    const answer = await service.request('GET /v1/openapi.json')
+    expect(answer.status).toBe(200)
+    expectContract(answer, null)
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=300')
+    expect(answer.body).toEqual(document)
+  })
+
+  it('names the kinds of problems as the stage does', async () => {
+    const { text, body } = await moved.request('GET /v1/openapi.json')
+    expect(text).not.toContain('tenantry.example/problems')
+    const { schema } = body.components.responses.ConflictLastOwner.content['application/problem+json']
+    expect(schema.properties.type.enum).toEqual([`${BASE}/last-owner`])
+  })
+})

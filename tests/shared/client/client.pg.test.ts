@@ -1,0 +1,118 @@
+import { readFile } from 'node:fs/promises'
+import { stripTypeScriptTypes } from 'node:module'
+import { createContext, runInContext } from 'node:vm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient, ProblemError } from '#shared/client/client.ts'
+import { seeingFetch } from '#tests/support/documented.ts'
+import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const client = (token?: string) =>
+  createClient({ baseUrl: service.gateway.url, fetch: seeingFetch, ...(token === undefined ? {} : { token }) })
+
+const refusal = async (call: Promise<unknown>): Promise<ProblemError> => {
+  const error: unknown = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof ProblemError)) throw new Error(`not refused with a problem: ${String(error)}`)
+  return error
+}
+
+describe('the client', () => {
+  it('rejects with the kind of problem, its fields and when to try again', async () => {
+    const wrong = client().call('POST /v1/auth/login', { body: { email: 'owner@acme.test', password: 'wrong' } })
+    expect(await refusal(wrong)).toMatchObject({ status: 401, kind: 'about:blank', retryAfterSeconds: null })
+    const invalid = await refusal(client().call('POST /v1/auth/login', { body: { email: 'no', password: PASSWORD } }))
+    expect(invalid).toMatchObject({ status: 422, kind: 'validation-failed' })
+    expect(invalid.errors).toEqual([{ pointer: '#/email', detail: 'must be an email address' }])
+    const limited = await startService({ env: { LOGIN_EMAIL_LIMIT: '1' } })
+    try {
+      const attempt = () =>
+        createClient({ baseUrl: `${limited.gateway.url}/`, fetch: seeingFetch }).call('POST /v1/auth/login', {
+          body: { email: 'owner@acme.test', password: 'wrong' },
+        })
+      expect((await refusal(attempt())).status).toBe(401)
+      const { kind, retryAfterSeconds } = await refusal(attempt())
+      expect(kind).toBe('rate-limited')
+      expect(retryAfterSeconds).toBeGreaterThan(0)
+    } finally {
+      await limited.close()
+    }
+  })
+
+  it('rejects with a problem for an answer that has none, and as fetch does where there is no answer', async () => {
+    const answering = (response: () => Response) =>
+      createClient({ baseUrl: 'https://a.test', fetch: async () => response() }).call('GET /health/live')
+    const html = () => new Response('<h1>Bad</h1>', { status: 502, statusText: 'Bad', headers: { 'retry-after': '7' } })
+    expect(await refusal(answering(html))).toMatchObject({ status: 502, kind: 'about:blank', retryAfterSeconds: 7 })
+    const headers = { 'content-type': 'application/problem+json' }
+    const cut = () => new Response('{"type":', { status: 503, headers })
+    expect(await refusal(answering(cut))).toMatchObject({ status: 503, kind: 'about:blank', errors: [] })
+    const gone = createClient({ baseUrl: 'http://127.0.0.1:1' }).call('GET /health/live')
+    await expect(gone).rejects.toThrow(TypeError)
+  })
+
+  it('writes params and query so that they arrive as they are', async () => {
+    const sent: string[] = []
+    const { call } = createClient({
+      baseUrl: 'https://a.test/base//',
+      fetch: async (url) => {
+        sent.push(url)
+        return new Response(null, { status: 204 })
+      },
+    })
+    await call('DELETE /v1/auth/sessions/{id}', { params: { id: 'a/b?c' } })
+    await call('GET /v1/catalog/styles', { query: { q: 'a&b=ü', limit: 5 } })
+    await call('GET /v1/catalog/styles', { query: {} })
+    await call('GET /v1/catalog/styles')
+    expect(sent).toEqual([
+      'https://a.test/base/v1/auth/sessions/a%2Fb%3Fc',
+      'https://a.test/base/v1/catalog/styles?q=a%26b%3D%C3%BC&limit=5',
+      'https://a.test/base/v1/catalog/styles',
+      'https://a.test/base/v1/catalog/styles',
+    ])
+  })
+
+  it('compiles for what the routes take and answer, and for nothing else', async () => {
+    const { call } = createClient({ baseUrl: 'https://a.test', fetch: async () => Response.json({}) })
+    // @ts-expect-error no such route
+    await call('GET /v1/secrets')
+    // @ts-expect-error the body is missing
+    await call('POST /v1/auth/login')
+    // @ts-expect-error a field is missing
+    await call('POST /v1/auth/login', { body: { email: 'a@b.test' } })
+    // @ts-expect-error the param is missing
+    await call('DELETE /v1/members/{id}')
+    // @ts-expect-error no such param of the query
+    await call('GET /v1/members', { query: { name: 'a' } })
+    const { created_at } = await call('POST /v1/members/invite', { body: { email: 'a@b.test', role: 'sales' } })
+    // @ts-expect-error times are text
+    const time: Date | undefined = created_at
+    // @ts-expect-error no such field
+    const reply = (await call('GET /v1/auth/session')).password_hash
+    // @ts-expect-error an answer without a body is null
+    const ended: object = await call('DELETE /v1/auth/session')
+    expect([time, reply, ended]).toEqual([undefined, undefined, {}])
+  })
+
+  it('imports nothing, and runs where there is only what a browser has', async () => {
+    const source = await readFile(new URL('../../../shared/client/client.ts', import.meta.url), 'utf8')
+    const script = stripTypeScriptTypes(source)
+    expect(script).not.toMatch(/\bimport\b|\brequire\b|\bprocess\b|\bBuffer\b|\bglobal\b/)
+    const page = createContext({ fetch: seeingFetch, URLSearchParams })
+    const inPage = runInContext(`${script.replaceAll(/^export /gm, '')}; createClient`, page) as typeof createClient
+    const { call } = inPage({ baseUrl: service.gateway.url })
+    const { token } = await call('POST /v1/auth/login', { body: { email: 'owner@acme.test', password: PASSWORD } })
+    expect(token).toMatch(/^[\w-]{43}$/)
+    const types = stripTypeScriptTypes(
+      await readFile(new URL('../../../shared/client/api.ts', import.meta.url), 'utf8'),
+    )
+    expect(types.replaceAll(/\/\*.*?\*\/|\/\/.*$/gms, '').trim()).toBe('')
+  })
+})

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { createResourceMatcher } from '#infra/local/proxy-event.ts'
+
+/** An answer as it was seen: header names in lower case. */
+export interface SeenAnswer {
+  readonly status: number
+  readonly headers: Iterable<readonly [string, string]>
+  readonly text: string
+}
+
+type Part = Record<string, any>
+
+const file = new URL('../../functions/openapi/document.json', import.meta.url)
+export const document: Part = JSON.parse(readFileSync(file, 'utf8'))
+const { components, paths }: Part = document
+
+// Of the connection, and of every body.
+const CARRIED = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'])
+// The routes that tests bring along.
+const OF_TESTS = /^\/v1\/(probe|test)\//
+
+const match = createResourceMatcher(Object.keys(paths))
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+formats.default(ajv)
+const validators = new WeakMap<object, ValidateFunction>()
+
+/** What the document does not say of an answer, in words; none when it says all of it. `target` is as it was sent. */
+export function faultsOf(method: string, target: string, answer: SeenAnswer): string[] {
+  const path = target.split('?', 1)[0] ?? ''
+  const resource = match(path)?.resource
+  if (resource === undefined) {
+    // The gateway's own.
+    return OF_TESTS.test(path) || [400, 404, 413].includes(answer.status) ? [] : [`no such path: ${answer.status}`]
+  }
+  const operation = paths[resource][method.toLowerCase()]
+  if (operation === undefined) return undeclaredMethod(resource, answer)
+  const declared = operation.responses[answer.status]
+  if (declared === undefined) return [`status ${answer.status} is not declared`]
+  const response = resolve(declared)
+  return [...headerFaults(response.headers, answer), ...bodyFaults(response.content, answer)]
+}
+
+function undeclaredMethod(resource: string, { status, headers }: SeenAnswer): string[] {
+  const allowed = Object.keys(paths[resource]).map((name) => name.toUpperCase())
+  const sent = new Map(headers).get('allow')?.split(', ') ?? []
+  if (status !== 405) return [`method is not declared, and answered ${status}`]
+  return sent.toSorted().join() === allowed.toSorted().join()
+    ? []
+    : [`allow is ${sent.join()}, declared ${allowed.join()}`]
+}
+
+function headerFaults(declared: Part, answer: SeenAnswer): string[] {
+  const sent = new Map(answer.headers)
+  const faults = [...sent.keys()]
+    .filter((name) => !CARRIED.has(name) && !(name in declared))
+    .map((name) => `header ${name} is not declared`)
+  for (const [name, reference] of Object.entries(declared)) {
+    const { required = false, schema } = resolve(reference)
+    const value = sent.get(name)
+    if (value === undefined) faults.push(...(required ? [`header ${name} is missing`] : []))
+    else faults.push(...schemaFaults(schema, value).map((fault) => `header ${name}: ${fault}`))
+  }
+  return faults
+}
+
+function bodyFaults(content: Part | undefined, { headers, text }: SeenAnswer): string[] {
+  const type = new Map(headers).get('content-type')
+  if (content === undefined) return text === '' && type === undefined ? [] : ['a body is not declared']
+  const media = content[type ?? '']
+  if (media === undefined) return [`content type ${type} is not declared`]
+  try {
+    return schemaFaults(media.schema, JSON.parse(text))
+  } catch (error) {
+    return [String(error)]
+  }
+}
+
+function schemaFaults(schema: Part, value: unknown): string[] {
+  let validate = validators.get(schema)
+  if (validate === undefined) {
+    validate = ajv.compile(closed({ ...schema, components: { schemas: components.schemas } }) as Part)
+    validators.set(schema, validate)
+  }
+  if (validate(value)) return []
+  return (validate.errors ?? []).map(({ instancePath, message, params }) =>
+    [instancePath, message, JSON.stringify(params)].join(' '),
+  )
+}
+
+/** The schema, with no room for a property that it does not name. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed)
+  if (typeof part !== 'object' || part === null) return part
+  const copy: Part = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closed(value)]))
+  return copy['type'] === 'object' && copy['additionalProperties'] === undefined
+    ? { ...copy, additionalProperties: false }
+    : copy
+}
+
+function resolve(part: Part): Part {
+  if (part['$ref'] === undefined) return part
+  const [, , kind, name] = part['$ref'].split('/')
+  return components[kind][name]
+}
+
+const undocumented: string[] = []
+
+/** Holds an answer to the document. What it does not say fails the test that runs, at its end. */
+export function seen(method: string, target: string, answer: SeenAnswer): void {
+  const faults = faultsOf(method, target, answer)
+  if (faults.length > 0) undocumented.push(`${method} ${target} ${answer.status}: ${faults.join('; ')}\n${answer.text}`)
+}
+
+/** The answers that the document does not say, since the last time that this was asked. */
+export const takeUndocumented = (): string[] => undocumented.splice(0)
+
+/** `fetch`, each answer held to the document. */
+export async function seeingFetch(url: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(url, init)
+  const text = await response.clone().text()
+  const { pathname, search } = new URL(url)
+  seen(init.method ?? 'GET', pathname + search, { status: response.status, headers: response.headers, text })
+  return response
+}
