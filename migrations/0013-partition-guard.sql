@@ -116,6 +116,7 @@ revoke all on function app.guard_partitions() from public;
 -- Only a superuser, and rds_superuser on Aurora, may make an event trigger. Without it nothing else is missing: a partition
 -- that is made by hand has no guard and no grant, and the catalogue's check names it.
 reset role;
+-- allow opaque: whether the login may make an event trigger is found out by trying
 do $$
 begin
   create event trigger guard_partitions on ddl_command_end
