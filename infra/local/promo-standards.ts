@@ -11,21 +11,42 @@ const SELLABLE = [
   ['ST350', '120345'],
 ]
 
-/** Answers a SOAP 1.1 GetProductSellableRequest; a wrong account gets service message 105, as a vendor says it: with 200. */
+const OPERATIONS: Readonly<Record<string, (text: string) => string>> = {
+  GetProductSellable: (text) => sellable(element(text, 'productId')),
+  // Nothing of the few products here ever changes.
+  GetProductDateModified: (text) =>
+    Number.isNaN(Date.parse(element(text, 'changeTimeStamp')))
+      ? serviceMessage(120, 'The following field(s) are required changeTimeStamp')
+      : serviceMessage(160, 'No Results Found', 'Information'),
+}
+
+/**
+ * Answers the SOAP 1.1 operations getProductSellable and getProductDateModified. A wrong account gets service message 105,
+ * as a vendor says it: with 200.
+ */
 export function answerSoap(
-  { method, body }: LocalRequest,
+  { method, headers, body }: LocalRequest,
   accepts: (id: string, password: string) => boolean,
 ): LocalReply {
   if (method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
+  if (!/^text\/xml\s*(;|$)/i.test(headers['content-type'] ?? '')) return { status: 415 }
   const text = body.toString()
-  const operation = /<(?:[\w-]+:)?Body[^>]*>\s*<(?:([\w-]+):)?(\w+)/.exec(text)?.[2]
-  if (operation === undefined) return fault('The body is not a SOAP envelope')
-  if (operation !== 'GetProductSellableRequest') return fault(`${operation} is not served here`)
+  const [, prefix, request = ''] = /<(?:[\w-]+:)?Body[^>]*>\s*<(?:([\w-]+):)?(\w+)/.exec(text) ?? []
+  if (request === '') return fault('The body is not a SOAP envelope')
+  const operation = request.replace(/Request$/, '')
+  const answer = OPERATIONS[operation]
+  if (answer === undefined || !text.includes(`xmlns${prefix === undefined ? '' : `:${prefix}`}="${NAMESPACE}"`))
+    return fault(`${request} is not served here`)
+  const action = String(headers['soapaction'] ?? '').replaceAll('"', '')
+  if (action !== operation.replace(/^G/, 'g'))
+    return fault(`The given SOAPAction ${action} does not match an operation`)
+  const say = (content: string) => envelope(operation, content)
   const [id, password] = [element(text, 'id'), element(text, 'password')]
-  if (id === '') return envelope(serviceMessage(100, 'ID (customerID) not found'))
-  if (password === '') return envelope(serviceMessage(110, 'Authentication Credentials required'))
-  if (!accepts(id, password)) return envelope(serviceMessage(105, 'Authentication Credentials failed'))
-  return envelope(sellable(element(text, 'productId')))
+  if (element(text, 'wsVersion') !== '2.0.0') return say(serviceMessage(115, 'wsVersion not found'))
+  if (id === '') return say(serviceMessage(100, 'ID (customerID) not found'))
+  if (password === '') return say(serviceMessage(110, 'Authentication Credentials required'))
+  if (!accepts(id, password)) return say(serviceMessage(105, 'Authentication Credentials failed'))
+  return say(answer(text))
 }
 
 const ENTITIES = new Map([
@@ -55,9 +76,9 @@ function sellable(productId: string): string {
   return `<ProductSellableArray>${items.join('')}</ProductSellableArray>`
 }
 
-const serviceMessage = (code: number, description: string): string =>
+const serviceMessage = (code: number, description: string, severity = 'Error'): string =>
   `<s:ServiceMessageArray><s:ServiceMessage><s:code>${code}</s:code><s:description>${description}</s:description>` +
-  '<s:severity>Error</s:severity></s:ServiceMessage></s:ServiceMessageArray>'
+  `<s:severity>${severity}</s:severity></s:ServiceMessage></s:ServiceMessageArray>`
 
 const soap = (status: number, content: string): LocalReply => ({
   status,
@@ -67,11 +88,8 @@ const soap = (status: number, content: string): LocalReply => ({
     `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>${content}</soap:Body></soap:Envelope>`,
 })
 
-const envelope = (content: string): LocalReply =>
-  soap(
-    200,
-    `<GetProductSellableResponse xmlns="${NAMESPACE}" xmlns:s="${SHARED}">${content}</GetProductSellableResponse>`,
-  )
+const envelope = (operation: string, content: string): LocalReply =>
+  soap(200, `<${operation}Response xmlns="${NAMESPACE}" xmlns:s="${SHARED}">${content}</${operation}Response>`)
 
 const fault = (reason: string): LocalReply =>
   soap(500, `<soap:Fault><faultcode>soap:Client</faultcode><faultstring>${reason}</faultstring></soap:Fault>`)

@@ -68,8 +68,17 @@ function answerStyles({ method, url, headers }: LocalRequest): LocalReply {
     const challenge = { 'www-authenticate': 'Basic realm="S&S Activewear"' }
     return json(401, { message: 'Authorization has been denied for this request.' }, challenge)
   }
-  const wanted = url.searchParams.get('style')?.split(',')
-  return json(200, wanted ? STYLES.filter(({ styleName = '' }) => wanted.includes(styleName)) : STYLES)
+  const listed = (name: string) => url.searchParams.get(name)?.split(',')
+  const [names, ids, fields] = [listed('style'), listed('styleid'), listed('fields')]
+  const found = STYLES.filter(
+    ({ styleName = '', styleID }) => (names?.includes(styleName) ?? true) && (ids?.includes(String(styleID)) ?? true),
+  )
+  return json(200, fields ? found.map((style) => picked(style, fields)) : found)
+}
+
+function picked(style: object, fields: readonly string[]): object {
+  const wanted = new Set(fields.map((field) => field.toLowerCase()))
+  return Object.fromEntries(Object.entries(style).filter(([name]) => wanted.has(name.toLowerCase())))
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
