@@ -6,12 +6,13 @@ interface EventInput {
   readonly route: string
   readonly headers?: Readonly<Record<string, string>>
   readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly sourceIp?: string
 }
 
 /** The gateway's event itself, for what no HTTP client can send: another client address, a line break in a header. */
-export function gatewayEvent({ route, headers = {}, params, body, sourceIp = '127.0.0.1' }: EventInput) {
+export function gatewayEvent({ route, headers = {}, params, query, body, sourceIp = '127.0.0.1' }: EventInput) {
   const [httpMethod = '', resource = ''] = route.split(' ')
   const sent = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
   return {
@@ -20,8 +21,9 @@ export function gatewayEvent({ route, headers = {}, params, body, sourceIp = '12
     httpMethod,
     headers: sent,
     multiValueHeaders: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, [value]])),
-    queryStringParameters: null,
-    multiValueQueryStringParameters: null,
+    queryStringParameters: query ?? null,
+    multiValueQueryStringParameters:
+      query === undefined ? null : Object.fromEntries(Object.entries(query).map(([name, value]) => [name, [value]])),
     pathParameters: params ?? null,
     stageVariables: null,
     // The service reads nothing else of the context.

@@ -1,20 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
-import { startCache } from '#infra/local/cache.ts'
-import { loginOf, urlFor } from '#infra/local/database.ts'
-import { createFaults } from '#infra/local/faults.ts'
-import { startPostgresWire } from '#infra/local/postgres-wire.ts'
-import { parseConfig } from '#shared/config.ts'
-import { lambda } from '#shared/http/lambda.ts'
-import { createRuntime } from '#shared/runtime.ts'
-import { accessOf } from '#tests/support/access.ts'
+import { type Cost, startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createPerson } from '#tests/support/minted-session.ts'
-import { type Answer, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -112,51 +104,17 @@ describe('POST /v1/auth/password/forgot', () => {
   })
 })
 
-/** Asks past the gateway, so that each request comes from an address of its own; `spent` is one that is over its limit. */
-async function startCounted() {
-  const { hostname, port } = new URL(service.database.appUrl)
-  const wire = await startPostgresWire({ host: hostname, port: Number(port) })
-  onTestFinished(() => wire.close())
-  const faults = createFaults()
-  const cache = await startCache({ force: 'in-process', faults })
-  onTestFinished(() => cache.close())
-  const config = parseConfig({
-    DATABASE_TLS: 'disable',
-    DATABASE_CONNECTIONS: '1',
-    FORGOT_EMAIL_LIMIT: '3',
-    FORGOT_IP_LIMIT: '4',
-  })
-  const access = accessOf({
-    login: loginOf(urlFor(service.database.appUrl, { hostname: '127.0.0.1', port: wire.port })),
-    tokens: { pepper: PEPPER, mail_key: PEPPER },
-    cache: { url: cache.url, token: cache.token },
-  })
-  let woken = 0
-  const runtime = createRuntime(config, access, async () => {
-    woken += 1
-  })
-  onTestFinished(() => runtime.database.close())
-  const handle = lambda(group, { config, open: async () => runtime })
-  const newIp = () => randomUUID().replace(/^(....)(....).*$/, '2001:db8:$1:$2::1')
-  /** What one request costs: statements and round trips to Postgres, calls of the cache, calls of the mailer. */
-  const costOf = async (route: string, { sourceIp = newIp(), ...sent }: { sourceIp?: string } & Partial<SentInput>) => {
-    const before = { ...wire.counts(), cache: faults.counts().cache, woken }
-    const { statusCode } = await handle(gatewayEvent({ route, sourceIp, ...sent }), lambdaContext)
-    expect(statusCode).toBe(204)
-    const after = { ...wire.counts(), cache: faults.counts().cache, woken }
-    return {
-      statements: after.statements - before.statements,
-      roundTrips: after.roundTrips - before.roundTrips,
-      cache: after.cache - before.cache,
-      woken: after.woken - before.woken,
-    }
-  }
-  return { costOf, newIp }
-}
+const newIp = () => randomUUID().replace(/^(....)(....).*$/, '2001:db8:$1:$2::1')
 
-interface SentInput {
-  readonly body: unknown
-  readonly headers: Readonly<Record<string, string>>
+/** Counts what each request costs, which without a `sourceIp` comes from an address of its own. */
+async function counted() {
+  const { ask, close } = await startCounted(service.database, group, { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '4' })
+  onTestFinished(close)
+  return async (route: string, sent: Omit<Parameters<typeof gatewayEvent>[0], 'route'>): Promise<Cost> => {
+    const { status, cost } = await ask(gatewayEvent({ route, sourceIp: newIp(), ...sent }))
+    expect(status).toBe(204)
+    return cost
+  }
 }
 
 describe('a mail that is asked for', () => {
@@ -165,7 +123,7 @@ describe('a mail that is asked for', () => {
 
   // A cache that a busy machine makes late is left alone for five seconds, and not called.
   it('costs the same work whether it is sent or not, and whatever the reason', { retry: 2 }, async () => {
-    const { costOf, newIp } = await startCounted()
+    const costOf = await counted()
     const spentIp = newIp()
     const ask = (email: string, sourceIp = newIp()) => costOf(FORGOT, { body: { email }, sourceIp })
     for (let index = 0; index < 6; index += 1) {
@@ -192,7 +150,7 @@ describe('a mail that is asked for', () => {
   })
 
   it('costs the same work also for one who is signed in', { retry: 2 }, async () => {
-    const { costOf } = await startCounted()
+    const costOf = await counted()
     const person = await createMember(sql(), { email: `resend-${randomUUID()}@forgot.test`, slug: 'acme-print' })
     const headers = { authorization: `Bearer ${person.token}` }
     const costs: object[] = []
@@ -204,7 +162,7 @@ describe('a mail that is asked for', () => {
   })
 
   it('takes a sender over the limit no attempt of the recipient’s', async () => {
-    const { costOf, newIp } = await startCounted()
+    const costOf = await counted()
     await createPerson(sql(), { email: 'spared@forgot.test' })
     const spentIp = newIp()
     for (let index = 0; index < 5; index += 1) {

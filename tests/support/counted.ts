@@ -1,0 +1,72 @@
+import { startCache } from '#infra/local/cache.ts'
+import { loginOf, urlFor } from '#infra/local/database.ts'
+import { createFaults } from '#infra/local/faults.ts'
+import { startPostgresWire } from '#infra/local/postgres-wire.ts'
+import { parseConfig } from '#shared/config.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { createRuntime } from '#shared/runtime.ts'
+import { accessOf } from './access.ts'
+import type { TestDatabase } from './database.ts'
+import type { gatewayEvent } from './event.ts'
+import { lambdaContext } from './lambda-context.ts'
+import { MAIL_KEY, PEPPER } from './service.ts'
+
+/** What one request costs: statements and round trips to Postgres, calls of the cache, jobs that were woken. */
+export interface Cost {
+  readonly statements: number
+  readonly roundTrips: number
+  readonly cache: number
+  readonly woken: number
+}
+
+export interface Counted {
+  readonly ask: (event: ReturnType<typeof gatewayEvent>) => Promise<{ status: number; body: any; cost: Cost }>
+  readonly close: () => Promise<void>
+}
+
+/**
+ * A route group without the gateway, as a Lambda with one connection, which counts what each request costs. A statement
+ * is prepared at its first use, at a round trip more.
+ */
+export async function startCounted(
+  database: TestDatabase,
+  group: RouteGroup,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Counted> {
+  const { hostname, port } = new URL(database.appUrl)
+  const wire = await startPostgresWire({ host: hostname, port: Number(port) })
+  const faults = createFaults()
+  const cache = await startCache({ force: 'in-process', faults })
+  const config = parseConfig({ DATABASE_TLS: 'disable', DATABASE_CONNECTIONS: '1', ...env })
+  const access = accessOf({
+    login: loginOf(urlFor(database.appUrl, { hostname: '127.0.0.1', port: wire.port })),
+    tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
+    cache: { url: cache.url, token: cache.token },
+  })
+  let woken = 0
+  const runtime = createRuntime(config, access, async () => {
+    woken += 1
+  })
+  const handle = lambda(group, { config, open: async () => runtime })
+  const counts = (): Cost => ({ ...wire.counts(), cache: faults.counts().cache, woken })
+  return {
+    ask: async (event) => {
+      const before = counts()
+      const { statusCode, body } = await handle(event, lambdaContext)
+      const after = counts()
+      const cost = {
+        statements: after.statements - before.statements,
+        roundTrips: after.roundTrips - before.roundTrips,
+        cache: after.cache - before.cache,
+        woken: after.woken - before.woken,
+      }
+      return { status: statusCode, body: body === '' ? null : JSON.parse(body), cost }
+    },
+    close: async () => {
+      await runtime.database.close()
+      await cache.close()
+      await wire.close()
+    },
+  }
+}

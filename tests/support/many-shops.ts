@@ -1,0 +1,36 @@
+import type postgres from 'postgres'
+
+/** How large a database is around the shop that is looked at, which has `members` members in any. */
+export interface ManyShops {
+  readonly tenants: number
+  readonly users: number
+  readonly memberships: number
+  readonly members: number
+}
+
+/**
+ * Fills a database with tenants whose members are spread over all users, and returns the id of the shop to look at: of
+ * its members, by age, every tenth was revoked and every tenth is invited; the first is the owner.
+ */
+export async function fillManyShops(sql: postgres.Sql, shape: ManyShops): Promise<string> {
+  const { tenants, users, memberships, members } = shape
+  const perTenant = Math.round((memberships - members) / (tenants - 1))
+  await sql`
+    insert into app.tenants (slug, legal_name, status)
+    select 'many-' || n, 'Shop ' || n, 'active' from generate_series(1, ${tenants}::int) n`
+  await sql`
+    insert into app.users (email, full_name, email_verified_at)
+    select 'person' || n || '@many.test', 'Person ' || n, now() from generate_series(1, ${users}::int) n`
+  await sql`
+    with tenant as (select id, slug, row_number() over (order by id) - 1 as n from app.tenants where legal_name like 'Shop %'),
+         person as (select id, row_number() over (order by id) - 1 as n from app.users where full_name like 'Person %')
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at, created_at)
+    select tenant.id, person.id, case when j = 0 then 1 else 2 + j % 6 end,
+           case when j % 10 <> 3 then now() end, case when j % 10 = 7 then now() end,
+           now() - make_interval(days => 100) + make_interval(mins => tenant.n::int, secs => j)
+      from tenant
+      cross join lateral generate_series(0, case when tenant.slug = 'many-1' then ${members}::int else ${perTenant}::int end - 1) j
+      join person on person.n = (tenant.n * 7 + j * 11) % ${users}::int`
+  const [shop] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'many-1'`
+  return shop?.id ?? ''
+}
