@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { group } from '#functions/members/group.ts'
+import { type MemberStatus, searchMembers } from '#functions/members/queries.ts'
+import type { TenantSql } from '#shared/db/scope.ts'
+import { type Counted, startCounted } from '#tests/support/counted.ts'
+import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
+import { fillManyShops } from '#tests/support/many-shops.ts'
 import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
@@ -160,5 +167,121 @@ describe('GET /v1/members', () => {
     expect(emails(await list('?status=active,invited,revoked')).every((email) => email.includes(slug))).toBe(true)
     const continued = await list(`?cursor=${first.body.next_cursor}`)
     expect(emails(continued).some((email) => email.includes(foreign.slug))).toBe(false)
+  })
+})
+
+interface PlanNode {
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly 'Index Cond'?: string
+  readonly 'Actual Rows': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** Where a plan reads a table: by which index, and how many rows, also those that it passes over. */
+interface Scan {
+  readonly relation: string
+  readonly index: string | null
+  readonly cond: string
+  readonly read: number
+}
+
+const scansIn = (node: PlanNode | undefined): Scan[] => {
+  if (node === undefined) return []
+  const { 'Relation Name': relation, 'Index Name': index = null, 'Index Cond': cond = '', Plans = [] } = node
+  const read = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)
+  return [...(relation === undefined ? [] : [{ relation, index, cond, read }]), ...Plans.flatMap(scansIn)]
+}
+
+describe('a page of the member list, in a database of many shops', () => {
+  const WINDOWS = {
+    'all members': {},
+    'the first page': { limit: '20' },
+    'a later page': { limit: '20', cursor: 'next' },
+    'the last page': { limit: '40', cursor: 'next' },
+    'the active': { status: 'active' },
+    'the invited': { status: 'invited' },
+    'the revoked': { status: 'revoked' },
+    'a part of a name': { q: 'person' },
+    'a name that nobody has': { q: 'nobody-of-this-name' },
+    'all of it': { limit: '10', cursor: 'next', status: 'active,invited,revoked', q: 'many.test' },
+  }
+  // With the one who asks.
+  const SHOP = 51
+  const windows = Object.entries<Readonly<Record<string, string>>>(WINDOWS)
+  let database: TestDatabase
+  let manyShop: string
+  let counted: Counted
+  let headers: Readonly<Record<string, string>>
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    manyShop = await fillManyShops(database.admin, {
+      tenants: 2000,
+      users: 5000,
+      memberships: 20_000,
+      members: SHOP - 1,
+    })
+    await database.admin`analyze app.tenants, app.users, app.memberships`
+    const { token: owner } = await createMember(database.admin, { email: 'asks@many.test', slug: 'many-1' })
+    headers = { authorization: `Bearer ${owner}` }
+    counted = await startCounted(database, group)
+  })
+  afterAll(async () => {
+    await counted.close()
+    await database.drop()
+  })
+
+  const ask = (query: Readonly<Record<string, string>>) =>
+    counted.ask(gatewayEvent({ route: 'GET /v1/members', headers, query }))
+
+  /** The query with the cursor of the page before. */
+  async function within({ cursor, ...query }: Readonly<Record<string, string>>) {
+    return cursor === undefined ? query : { ...query, cursor: String((await ask(query)).body.next_cursor) }
+  }
+
+  it.each(windows)('%s: three round trips, of which one is the session check', async (_what, window) => {
+    const query = await within(window)
+    await ask(query)
+    const { status, cost } = await ask(query)
+    expect(status).toBe(200)
+    expect(cost.roundTrips).toBe(3)
+  })
+
+  it.each(
+    windows.flatMap(([what, window]) => (['custom', 'generic'] as const).map((plan) => ({ what, window, plan }))),
+  )('$what: by indexes alone, and by the rows of the shop alone, with a $plan plan', async ({ window, plan }) => {
+    const app = await warmAppConnection(database)
+    onTestFinished(() => app.end())
+    const { limit, cursor, status = 'active,invited', q = null } = await within(window)
+    const search = {
+      statuses: status.split(',') as MemberStatus[],
+      q,
+      after: cursor === undefined ? null : JSON.parse(Buffer.from(cursor, 'base64url').toString()),
+      limit: Number(limit ?? 50),
+    }
+    let scans: Scan[] = []
+    await app.begin(async (tx) => {
+      await tx`select app.set_tenant(${manyShop})`
+      await tx.unsafe(`set local plan_cache_mode = force_${plan}_plan`)
+      const explain = async (parts: TemplateStringsArray, ...values: readonly unknown[]) => {
+        await tx.unsafe(`prepare members as ${parts.reduce((text, part, at) => `${text}$${at}${part}`)}`)
+        const literals = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
+        const [row] = await tx.unsafe<{ 'QUERY PLAN': { Plan: PlanNode }[] }[]>(
+          `explain (analyze, timing off, format json) execute members(${literals.join(', ')})`,
+        )
+        scans = scansIn(row?.['QUERY PLAN'][0]?.Plan)
+        return []
+      }
+      await searchMembers(explain as unknown as TenantSql, search)
+    })
+    // The roles are seven rows on one page.
+    const indexes = scans.flatMap(({ relation, index }) => (relation === 'roles' ? [] : [index]))
+    expect(indexes).toEqual(['memberships_by_age', 'users_pkey'])
+    const members = scans.find(({ relation }) => relation === 'memberships')
+    // Each page begins in the index where it begins, and ends where it is full, however far down the list it is.
+    expect(members?.cond).toMatch(/tenant_id = .* AND \(ROW\(created_at, id\) > ROW\(/)
+    const full = q === null && status === 'active,invited' ? Math.ceil((search.limit + 1) * 1.2) : SHOP
+    expect(members?.read).toBeLessThanOrEqual(full)
   })
 })
