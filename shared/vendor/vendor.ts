@@ -12,10 +12,8 @@ const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards
   VendorAdapter
 >
 
+/** What a vendor's row may give as its adapter. */
 export type AdapterName = keyof typeof ADAPTERS
-
-/** The names that a vendor's row may give as its adapter. */
-export const ADAPTER_NAMES: readonly AdapterName[] = ['ss-activewear', 'promostandards']
 
 /** A vendor as platform configuration has it. */
 export interface Vendor {

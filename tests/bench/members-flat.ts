@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import * as v from 'valibot'
 import { startCache } from '#infra/local/cache.ts'
+import { loginOf } from '#infra/local/database.ts'
 import { prepareDatabase } from '#infra/local/database.ts'
 import { startPostgres } from '#infra/local/postgres.ts'
 import { newToken, tokenKey } from '#shared/secret/secret.ts'
@@ -48,14 +49,10 @@ async function startShop(adminUrl: string, name: string, shape: ManyShops, clean
     './service-process.ts',
     {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: '1' },
-      secret: {
-        pepper,
-        mail_key: pepper,
-        database_url: appUrl,
-        worker_database_url: appUrl,
-        operator_database_url: appUrl,
-        cache_url: cache.url,
-        cache_token: cache.token,
+      access: {
+        login: loginOf(appUrl),
+        tokens: { pepper, mail_key: pepper },
+        cache: { url: cache.url, token: cache.token },
       },
     } satisfies ServiceOptions,
     cleanup,

@@ -42,7 +42,7 @@ export interface TestServer {
     readonly body: string
   }[]
   /** How many connections are open now. */
-  open(): number
+  readonly open: () => number
 }
 
 /** A vendor that answers as `answer` does; with `tls` it speaks TLS. It ends with the test. */
@@ -65,7 +65,7 @@ export async function startVendor(
 }
 
 /** Listens on 127.0.0.1 until the test ends, when whatever is still connected is cut off. */
-export async function listen(server: Server): Promise<{ readonly port: number; open(): number }> {
+export async function listen(server: Server): Promise<{ readonly port: number; readonly open: () => number }> {
   const sockets = new Set<{ destroy(): void }>()
   server.on('connection', (socket) => {
     sockets.add(socket)

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MAX_RESPONSE_BYTES } from '#shared/vendor/bounded-request.ts'
 import { escapeXml, parseXml, XmlError } from '#shared/vendor/xml.ts'
@@ -41,7 +41,7 @@ describe('the XML parser', () => {
     '<!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd"><a/>',
     '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
     `<!DOCTYPE a [<!ENTITY b "${'x'.repeat(1000)}"><!ENTITY c "${'&b;'.repeat(1000)}">]><a>${'&c;'.repeat(1000)}</a>`,
-  ])('refuses %s, and quotes nothing of it', (text) => {
+  ])('refuses %j, and quotes nothing of it', (text) => {
     let thrown: unknown
     try {
       parseXml(text)
