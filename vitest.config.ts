@@ -1,16 +1,31 @@
 import { defineConfig } from 'vitest/config'
 
+const MEASURING = 'tests/**/*.alone.*'
+
 export default defineConfig({
   test: {
-    include: ['tests/**/*.test.ts'],
     globalSetup: ['tests/setup/cluster.ts'],
     setupFiles: ['tests/setup/documented.ts'],
-    // Some tests measure time, and a shared machine disturbs one of them now and then. What is broken fails twice.
-    retry: process.env['CI'] === undefined ? 0 : 1,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
     env: { POWERTOOLS_LOG_LEVEL: 'SILENT' },
-    maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'together', include: ['tests/**/*.test.ts'], exclude: [MEASURING], maxWorkers: 2 },
+      },
+      // What measures comes afterwards, one file at a time, with nothing of ours beside it.
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: [`${MEASURING}test.ts`],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+          testTimeout: 180_000,
+        },
+      },
+    ],
   },
 })

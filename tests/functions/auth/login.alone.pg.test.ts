@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hashPassword } from '#shared/password/argon2.ts'
+import { expectSameCost } from '#tests/support/compare.ts'
+import { createPerson } from '#tests/support/minted-session.ts'
+import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+
+/** The cost that the service has by default, so that what is compared is what an attacker would compare. */
+const COST = { memoryKib: 19_456, iterations: 2 }
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({
+    env: { ARGON2_MEMORY_KIB: String(COST.memoryKib), ARGON2_ITERATIONS: String(COST.iterations) },
+  })
+  const { admin } = service.database
+  const hash = await hashPassword(PASSWORD, COST)
+  for (const [email, passwordHash] of [
+    ['known@timing.test', hash],
+    ['disabled@timing.test', hash],
+    ['no-password@timing.test', null],
+  ] as const) {
+    await createPerson(admin, { email })
+    await admin`update app.users set password_hash = ${passwordHash} where email = ${email}`
+  }
+  await admin`update app.users set disabled_at = now() where email = 'disabled@timing.test'`
+})
+afterAll(() => service.close())
+
+describe('a sign-in that fails', () => {
+  it('takes the same work and the same time for an unknown address, a disabled user, no password and a wrong one', async () => {
+    const attempt = (email: string, password: string) => async () => {
+      const usage = process.cpuUsage()
+      const { status } = await service.request('POST /v1/auth/login', { body: { email, password } })
+      expect(status).toBe(401)
+      const { user, system } = process.cpuUsage(usage)
+      // A hash was computed at all: without one, an answer takes a few milliseconds.
+      expect(user + system).toBeGreaterThan(15_000)
+    }
+    await expectSameCost({
+      'a wrong password': attempt('known@timing.test', 'a wrong password'),
+      'an unknown address': attempt('whoever@timing.test', 'a wrong password'),
+      'a disabled user': attempt('disabled@timing.test', PASSWORD),
+      'no password': attempt('no-password@timing.test', PASSWORD),
+    })
+  })
+})

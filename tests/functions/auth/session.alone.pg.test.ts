@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  // One connection, whose statistics can then be read to the last update.
+  service = await startService({ env: { DATABASE_CONNECTIONS: '1' } })
+})
+afterAll(() => service.close())
+
+const sql = () => service.database.admin
+
+describe('the idle expiry', () => {
+  it('moves in place: of two hundred updates next to none leaves its page, and what moves is in no index', async () => {
+    const { token } = await mintSession(sql(), { email: 'sales@acme.test', slug: 'acme-print' })
+    const statistics = async (): Promise<{ updates: number; inPlace: number }> => {
+      await service.runtime.database.sql`select pg_stat_force_next_flush()`
+      await service.runtime.database.sql`select 1`
+      const [table] = await sql()<{ updates: number; inPlace: number }[]>`
+        select n_tup_upd::int as updates, n_tup_hot_upd::int as "inPlace" from pg_stat_user_tables
+         where relid = 'app.sessions'::regclass`
+      return table ?? { updates: Number.NaN, inPlace: Number.NaN }
+    }
+    const before = await statistics()
+    for (let use = 0; use < 200; use += 1) {
+      expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
+    }
+    const after = await statistics()
+    expect(after.updates - before.updates).toBe(200)
+    expect(after.inPlace - before.inPlace).toBeGreaterThanOrEqual(190)
+    const indexed = await sql()`
+      select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+       where i.indrelid = 'app.sessions'::regclass and a.attname in ('idle_expires_at', 'last_seen_at')`
+    expect(indexed).toEqual([])
+  })
+})
