@@ -23,7 +23,7 @@ export default defineConfig({
           include: [`${MEASURING}test.ts`],
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
-          testTimeout: 180_000,
+          testTimeout: 300_000,
         },
       },
     ],

@@ -9,7 +9,7 @@ interface Cost {
 const MEASURES = ['work', 'time'] as const
 const TOLERANCE = 0.1
 const LEAST_ROUNDS = 25
-const MOST_ROUNDS = 150
+const MOST_ROUNDS = 200
 
 async function costOf(act: () => Promise<unknown>): Promise<Cost> {
   const started = performance.now()

@@ -28,7 +28,8 @@ describe('the idle expiry', () => {
     }
     const after = await statistics()
     expect(after.updates - before.updates).toBe(200)
-    expect(after.inPlace - before.inPlace).toBeGreaterThanOrEqual(190)
+    // A page is cleaned of old versions as it is read, except while somebody else, such as autovacuum, may still see them.
+    expect(after.inPlace - before.inPlace).toBeGreaterThanOrEqual(198)
     const indexed = await sql()`
       select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
        where i.indrelid = 'app.sessions'::regclass and a.attname in ('idle_expires_at', 'last_seen_at')`
