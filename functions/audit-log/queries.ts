@@ -15,7 +15,7 @@ export const Entry = v.pipe(
     target: v.object({ type: v.pipe(v.string(), v.examples(['membership'])), id: v.nullable(Id) }),
     before: Change,
     after: Change,
-    request_id: v.nullable(Id),
+    request_id: v.nullable(v.pipe(v.string(), v.examples(['0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b']))),
     ip_hash: v.nullable(v.pipe(v.string(), v.hexadecimal(), v.examples(['9f86d081884c7d659a2feaa0c55ad015']))),
   }),
   v.title('AuditEntry'),

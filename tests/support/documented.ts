@@ -105,12 +105,14 @@ function resolve(part: Part): Part {
   return components[kind][name]
 }
 
+const MOST_TOLD = 10
 const undocumented: string[] = []
 
 /** Holds an answer to the document. What it does not say fails the test that runs, at its end. */
 export function seen(method: string, target: string, answer: SeenAnswer): void {
   const faults = faultsOf(method, target, answer)
-  if (faults.length > 0) undocumented.push(`${method} ${target} ${answer.status}: ${faults.join('; ')}\n${answer.text}`)
+  if (faults.length === 0 || undocumented.length === MOST_TOLD) return
+  undocumented.push(`${method} ${target} ${answer.status}: ${faults.join('; ')}\n${answer.text}`.slice(0, 1000))
 }
 
 /** The answers that the document does not say, since the last time that this was asked. */

@@ -10,7 +10,8 @@ function finish(request: {
   const { response, context } = request
   if (response === undefined || response === null) return
   const { exchange } = context
-  const tenant = exchange.caller?.tenant ?? null
+  // A 401 is the same for every cause, also for a session that died under its request.
+  const tenant = response.statusCode === 401 ? null : (exchange.caller?.tenant ?? null)
   response.headers = {
     'x-request-id': exchange.requestId,
     'cache-control': response.statusCode < 400 ? (exchange.matched?.endpoint.cache ?? 'no-store') : 'no-store',
