@@ -7,17 +7,14 @@ import type { JobName } from '#shared/http/reply.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
 import { given, type Need } from '#shared/needs.ts'
 import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
+import type { TokenSecrets } from '#shared/secret/secret.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
 
 /** What a warm Lambda owns. */
-export interface Runtime {
+export interface Runtime extends TokenSecrets {
   readonly config: Config
   readonly database: Database
   readonly limiter: Limiter
-  /** Application configuration that is in no store: token keys and hashes of addresses depend on it. */
-  readonly pepper: string
-  /** The key that single-use tokens are derived with; in no store either. */
-  readonly mailKey: string
   /** Starts a job's Lambda without waiting for it. Never rejects: the schedule finds what a lost call leaves. */
   readonly wake: (job: JobName) => Promise<void>
 }
@@ -28,21 +25,29 @@ export interface RuntimeSource {
   readonly open: () => Promise<Runtime>
 }
 
-/** Application configuration that is in no database, and that never changes while anything depends on it. */
+/** The service's secret as it is stored: in no database. The two others are there while it is being changed (infra/runbook.md). */
 export interface Tokens {
   readonly pepper: string
   readonly mail_key: string
+  readonly pepper_previous?: string | undefined
+  readonly mail_key_previous?: string | undefined
 }
 
 /** What a runtime is built from; null is what the function does not need. */
 export interface Access {
   readonly login: ReadLogin | null
-  readonly tokens: Tokens | null
+  /** Replaced when they were read again. */
+  tokens: Tokens | null
   readonly cache: { readonly url: string; readonly token: string } | null
 }
 
 const secret = (what: string) => v.pipe(v.string(`${what} is required`), v.minLength(32, `${what} is too short`))
-const TokensSecret = v.object({ pepper: secret('pepper'), mail_key: secret('mail_key') })
+const TokensSecret = v.object({
+  pepper: secret('pepper'),
+  mail_key: secret('mail_key'),
+  pepper_previous: v.optional(secret('pepper_previous')),
+  mail_key_previous: v.optional(secret('mail_key_previous')),
+})
 const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string() })
 
 /** Reads what the needs call for. Throws ConfigError at once when the settings do not say where that is. */
@@ -78,7 +83,7 @@ function beginningWith(login: Login, readLogin: ReadLogin): ReadLogin {
 
 /** Builds a runtime from settings and secrets. Opens no connection yet. What it was given no access to throws when used. */
 export function createRuntime(config: Config, access: Access, wake: Runtime['wake'] = invokeLambda): Runtime {
-  const { tokens, cache } = access
+  const { cache } = access
   const database = access.login === null ? null : connect(access.login, config.database)
   const limiter =
     cache === null || database === null
@@ -103,26 +108,76 @@ export function createRuntime(config: Config, access: Access, wake: Runtime['wak
       return given(limiter, 'cache')
     },
     get pepper() {
-      return given(tokens, 'tokens').pepper
+      return given(access.tokens, 'tokens').pepper
+    },
+    get pepperPrevious() {
+      return given(access.tokens, 'tokens').pepper_previous
     },
     get mailKey() {
-      return given(tokens, 'tokens').mail_key
+      return given(access.tokens, 'tokens').mail_key
+    },
+    get mailKeyPrevious() {
+      return given(access.tokens, 'tokens').mail_key_previous
     },
   }
 }
 
 /**
  * The runtime of this process. Throws ConfigError at once when a setting does not parse or a need has none. Secrets are
- * read at the first request; a failure is not remembered, so that the next request tries again.
+ * read at the first request; a failure is not remembered, so that the next request tries again. The tokens' are read again
+ * every five minutes (withFreshTokens).
  */
 export function processRuntime(needs: readonly Need[]): RuntimeSource {
   const config = parseConfig(process.env)
-  const access = accessFor(config, needs)
-  return { config, open: once(async () => createRuntime(config, await access())) }
+  return { config, open: withFreshTokens(config, accessFor(config, needs), (access) => createRuntime(config, access)) }
+}
+
+/** How long an instance goes on with tokens' secrets that were changed, at most, while Secrets Manager answers. */
+export const TOKENS_KEPT_MS = 300_000
+const AFTER_FAILURE_MS = 30_000
+const REREAD_TIMEOUT_MS = 1000
+
+/**
+ * What `make` makes of the access at the first call, whose tokens' secrets are those of at most TOKENS_KEPT_MS ago. A Lambda
+ * is frozen between two requests and has no other time than theirs, so the call that comes then waits for them. When they
+ * cannot be had within a second, it goes on with those of before, says so in the log and as a metric, and asks again half
+ * a minute later.
+ */
+export function withFreshTokens<T>(
+  { secretIds }: Pick<Config, 'secretIds'>,
+  access: () => Promise<Access>,
+  make: (access: Access) => T,
+): () => Promise<T> {
+  let staleAt = 0
+  let reading: Promise<void> | null = null
+  const opened = once(async () => {
+    const found = await access()
+    staleAt = Date.now() + TOKENS_KEPT_MS
+    return { found, made: make(found) }
+  })
+  const reread = async (found: Access): Promise<void> => {
+    try {
+      found.tokens = await readSecret(secretIds.tokens, TokensSecret, { timeoutMs: REREAD_TIMEOUT_MS })
+      staleAt = Date.now() + TOKENS_KEPT_MS
+    } catch (error) {
+      staleAt = Date.now() + AFTER_FAILURE_MS
+      log.error('the secret was not read again; the one of before goes on', { error: describeError(error) })
+      countMetric('SecretNotReread')
+    }
+    reading = null
+  }
+  return async () => {
+    const { found, made } = await opened()
+    if (found.tokens !== null && Date.now() >= staleAt) {
+      reading ??= reread(found)
+      await reading
+    }
+    return made
+  }
 }
 
 /** A promise made at the first call and kept; a failure is not kept, so that the next call tries again. */
-export function once<T>(make: () => Promise<T>): () => Promise<T> {
+function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null
   return () => {
     made ??= make().catch((error: unknown) => {

@@ -2,14 +2,13 @@ import { type Config, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
 import type { Job } from '#shared/job.ts'
 import { given } from '#shared/needs.ts'
-import { accessFor, once } from '#shared/runtime.ts'
+import { accessFor, withFreshTokens } from '#shared/runtime.ts'
+import type { TokenSecrets } from '#shared/secret/secret.ts'
 
 /** What a job's Lambda owns: the database by the role that it names, and the secrets that mails need. */
-export interface Worker {
+export interface Worker extends TokenSecrets {
   readonly config: Config
   readonly database: Database
-  readonly pepper: string
-  readonly mailKey: string
 }
 
 /**
@@ -18,21 +17,22 @@ export interface Worker {
  */
 export function processWorker({ needs }: Job): { readonly open: () => Promise<Worker> } {
   const config = parseConfig(process.env)
-  const access = accessFor(config, needs)
   return {
-    open: once(async () => {
-      const { login, tokens } = await access()
-      const database = connect(given(login, 'database:worker'), config.database)
-      return {
-        config,
-        database,
-        get pepper() {
-          return given(tokens, 'tokens').pepper
-        },
-        get mailKey() {
-          return given(tokens, 'tokens').mail_key
-        },
-      }
-    }),
+    open: withFreshTokens(config, accessFor(config, needs), (access) => ({
+      config,
+      database: connect(given(access.login, 'database:worker'), config.database),
+      get pepper() {
+        return given(access.tokens, 'tokens').pepper
+      },
+      get pepperPrevious() {
+        return given(access.tokens, 'tokens').pepper_previous
+      },
+      get mailKey() {
+        return given(access.tokens, 'tokens').mail_key
+      },
+      get mailKeyPrevious() {
+        return given(access.tokens, 'tokens').mail_key_previous
+      },
+    })),
   }
 }

@@ -12,7 +12,7 @@ import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/user/user.ts'
-import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
 import {
   acceptMembership,
   consumeToken,
@@ -46,9 +46,9 @@ export const acceptInvitation = endpoint({
   limits: tokenLimits,
   async handle(exchange) {
     const { body, sql, runtime } = exchange
-    const { config, pepper, database } = runtime
-    const hash = sentTokenHash(pepper, body.token)
-    const token = await findToken(sql, hash, 'invite')
+    const { config, database } = runtime
+    const hashes = sentTokenHashes(runtime, body.token)
+    const token = await findToken(sql, hashes, 'invite')
     const {
       tenant_id: tenantId = null,
       role_id: roleId = null,
@@ -71,12 +71,12 @@ export const acceptInvitation = endpoint({
       const scoped = await actFor(tx, tenantId)
       if (!(await holdOpenTenant(scoped, tenantId))) throw tokenInvalid('the shop is closed')
       // Once more, now that nobody changes it: it may have been accepted, cancelled, replaced or given another role.
-      const held = await findToken(tx, hash, 'invite')
+      const held = await findToken(tx, hashes, 'invite')
       if (held?.consumed === true) return false
       if (held === null || held.role_id !== roleId || held.invited_by !== invitedBy)
         throw tokenInvalid('it was changed')
       if (!(await holdInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
-      if (!(await consumeToken(tx, hash, 'invite'))) throw tokenInvalid('it expired')
+      if (!(await consumeToken(tx, hashes, 'invite'))) throw tokenInvalid('it expired')
       const newId = newHash === null ? null : await createPerson(tx, { email, fullName, passwordHash: newHash })
       const person = newId ?? (await findPerson(tx, { email }))?.id
       if (person === undefined) throw tokenInvalid('the account is gone')

@@ -6,7 +6,7 @@ import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/user/user.ts'
-import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { findOffer, findPerson, findToken } from './token-queries.ts'
 
 const Shop = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
@@ -19,11 +19,11 @@ export const inspectInvitation = endpoint({
   reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_exists: v.boolean() }),
   problems: ['token-invalid'],
   limits: tokenLimits,
-  async handle({ body, sql, runtime: { pepper, database } }) {
-    const token = await findToken(sql, sentTokenHash(pepper, body.token), 'invite')
+  async handle({ body, sql, runtime }) {
+    const token = await findToken(sql, sentTokenHashes(runtime, body.token), 'invite')
     const { tenant_id: tenantId = null, role_id: roleId = null, email = null } = token ?? {}
     if (tenantId === null || roleId === null || email === null) throw tokenInvalid('no invitation')
-    const offer = await readInTenant(database, tenantId, (tx) => findOffer(tx, tenantId, roleId))
+    const offer = await readInTenant(runtime.database, tenantId, (tx) => findOffer(tx, tenantId, roleId))
     if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
     const { slug, legal_name, role_code } = offer
     const account = await findPerson(sql, { email })

@@ -6,7 +6,7 @@ import { SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { endSessionsByPassword } from './queries.ts'
-import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { consumeToken, findPerson, findToken, holdPerson, resetPassword as setPassword } from './token-queries.ts'
 
 export const resetPassword = endpoint({
@@ -18,9 +18,9 @@ export const resetPassword = endpoint({
   limits: tokenLimits,
   async handle(exchange) {
     const { body, sql, runtime } = exchange
-    const { config, pepper, database } = runtime
-    const hash = sentTokenHash(pepper, body.token)
-    const token = await findToken(sql, hash, 'password_reset')
+    const { config, database } = runtime
+    const hashes = sentTokenHashes(runtime, body.token)
+    const token = await findToken(sql, hashes, 'password_reset')
     if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
     if (token.consumed) return noContent()
     const person = await findPerson(sql, { id: token.user_id })
@@ -29,7 +29,7 @@ export const resetPassword = endpoint({
     const passwordHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
     await database.transaction('read write', async (tx) => {
       await holdPerson(tx, person.id)
-      if (!(await consumeToken(tx, hash, 'password_reset'))) return
+      if (!(await consumeToken(tx, hashes, 'password_reset'))) return
       if (!(await setPassword(tx, person.id, passwordHash))) throw tokenInvalid('the account is disabled')
       await endSessionsByPassword(tx, exchange, { userId: person.id, setBy: null, action: 'user.password_reset' })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: person.id })

@@ -1,17 +1,17 @@
 import type { LimitInput } from '#shared/http/endpoint.ts'
 import { Problem } from '#shared/http/problem.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
-import { keyedHash, tokenKey } from '#shared/secret/secret.ts'
+import { keyedHash, type TokenKeys, tokenKeys, type TokenSecrets } from '#shared/secret/secret.ts'
 import { isToken } from '#shared/token/token.ts'
 
 /** 400, the same for a token that is unknown, expired, for another purpose, or none at all. */
 export const tokenInvalid = (reason: string): Problem =>
   new Problem(400, { slug: 'token-invalid', detail: 'The link is not valid, or no longer.', reason })
 
-/** The stored form of a token that was sent. Throws `token-invalid` for what cannot be one. */
-export function sentTokenHash(pepper: string, token: string): Buffer {
+/** The stored forms of a token that was sent. Throws `token-invalid` for what cannot be one. */
+export function sentTokenHashes(secrets: TokenSecrets, token: string): TokenKeys {
   if (!isToken(token)) throw tokenInvalid('not a token')
-  return tokenKey(pepper, token)
+  return tokenKeys(secrets, token)
 }
 
 /** How many tokens an address may try. */

@@ -1,5 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantSql } from '#shared/db/scope.ts'
+import type { TokenKeys } from '#shared/secret/secret.ts'
 import type { TokenPurpose } from '#shared/token/token.ts'
 
 /** What a single-use token stands for. */
@@ -14,11 +15,15 @@ export interface TokenRow {
 }
 
 /** A token of this purpose that is unexpired or was consumed; null for any other. Consumes nothing. */
-export async function findToken(sql: Sql, hash: Uint8Array, purpose: TokenPurpose): Promise<TokenRow | null> {
+export async function findToken(
+  sql: Sql,
+  [present, previous]: TokenKeys,
+  purpose: TokenPurpose,
+): Promise<TokenRow | null> {
   const [row] = await sql<TokenRow>`
     select id, user_id, tenant_id, email, role_id, invited_by, consumed_at is not null as consumed
       from app.tokens
-     where token_hash = ${hash} and purpose = ${purpose} and (consumed_at is not null or expires_at > now())`
+     where token_hash in (${present}, ${previous}) and purpose = ${purpose} and (consumed_at is not null or expires_at > now())`
   return row ?? null
 }
 
@@ -28,10 +33,10 @@ export async function holdPerson(sql: Sql, userId: string): Promise<void> {
 }
 
 /** Consumes a token: of any number of attempts at once exactly one gets true. */
-export async function consumeToken(sql: Sql, hash: Uint8Array, purpose: TokenPurpose): Promise<boolean> {
+export async function consumeToken(sql: Sql, [present, previous]: TokenKeys, purpose: TokenPurpose): Promise<boolean> {
   const consumed = await sql`
     update app.tokens set consumed_at = now()
-     where token_hash = ${hash} and purpose = ${purpose} and consumed_at is null and expires_at > now()
+     where token_hash in (${present}, ${previous}) and purpose = ${purpose} and consumed_at is null and expires_at > now()
     returning id`
   return consumed.length > 0
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { SentToken } from '#shared/token/token.ts'
-import { sentTokenHash, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { consumeToken, findToken, verifyEmail as verify } from './token-queries.ts'
 
 export const verifyEmail = endpoint({
@@ -12,13 +12,13 @@ export const verifyEmail = endpoint({
   body: v.object({ token: SentToken }),
   problems: ['token-invalid'],
   limits: tokenLimits,
-  async handle({ body, sql, runtime: { pepper, database } }) {
-    const hash = sentTokenHash(pepper, body.token)
-    const token = await findToken(sql, hash, 'email_verify')
+  async handle({ body, sql, runtime }) {
+    const hashes = sentTokenHashes(runtime, body.token)
+    const token = await findToken(sql, hashes, 'email_verify')
     const userId = token?.user_id ?? null
     if (userId === null) throw tokenInvalid('no verification token')
-    await database.transaction('read write', async (tx) => {
-      if (await consumeToken(tx, hash, 'email_verify')) await verify(tx, userId)
+    await runtime.database.transaction('read write', async (tx) => {
+      if (await consumeToken(tx, hashes, 'email_verify')) await verify(tx, userId)
     })
     return noContent()
   },

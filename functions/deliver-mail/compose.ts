@@ -3,10 +3,9 @@ import { readInTenant, type TenantSql } from '#shared/db/scope.ts'
 import type { Letter } from '#shared/mail/letter.ts'
 import * as templates from '#shared/mail/templates.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
-import { tokenKey } from '#shared/secret/secret.ts'
-import { mailToken } from '#shared/token/token.ts'
+import { mailTokens } from '#shared/token/token.ts'
 import type { Worker } from '#shared/worker.ts'
-import { findOpenInvitation, findRecipient, findWorkplace, putToken, type Recipient } from './queries.ts'
+import { findExpiry, findOpenInvitation, findRecipient, findWorkplace, putToken, type Recipient } from './queries.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
 const Nonce = v.pipe(v.string(), v.minLength(16))
@@ -27,7 +26,7 @@ export class UnknownMail extends Error {
 
 /** The letter of a mail job as things stand now, or null when there is nobody, or no longer a reason, to write to. */
 export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | null> {
-  const { config, database, pepper, mailKey } = worker
+  const { config, database } = worker
   const parsed = v.safeParse(Payload, job.payload)
   if (!parsed.success) throw new UnknownMail('the payload of a mail job does not parse')
   const mail = parsed.output
@@ -42,16 +41,22 @@ export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | 
     nonce: string,
     ttlSeconds: number,
   ) => {
-    const token = mailToken(mailKey, purpose, nonce)
-    const expiresAt = await putToken(database.sql, { hash: tokenKey(pepper, token), purpose, userId, ttlSeconds })
-    return { to, expiresAt, token, webBaseUrl }
+    const [present, ...others] = mailTokens(worker, purpose, nonce)
+    // An earlier try may have stored and sent it by keys that were changed since.
+    for (const { token, hash } of others) {
+      const expiresAt = await findExpiry(database.sql, hash)
+      if (expiresAt !== null) return { to, expiresAt, token, webBaseUrl }
+    }
+    const expiresAt = await putToken(database.sql, { hash: present.hash, purpose, userId, ttlSeconds })
+    return { to, expiresAt, token: present.token, webBaseUrl }
   }
 
   switch (mail.template) {
     case 'invitation': {
-      const token = mailToken(mailKey, 'invite', mail.nonce)
-      const open = await inTenant((sql) => findOpenInvitation(sql, mail.invitation_id, tokenKey(pepper, token)))
-      if (open === null) return null
+      const open = await inTenant((sql) => findOpenInvitation(sql, mail.invitation_id))
+      const token = mailTokens(worker, 'invite', mail.nonce).find(({ hash }) => open?.token_hash.equals(hash))?.token
+      // Another token is the invitation's by now, which has a mail of its own.
+      if (open === null || token === undefined) return null
       const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
       return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
     }

@@ -2,6 +2,7 @@ import type { Sql } from '#shared/db/connect.ts'
 import type { TenantSql } from '#shared/db/scope.ts'
 
 export interface OpenInvitation {
+  readonly token_hash: Buffer
   readonly email: string
   readonly expires_at: Date
   readonly shop: string
@@ -10,20 +11,16 @@ export interface OpenInvitation {
   readonly inviter: string
 }
 
-/** The invitation whose present token this is; null when it was accepted, cancelled, replaced or expired meanwhile. */
-export async function findOpenInvitation(
-  sql: TenantSql,
-  id: string,
-  tokenHash: Uint8Array,
-): Promise<OpenInvitation | null> {
+/** An invitation with the hash of its present token; null when it was accepted, cancelled or expired meanwhile. */
+export async function findOpenInvitation(sql: TenantSql, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
-    select i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
+    select i.token_hash, i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
            coalesce(u.full_name, u.email, t.legal_name) as inviter
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id
       join app.roles r on r.id = i.role_id
       left join app.users u on u.id = i.invited_by
-     where i.id = ${id} and i.token_hash = ${tokenHash} and i.purpose = 'invite'
+     where i.id = ${id} and i.purpose = 'invite'
        and i.consumed_at is null and i.expires_at > now()`
   return row ?? null
 }
@@ -44,6 +41,12 @@ export async function findRecipient(sql: Sql, by: { id: string } | { email: stri
   return row ?? null
 }
 
+/** When a token of this hash expires, or null when there is none. */
+export async function findExpiry(sql: Sql, hash: Uint8Array): Promise<Date | null> {
+  const [row] = await sql<{ expires_at: Date }>`select expires_at from app.tokens where token_hash = ${hash}`
+  return row?.expires_at ?? null
+}
+
 /** Stores a token's hash, once: a second try finds it there. When it expires. */
 export async function putToken(
   sql: Sql,
@@ -53,9 +56,9 @@ export async function putToken(
     insert into app.tokens (token_hash, purpose, user_id, expires_at)
     values (${token.hash}, ${token.purpose}, ${token.userId}, now() + make_interval(secs => ${token.ttlSeconds}::int))
     on conflict (token_hash) do nothing`
-  const [row] = await sql<{ expires_at: Date }>`select expires_at from app.tokens where token_hash = ${token.hash}`
-  if (row === undefined) throw new Error('no token was written')
-  return row.expires_at
+  const expiresAt = await findExpiry(sql, token.hash)
+  if (expiresAt === null) throw new Error('no token was written')
+  return expiresAt
 }
 
 export interface Workplace {

@@ -20,6 +20,6 @@ export type ReadLogin = (version: SecretVersion) => Promise<Login>
 export const secretLogin =
   (secretId: string, host: string | null): ReadLogin =>
   async (version) => {
-    const login = await readSecret(secretId, Login, version)
+    const login = await readSecret(secretId, Login, { version })
     return host === null ? login : { ...login, host }
   }

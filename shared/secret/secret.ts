@@ -10,6 +10,26 @@ export const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 export const tokenKey = (pepper: string, token: string): Buffer =>
   createHash('sha256').update(pepper).update(token).digest()
 
+/** What tokens are made and found with; in no store but Secrets Manager. A second one of a kind is there during a change. */
+export interface TokenSecrets {
+  /** Token keys and hashes of addresses depend on it. */
+  readonly pepper: string
+  /** Tokens are found by this one too; nothing is stored by it. */
+  readonly pepperPrevious?: string | undefined
+  /** Single-use tokens are derived with it. */
+  readonly mailKey: string
+  /** What waits to be mailed may have been derived with this one. */
+  readonly mailKeyPrevious?: string | undefined
+}
+
+/** The keys under which a token may be stored: by the present pepper, and by the other one while there are two. */
+export type TokenKeys = readonly [present: Buffer, previous: Buffer | null]
+
+export const tokenKeys = (
+  { pepper, pepperPrevious }: Pick<TokenSecrets, 'pepper' | 'pepperPrevious'>,
+  token: string,
+): TokenKeys => [tokenKey(pepper, token), pepperPrevious === undefined ? null : tokenKey(pepperPrevious, token)]
+
 /**
  * A hash of a personal value (an address of a client, an email) that cannot be reversed by trying all values, as a plain
  * SHA-256 of an IPv4 address can. The label keeps the uses apart. 32 bytes.

@@ -7,15 +7,15 @@ export type SecretVersion = 'AWSCURRENT' | 'AWSPENDING'
 const READ_TIMEOUT_MS = 5000
 let client: SecretsManagerClient | null = null
 
-/** Reads a secret that is JSON. Throws when it is not there, not whole, or does not come within five seconds. */
+/** Reads a secret that is JSON. Throws when it is not there, not whole, or does not come in time: five seconds, unless told otherwise. */
 export async function readSecret<Schema extends v.GenericSchema>(
   id: string,
   schema: Schema,
-  version: SecretVersion = 'AWSCURRENT',
+  { version = 'AWSCURRENT', timeoutMs = READ_TIMEOUT_MS }: { version?: SecretVersion; timeoutMs?: number } = {},
 ): Promise<v.InferOutput<Schema>> {
   client ??= new SecretsManagerClient({ maxAttempts: 2 })
   const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId: id, VersionStage: version }), {
-    abortSignal: AbortSignal.timeout(READ_TIMEOUT_MS),
+    abortSignal: AbortSignal.timeout(timeoutMs),
   })
   const json = v.safeParse(v.pipe(v.string(), v.parseJson()), SecretString)
   if (!json.success) throw new Error('a secret is not JSON')

@@ -1,4 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
+import type { TokenKeys } from '#shared/secret/secret.ts'
 import type { Caller } from '#shared/session/session.ts'
 import type { TenantStatus } from '#shared/tenant/tenant.ts'
 
@@ -25,9 +26,23 @@ interface LiveSessionRow {
   permissions: string[]
 }
 
-/** The caller behind a token key, with the idle expiry moved forward; null when the session is not live. One statement. */
-export async function authenticate(sql: Sql, tokenKey: Uint8Array, idleSeconds: number): Promise<Caller | null> {
-  const [row] = await sql<LiveSessionRow>`select * from app.authenticate(${tokenKey}, ${idleSeconds})`
+/**
+ * The caller behind a token, with the idle expiry moved forward; null when the session is not live. One statement, also
+ * while the pepper is being changed: only a token that the present pepper does not find is looked for by the other one.
+ */
+export async function authenticate(
+  sql: Sql,
+  [present, previous]: TokenKeys,
+  idleSeconds: number,
+): Promise<Caller | null> {
+  const [row] =
+    previous === null
+      ? await sql<LiveSessionRow>`select * from app.authenticate(${present}, ${idleSeconds})`
+      : await sql<LiveSessionRow>`
+          with found as materialized (select * from app.authenticate(${present}, ${idleSeconds}))
+          select * from found
+          union all
+          select * from app.authenticate(${previous}, ${idleSeconds}) where not exists (select from found)`
   return row === undefined ? null : toCaller(row)
 }
 

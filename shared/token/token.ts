@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
+import { TOKEN_PATTERN, tokenKey, type TokenSecrets } from '#shared/secret/secret.ts'
 
 export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
 
@@ -13,6 +13,31 @@ export const newNonce = (): string => randomBytes(16).toString('base64url')
  */
 export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string): string =>
   createHmac('sha256', mailKey).update(purpose).update('\0').update(nonce).digest('base64url')
+
+/** A token and the key under which it is stored. */
+export interface StoredToken {
+  readonly token: string
+  readonly hash: Buffer
+}
+
+/**
+ * The token of a nonce by every mail key and pepper in use, first by the present ones: which of them it was stored under
+ * depends on when that was.
+ */
+export const mailTokens = (
+  { pepper, pepperPrevious, mailKey, mailKeyPrevious }: TokenSecrets,
+  purpose: TokenPurpose,
+  nonce: string,
+): readonly [StoredToken, ...StoredToken[]] => {
+  const stored = (key: string, by: string): StoredToken => {
+    const token = mailToken(key, purpose, nonce)
+    return { token, hash: tokenKey(by, token) }
+  }
+  const given = (secret: string | undefined): string[] => (secret === undefined ? [] : [secret])
+  const keys = [mailKey, ...given(mailKeyPrevious)]
+  const [, ...others] = keys.flatMap((key) => [pepper, ...given(pepperPrevious)].map((by) => stored(key, by)))
+  return [stored(mailKey, pepper), ...others]
+}
 
 /** A single-use token as it is sent back. One that cannot be one is `token-invalid` like any unknown one. */
 export const SentToken = v.pipe(

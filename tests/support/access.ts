@@ -35,8 +35,14 @@ export function runtimeFor({ needs }: RouteGroup, runtime: Runtime): Runtime {
     get pepper() {
       return part('tokens', runtime.pepper)
     },
+    get pepperPrevious() {
+      return part('tokens', runtime.pepperPrevious)
+    },
     get mailKey() {
       return part('tokens', runtime.mailKey)
+    },
+    get mailKeyPrevious() {
+      return part('tokens', runtime.mailKeyPrevious)
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { unauthorized } from '#shared/http/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { TOKEN_PATTERN, tokenKey } from '#shared/secret/secret.ts'
+import { TOKEN_PATTERN, tokenKeys } from '#shared/secret/secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 
 /** Resolves the session token to the caller, in one statement. Every cause of refusal is the same 401. */
@@ -15,8 +15,8 @@ export const bearer = (): Middleware => ({
     if (scheme.toLowerCase() !== 'bearer') throw unauthorized('not a bearer token')
     if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
       throw unauthorized('malformed token', true)
-    const { pepper, database, config } = runtime
-    context.exchange.caller = await authenticate(database.sql, tokenKey(pepper, token), config.session.idleSeconds)
+    const { database, config } = runtime
+    context.exchange.caller = await authenticate(database.sql, tokenKeys(runtime, token), config.session.idleSeconds)
     if (context.exchange.caller === null) throw unauthorized('no live session has this token', true)
   },
 })

@@ -117,9 +117,23 @@ describe('round trips, once statements are prepared', () => {
   it('the session check takes one', async () => {
     const { db, roundTrips } = await behindWire()
     const { key } = await liveSession()
-    const check = () => authenticate(db.sql, key, 60)
+    const check = () => authenticate(db.sql, [key, null], 60)
     expect((await check())?.tenant?.id).toBe(acme)
     expect(await roundTrips(check)).toBe(1)
+  })
+
+  it('the session check takes one while the pepper is changed, whichever of the two finds the session', async () => {
+    const { db, roundTrips } = await behindWire()
+    const { key } = await liveSession()
+    const other = randomBytes(32)
+    for (const keys of [[key, other] as const, [other, key] as const]) {
+      const check = () => authenticate(db.sql, keys, 60)
+      expect((await check())?.tenant?.id).toBe(acme)
+      expect(await roundTrips(check)).toBe(1)
+    }
+    const nobody = () => authenticate(db.sql, [other, randomBytes(32)], 60)
+    expect(await nobody()).toBeNull()
+    expect(await roundTrips(nobody)).toBe(1)
   })
 
   it('a write takes three: its entry, its statement, its end', async () => {
@@ -578,7 +592,7 @@ describe('a connection cut in the middle of an answer', () => {
   it('never makes a live session seem dead', async () => {
     const { db, cutAt } = await cuttable()
     const { key } = await liveSession()
-    const check = () => authenticate(db.sql, key, 60)
+    const check = () => authenticate(db.sql, [key, null], 60)
     expect((await check())?.tenant?.id).toBe(acme)
     // The last of an answer: its row, then CommandComplete (14 bytes), then ReadyForQuery (6).
     for (const bytes of [-1, -7, -15, -21, -40]) {
