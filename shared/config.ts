@@ -29,6 +29,7 @@ const Settings = v.object({
   DATABASE_HOST: v.optional(v.string(), ''),
   DATABASE_TLS: v.optional(v.picklist(['verify-full', 'disable'], 'must be verify-full or disable'), 'verify-full'),
   DATABASE_CA_FILE: v.optional(v.string(), ''),
+  MIGRATIONS_FOLDER: v.optional(v.string(), ''),
   DATABASE_CONNECTIONS: wholeNumber(1, 1, 100),
   DATABASE_PREPARE: flag(true),
   SESSION_IDLE_SECONDS: wholeNumber(12 * 3600, 1, 365 * DAY_SECONDS),
@@ -77,6 +78,7 @@ export interface Config {
     readonly host: string
     readonly tls: 'verify-full' | 'disable'
     readonly caFile: string
+    readonly migrationsFolder: string
     readonly connections: number
     readonly prepare: boolean
   }
@@ -116,6 +118,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
       host: set.DATABASE_HOST,
       tls: set.DATABASE_TLS,
       caFile: set.DATABASE_CA_FILE,
+      migrationsFolder: set.MIGRATIONS_FOLDER,
       connections: set.DATABASE_CONNECTIONS,
       prepare: set.DATABASE_PREPARE,
     },

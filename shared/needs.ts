@@ -4,7 +4,9 @@ import type { JobName } from '#shared/http/reply.ts'
  * The logins of the database: the route groups', the jobs', the operators', and the one that migrates. All but the last are
  * roles `identity_NAME` of the migrations.
  */
-export type DatabaseRole = 'app' | 'worker' | 'operator' | 'owner'
+export type DatabaseRole = (typeof SERVICE_ROLES)[number] | 'owner'
+
+export const SERVICE_ROLES = ['app', 'worker', 'operator'] as const
 
 /**
  * What a function may reach beside its own code. Each is a setting in its environment and a grant of its role, and what a
@@ -26,6 +28,13 @@ export type Need =
   | 'vault'
   | 'mail'
   | `wake:${JobName}`
+
+/** The role that a function with these needs connects as; null when it does not connect. Throws when there are two. */
+export function databaseRole(needs: readonly Need[]): DatabaseRole | null {
+  const [role, second] = ([...SERVICE_ROLES, 'owner'] as const).filter((name) => needs.includes(`database:${name}`))
+  if (second !== undefined) throw new Error('a function connects as one role')
+  return role ?? null
+}
 
 /** What a function was given for a need. Throws for a need that it does not name. */
 export function given<Part>(part: Part | null, need: Need): Part {

@@ -5,7 +5,7 @@ import { connect, type Database } from '#shared/db/connect.ts'
 import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
 import type { JobName } from '#shared/http/reply.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
-import { given, type Need } from '#shared/needs.ts'
+import { databaseRole, given, type Need } from '#shared/needs.ts'
 import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
 import type { TokenSecrets } from '#shared/secret/secret.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
@@ -52,10 +52,10 @@ const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string
 
 /** Reads what the needs call for. Throws ConfigError at once when the settings do not say where that is. */
 export function accessFor(config: Config, needs: readonly Need[]): () => Promise<Access> {
-  const database = needs.find((need) => need.startsWith('database:'))
+  const role = databaseRole(needs)
   const { secretIds } = config
   const missing = [
-    ...(database !== undefined && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
+    ...(role !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
     ...(needs.includes('tokens') && secretIds.tokens === '' ? ['SERVICE_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
   ]
@@ -65,7 +65,7 @@ export function accessFor(config: Config, needs: readonly Need[]): () => Promise
     const [tokens, cache, login] = await Promise.all([
       needs.includes('tokens') ? readSecret(secretIds.tokens, TokensSecret) : null,
       needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
-      database === undefined ? null : readLogin('AWSCURRENT'),
+      role === null ? null : readLogin('AWSCURRENT'),
     ])
     return { login: login === null ? null : beginningWith(login, readLogin), tokens, cache }
   }

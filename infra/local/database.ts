@@ -3,7 +3,8 @@ import postgres from 'postgres'
 import type { Login } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
+/** Where the migrations are. */
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
 /** The URLs of a prepared database: as its superuser, as the Lambdas' role, the jobs' and the operators'. */
 export interface PreparedDatabase {
@@ -52,7 +53,6 @@ export async function prepareDatabase(
 export function loginOf(url: string): Login {
   const { hostname, port, pathname, username, password } = new URL(url)
   return {
-    engine: 'postgres',
     host: hostname,
     port: Number(port || 5432),
     dbname: pathname.slice(1),

@@ -6,10 +6,10 @@ import postgres from 'postgres'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTING_NAMES } from '#shared/config.ts'
-import type { Need } from '#shared/needs.ts'
+import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { startCache } from './cache.ts'
 import { startControl } from './control.ts'
-import { loginOf, prepareDatabase, urlFor } from './database.ts'
+import { loginOf, MIGRATIONS, prepareDatabase, urlFor } from './database.ts'
 import { createFaults } from './faults.ts'
 import { startGateway } from './gateway.ts'
 import { startInstances } from './instances.ts'
@@ -50,6 +50,7 @@ const SECRETS = {
   app: 'tenantry/database/app',
   worker: 'tenantry/database/worker',
   operator: 'tenantry/database/operator',
+  owner: 'tenantry/database/owner',
 }
 const MOST_INSTANCES = 16
 const MOST_WORKERS = 2
@@ -124,6 +125,7 @@ export async function startStack(options: {
           [SECRETS.app]: login(appUrl),
           [SECRETS.worker]: login(workerUrl),
           [SECRETS.operator]: login(operatorUrl),
+          [SECRETS.owner]: login(databaseUrl),
         },
       }),
     )
@@ -137,6 +139,7 @@ export async function startStack(options: {
     const functionEnv = {
       ...settings,
       DATABASE_TLS: 'disable',
+      MIGRATIONS_FOLDER: MIGRATIONS,
       AWS_REGION: 'us-east-1',
       AWS_ACCESS_KEY_ID: 'local',
       AWS_SECRET_ACCESS_KEY: 'local',
@@ -197,9 +200,10 @@ export async function startStack(options: {
 
 /** The secrets that a function with these needs is told of. */
 function secretsFor(needs: readonly Need[]): Record<string, string> {
-  const role = needs.flatMap((need) => (need.startsWith('database:') ? need.slice('database:'.length) : []))[0]
+  const role = databaseRole(needs)
   return {
-    ...(role === 'app' || role === 'worker' || role === 'operator' ? { DATABASE_SECRET_ID: SECRETS[role] } : {}),
+    ...(role === null ? {} : { DATABASE_SECRET_ID: SECRETS[role] }),
+    ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => SECRETS[name]).join() } : {}),
     ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: SECRETS.tokens } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
   }

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { createSecureContext, rootCertificates } from 'node:tls'
 import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { ANSWER_TIMEOUT_MS, answerOf, type Link, openLink } from '#shared/db/link.ts'
-import type { ReadLogin } from '#shared/db/login.ts'
+import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
 /** What may stand as a value in a statement. Values travel as parameters, never as text of the statement. */
 export type SqlValue = string | number | boolean | Date | Uint8Array | null
@@ -35,12 +33,10 @@ interface Lane {
   statements: number
 }
 
-/** How a process connects. `caFile`: certificates to trust besides those that Node trusts; '' for none. */
-export interface ConnectOptions {
+/** How a process connects. */
+export interface ConnectOptions extends TlsOptions {
   readonly connections: number
   readonly prepare: boolean
-  readonly tls: 'verify-full' | 'disable'
-  readonly caFile: string
 }
 
 const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
@@ -52,13 +48,12 @@ const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
  * second round trip for each statement with values.
  */
 export function connect(readLogin: ReadLogin, options: ConnectOptions): Database {
-  const extra = options.caFile === '' ? [] : [readFileSync(options.caFile, 'utf8')]
-  const tls = options.tls === 'disable' ? null : createSecureContext({ ca: [...rootCertificates, ...extra] })
+  const trust = trustFor(options)
   const lanes = Array.from({ length: options.connections }, (): Lane => {
     const open = (): Link =>
       openLink(readLogin, {
         prepare: options.prepare,
-        tls,
+        trust,
         lost: () => {
           lane.link = open()
         },

@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
 import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
-import type { ReadLogin } from '#shared/db/login.ts'
+import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
 /**
@@ -20,14 +20,12 @@ export interface Link {
 }
 
 const INVALID_PASSWORD = '28P01'
-const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 // A server that is alive answers within the role's statement_timeout of 2 s (migration 0001).
 export const ANSWER_TIMEOUT_MS = 2500
 
 /**
- * Prepares a link; reads the login and connects at the first use. Without `tls` it connects to this machine alone; with it,
- * the server's certificate must name the host. `lost` is called once, when it is of no more use.
+ * Prepares a link; reads the login and connects at the first use. `lost` is called once, when it is of no more use.
  *
  * A password that is refused may be one that a rotation has just replaced: after its change in the database and before the
  * change of the secret, the new one is the secret's AWSPENDING version, which is tried once.
@@ -35,7 +33,7 @@ export const ANSWER_TIMEOUT_MS = 2500
  */
 export function openLink(
   readLogin: ReadLogin,
-  { prepare, tls, lost }: { prepare: boolean; tls: SecureContext | null; lost: () => void },
+  { prepare, trust, lost }: { prepare: boolean; trust: SecureContext | null; lost: () => void },
 ): Link {
   let isLost = false
   let isOpen = false
@@ -49,19 +47,12 @@ export function openLink(
     end(client)
   }
   const signIn = async (version: SecretVersion): Promise<postgres.Sql> => {
-    const { host, port, dbname, username, password } = await readLogin(version).catch((cause: unknown) => {
+    const login = await readLogin(version).catch((cause: unknown) => {
       throw new DatabaseUnavailable('the login could not be read', { cause })
     })
     if (isLost) throw new DatabaseUnavailable('the connection was given up before it was made')
-    if (tls === null && !LOOPBACK.has(host)) throw new Error('DATABASE_TLS=disable is for this machine alone')
     const made = postgres({
-      host,
-      port,
-      database: dbname,
-      username,
-      password,
-      // The library hands these to tls.connect, which compares the certificate with `host` when that is an address.
-      ssl: tls === null ? false : { secureContext: tls, host },
+      ...clientOptions(login, trust),
       max: 1,
       prepare,
       fetch_types: false,

@@ -3,8 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
-import { log } from '#shared/log.ts'
 import { errorCode } from '#shared/db/failure.ts'
+import type { clientOptions } from '#shared/db/login.ts'
+import { log } from '#shared/log.ts'
 
 interface Migration {
   readonly name: string
@@ -73,19 +74,24 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 
 /**
  * Applies the migrations that the database has not seen, in order, each in a transaction of its own together with its
- * row in `migrations.applied`. One run at a time, by an advisory lock; others wait for it. `url` is a login that may
- * create roles and that is reached directly (a pooler would lose the lock). What a migration warns of, such as something
+ * row in `migrations.applied`. One run at a time, by an advisory lock; others wait for it. `server`, a URL or
+ * options, names a login that may create roles and that is reached directly (a pooler would lose the lock). What a migration warns of, such as something
  * that this login may not do, is logged.
  * A file that begins with `-- migrate: no-transaction as ROLE` holds the one statement `create index concurrently if not
  * exists` or `drop index concurrently if exists`, and is run again from the start when it did not come to its end.
  * Returns the names applied now. Throws MigrationError when an applied file was changed or is missing, and when one fails.
  */
-export async function migrate(url: string, folder: string, patience: Patience = PATIENCE): Promise<string[]> {
+export async function migrate(
+  server: string | ReturnType<typeof clientOptions>,
+  folder: string,
+  patience: Patience = PATIENCE,
+): Promise<string[]> {
   const migrations = await readMigrations(folder)
   const onnotice = ({ severity, message }: postgres.Notice): void => {
     if (severity === 'WARNING' && message !== undefined) log.warn(message)
   }
-  const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice })
+  const options = { max: 1, fetch_types: false, connect_timeout: 10, onnotice }
+  const sql = typeof server === 'string' ? postgres(server, options) : postgres({ ...server, ...options })
   try {
     await waitForOtherRuns(sql, patience)
     await sql`create schema if not exists migrations`

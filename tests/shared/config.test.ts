@@ -3,7 +3,7 @@ import { ConfigError, parseConfig, SETTING_NAMES } from '#shared/config.ts'
 
 const SECRET_IDS = ['SERVICE_SECRET_ID', 'CACHE_SECRET_ID', 'DATABASE_SECRET_ID', 'ROLE_SECRET_IDS']
 // Any text is one.
-const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE'])
+const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE', 'MIGRATIONS_FOLDER'])
 const CANARY = 'canary-4d1e'
 
 const failure = (env: Record<string, string | undefined>): string => {

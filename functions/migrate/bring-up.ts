@@ -1,0 +1,72 @@
+import type { SecureContext } from 'node:tls'
+import postgres from 'postgres'
+import { errorCode } from '#shared/db/failure.ts'
+import { clientOptions, type Login, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
+import { migrate } from '#shared/db/migrate.ts'
+import { log } from '#shared/log.ts'
+
+const MONTHS_AHEAD = 3
+const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} }
+const INVALID_PASSWORD = '28P01'
+
+/**
+ * Brings a database to what the functions of this version expect: the migrations, the passwords of the roles, the audit
+ * log's partitions. Doing it again changes nothing. Migrations only go forward: one that fails leaves those before it.
+ */
+export async function bringUp(options: {
+  readonly owner: ReadLogin
+  /** The logins of the service's roles, whose usernames the migrations create. */
+  readonly roles: readonly ReadLogin[]
+  readonly folder: string
+  readonly security: TlsOptions
+}): Promise<{ applied: string[]; passwords: string[] }> {
+  const trust = trustFor(options.security)
+  const server = clientOptions(await options.owner('AWSCURRENT'), trust)
+  const applied = await migrate(server, options.folder)
+  const sql = postgres({ ...server, ...QUIET })
+  try {
+    const passwords: string[] = []
+    for (const role of options.roles) {
+      if (await isCurrent(role, trust)) continue
+      const { username, password } = await role('AWSCURRENT')
+      // ALTER ROLE takes no parameters; format() quotes.
+      const [statement] = await sql<{ text: string }[]>`
+        select format('alter role %I password %L', ${username}::text, ${password}::text) as text`
+      await sql.unsafe(statement?.text ?? '')
+      passwords.push(username)
+    }
+    await sql.begin(async (tx) => {
+      await tx`set local role identity_owner`
+      await tx`
+        select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
+          from generate_series(0, ${MONTHS_AHEAD}::int) as m`
+    })
+    log.info('the database is as this version expects', { applied, passwords })
+    return { applied, passwords }
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+/**
+ * Whether a role signs in with its secret, or with the version that a rotation is about to put in place: to set the
+ * password back then would shut the role out when the rotation ends.
+ */
+async function isCurrent(role: ReadLogin, trust: SecureContext | null): Promise<boolean> {
+  if (await signsIn(await role('AWSCURRENT'), trust)) return true
+  const pending = await role('AWSPENDING').catch(() => null)
+  return pending !== null && (await signsIn(pending, trust))
+}
+
+async function signsIn(login: Login, trust: SecureContext | null): Promise<boolean> {
+  const sql = postgres({ ...clientOptions(login, trust), ...QUIET })
+  try {
+    await sql`select`
+    return true
+  } catch (error) {
+    if (errorCode(error) === INVALID_PASSWORD) return false
+    throw error
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
