@@ -4,6 +4,11 @@ import type { ProblemBody } from '#shared/http/problem.ts'
 /** The failures that the gateway makes itself, by API Gateway's own names, and what each answers. */
 export const GATEWAY_RESPONSES = {
   MISSING_AUTHENTICATION_TOKEN: { status: 404 },
+  INVALID_SIGNATURE: { status: 404 },
+  EXPIRED_TOKEN: { status: 404 },
+  RESOURCE_NOT_FOUND: { status: 404 },
+  ACCESS_DENIED: { status: 403 },
+  BAD_REQUEST_PARAMETERS: { status: 400 },
   BAD_REQUEST_BODY: { status: 400 },
   REQUEST_TOO_LARGE: { status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { status: 415 },
@@ -13,6 +18,9 @@ export const GATEWAY_RESPONSES = {
   INTEGRATION_FAILURE: { status: 502, slug: 'dependency-unavailable', retryAfterSeconds: 1 },
   INTEGRATION_TIMEOUT: { status: 504, slug: 'dependency-unavailable', retryAfterSeconds: 1 },
   API_CONFIGURATION_ERROR: { status: 500 },
+  // What has no name above.
+  DEFAULT_4XX: { status: 400 },
+  DEFAULT_5XX: { status: 500 },
 } as const satisfies Record<string, { status: number; slug?: string; retryAfterSeconds?: number }>
 
 export type GatewayFailure = keyof typeof GATEWAY_RESPONSES

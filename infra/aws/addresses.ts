@@ -1,0 +1,15 @@
+import * as v from 'valibot'
+
+/** What only the operator of a stage knows; in cdk.json, by the stage's name. */
+export const Addresses = v.strictObject({
+  /** Where the links in mails point. */
+  webBaseUrl: v.pipe(v.string(), v.url()),
+  /** The domain that mail is sent from. */
+  mailDomain: v.string(),
+  /** Where the documents of problem types are; without it, below webBaseUrl. */
+  problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
+  /** The API's own domain, and the ARN of its certificate in ACM, in the stage's region. */
+  apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
+})
+
+export type Addresses = v.InferOutput<typeof Addresses>

@@ -1,0 +1,121 @@
+import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { type ISecurityGroup, Port, SecurityGroup, SubnetType, type Vpc } from 'aws-cdk-lib/aws-ec2'
+import {
+  AuroraPostgresEngineVersion,
+  ClientPasswordAuthType,
+  ClusterInstance,
+  Credentials,
+  DatabaseCluster,
+  DatabaseClusterEngine,
+  DatabaseProxy,
+  DatabaseSecret,
+  ProxyTarget,
+} from 'aws-cdk-lib/aws-rds'
+import { type ISecret, SecretRotation, SecretRotationApplication } from 'aws-cdk-lib/aws-secretsmanager'
+import { Construct, type IConstruct } from 'constructs'
+import type { Stage } from '#infra/stages.ts'
+import { type DatabaseRole, SERVICE_ROLES } from '#shared/needs.ts'
+import type { Keys } from './keys.ts'
+
+const NAME = 'tenantry'
+const ROTATED_EVERY = Duration.days(30)
+// What neither the first password nor one that a rotation makes has in it.
+const EXCLUDED = ' %+~`#$&*()|[]{}:;<>?!\'/@"\\,=^'
+
+/** Aurora PostgreSQL Serverless v2, reached from the functions alone, and a secret for each role that signs in. */
+export class Database extends Construct {
+  readonly cluster: DatabaseCluster
+  readonly secrets: Readonly<Record<DatabaseRole, ISecret>>
+  /** The proxy's host name, where the stage has one. */
+  readonly proxyHost: string | null
+  private readonly vpc: Vpc
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { vpc: Vpc; clients: ISecurityGroup; keys: Keys; numbers: Stage['database'] },
+  ) {
+    super(scope, id)
+    const { vpc, clients, keys, numbers } = props
+    this.vpc = vpc
+    const engine = DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_9 })
+    const statistics = { enablePerformanceInsights: true, performanceInsightEncryptionKey: keys.database }
+    const vpcSubnets = { subnetType: SubnetType.PRIVATE_ISOLATED }
+    const securityGroupFor = (name: string, description: string) =>
+      new SecurityGroup(this, name, { vpc, description, allowAllOutbound: false })
+    this.cluster = new DatabaseCluster(this, 'Cluster', {
+      engine,
+      vpc,
+      vpcSubnets,
+      securityGroups: [securityGroupFor('SecurityGroup', 'The database: in from the functions')],
+      credentials: Credentials.fromGeneratedSecret(`${NAME}_owner`, {
+        encryptionKey: keys.service,
+        excludeCharacters: EXCLUDED,
+      }),
+      defaultDatabaseName: NAME,
+      serverlessV2MinCapacity: numbers.minCapacity,
+      serverlessV2MaxCapacity: numbers.maxCapacity,
+      writer: ClusterInstance.serverlessV2('Writer', statistics),
+      readers: Array.from({ length: numbers.readers }, (_, index) =>
+        ClusterInstance.serverlessV2(`Reader${index + 1}`, { ...statistics, scaleWithWriter: true }),
+      ),
+      // Neither statements nor their values are logged: they hold passwords (ALTER ROLE) and people's addresses.
+      parameters: { 'rds.force_ssl': '1', log_statement: 'none', log_min_duration_statement: '-1' },
+      storageEncrypted: true,
+      storageEncryptionKey: keys.database,
+      // Restorable to any second of these days.
+      backup: { retention: Duration.days(numbers.backupDays) },
+      copyTagsToSnapshot: true,
+      deletionProtection: numbers.keep,
+      removalPolicy: numbers.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,
+    })
+    const { secret: owner } = this.cluster
+    if (owner === undefined) throw new Error('the cluster has no secret')
+    const role = (name: (typeof SERVICE_ROLES)[number]): ISecret =>
+      new DatabaseSecret(this, `Role-${name}`, {
+        username: `identity_${name}`,
+        dbname: NAME,
+        encryptionKey: keys.service,
+        excludeCharacters: EXCLUDED,
+      }).attach(this.cluster)
+    this.secrets = { owner, app: role('app'), worker: role('worker'), operator: role('operator') }
+
+    if (!numbers.proxy) {
+      this.cluster.connections.allowDefaultPortFrom(clients)
+      this.proxyHost = null
+      return
+    }
+    const proxy = new DatabaseProxy(this, 'Proxy', {
+      proxyTarget: ProxyTarget.fromCluster(this.cluster),
+      secrets: SERVICE_ROLES.map((name) => this.secrets[name]),
+      clientPasswordAuthType: ClientPasswordAuthType.POSTGRES_SCRAM_SHA_256,
+      requireTLS: true,
+      vpc,
+      vpcSubnets,
+      securityGroups: [securityGroupFor('ProxySecurityGroup', 'The proxy: in from the functions, out to the database')],
+    })
+    proxy.connections.allowFrom(clients, Port.POSTGRES)
+    // The migrations go past it: a proxy would lose their lock.
+    this.cluster.connections.allowDefaultPortFrom(clients)
+    this.proxyHost = proxy.endpoint
+  }
+
+  /**
+   * Rotates every password each month, from when `after` is there: before it the roles cannot sign in. Each role sets its
+   * own password, by the function that AWS publishes for that.
+   */
+  rotate(after: IConstruct): void {
+    for (const [role, secret] of Object.entries(this.secrets)) {
+      new SecretRotation(this, `Rotation-${role}`, {
+        application: SecretRotationApplication.POSTGRES_ROTATION_SINGLE_USER,
+        secret,
+        target: this.cluster,
+        vpc: this.vpc,
+        vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
+        automaticallyAfter: ROTATED_EVERY,
+        rotateImmediatelyOnUpdate: false,
+        excludeCharacters: EXCLUDED,
+      }).node.addDependency(after)
+    }
+  }
+}

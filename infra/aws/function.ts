@@ -1,0 +1,192 @@
+import { fileURLToPath } from 'node:url'
+import { Duration, Stack } from 'aws-cdk-lib'
+import { type ISecurityGroup, SubnetType, type Vpc } from 'aws-cdk-lib/aws-ec2'
+import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
+import { NodejsFunction, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs'
+import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
+import type { IQueue } from 'aws-cdk-lib/aws-sqs'
+import { Construct } from 'constructs'
+import type { Stage } from '#infra/stages.ts'
+import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import type { Database } from './database.ts'
+import type { Keys } from './keys.ts'
+import { type LogKeeping, logGroup } from './logs.ts'
+import type { Mail } from './mail.ts'
+import type { Secrets } from './secrets.ts'
+
+/** What a function may be given of its stage. */
+export interface Surroundings {
+  readonly stage: string
+  readonly numbers: Stage
+  readonly vpc: Vpc
+  readonly securityGroup: ISecurityGroup
+  readonly keys: Keys
+  readonly secrets: Secrets
+  readonly database: Database
+  readonly mail: Mail
+  readonly logs: LogKeeping
+  readonly settings: Readonly<Record<string, string>>
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+// Lambda's own file of Amazon's certificate authorities, those of RDS among them; Node does not read it by itself.
+// https://docs.aws.amazon.com/lambda/latest/dg/lambda-nodejs.html
+const AMAZON_CA_FILE = '/var/runtime/ca-cert.pem'
+
+const BUNDLED_MIGRATIONS = '/var/task/migrations'
+
+// What Lambda does with the role to put a function into a network, and the function's own code has no business doing.
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+const NETWORK_INTERFACES = [
+  'ec2:AssignPrivateIpAddresses',
+  'ec2:CreateNetworkInterface',
+  'ec2:DeleteNetworkInterface',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribeSubnets',
+  'ec2:UnassignPrivateIpAddresses',
+]
+
+/**
+ * One Lambda: its bundle, its own role with what its needs call for and nothing else, its own encrypted log group. The name
+ * is `tenantry-STAGE-NAME`.
+ */
+export class TenantryFunction extends Construct {
+  readonly function: NodejsFunction
+  readonly functionName: string
+
+  constructor(
+    scope: Construct,
+    surroundings: Surroundings,
+    props: {
+      name: string
+      needs: readonly Need[]
+      handlerFile: string
+      timeoutSeconds: number
+      deadLetterQueue?: IQueue
+    },
+  ) {
+    super(scope, props.name)
+    const { stage, numbers, vpc, securityGroup, logs, settings } = surroundings
+    const { name, needs, handlerFile, timeoutSeconds, deadLetterQueue } = props
+    const { concurrency, memoryMib } = numbers
+    this.functionName = `${prefix(stage)}${name}`
+    const group = logGroup(this, 'Logs', logs, `/tenantry/${stage}/${name}`)
+    const role = this.role()
+    group.grantWrite(role)
+    this.function = new NodejsFunction(this, 'Function', {
+      functionName: this.functionName,
+      entry: handlerFile,
+      handler: 'handler',
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: memoryMib[name] ?? memoryMib.default,
+      timeout: Duration.seconds(timeoutSeconds),
+      ...(concurrency === null ? {} : { reservedConcurrentExecutions: concurrency[name] ?? concurrency.default }),
+      // What is lost is found by the schedule; what fails is kept to be looked at.
+      ...(deadLetterQueue === undefined ? {} : { deadLetterQueue, retryAttempts: 0, maxEventAge: Duration.minutes(5) }),
+      role,
+      logGroup: group,
+      tracing: Tracing.ACTIVE,
+      vpc,
+      vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
+      securityGroups: [securityGroup],
+      environment: {
+        NODE_ENV: 'production',
+        NODE_OPTIONS: '--enable-source-maps',
+        FUNCTION_PREFIX: prefix(stage),
+        ...settings,
+        ...grant(role, needs, surroundings),
+      },
+      awsSdkConnectionReuse: false,
+      projectRoot: ROOT,
+      depsLockFilePath: `${ROOT}package-lock.json`,
+      bundling: {
+        format: OutputFormat.ESM,
+        target: 'node24',
+        mainFields: ['module', 'main'],
+        minify: true,
+        sourceMap: true,
+        sourceMapMode: SourceMapMode.DEFAULT,
+        sourcesContent: false,
+        // The SDK of the bundle is the one that was tested, not the one that the runtime has today.
+        bundleAwsSDK: true,
+        banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
+        commandHooks: {
+          beforeInstall: () => [],
+          beforeBundling: () => [],
+          afterBundling: (from, to) => (needs.includes('database:owner') ? [`cp -r ${from}/migrations ${to}`] : []),
+        },
+      },
+    })
+  }
+
+  private role(): Role {
+    const role = new Role(this, 'Role', {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: `The function ${this.functionName}`,
+    })
+    const { partition, region, account } = Stack.of(this)
+    role.addToPolicy(new PolicyStatement({ actions: NETWORK_INTERFACES, resources: ['*'] }))
+    role.addToPolicy(
+      new PolicyStatement({
+        effect: Effect.DENY,
+        actions: NETWORK_INTERFACES,
+        resources: ['*'],
+        conditions: {
+          ArnEquals: {
+            'lambda:SourceFunctionArn': `arn:${partition}:lambda:${region}:${account}:function:${this.functionName}`,
+          },
+        },
+      }),
+    )
+    return role
+  }
+}
+
+const prefix = (stage: string): string => `tenantry-${stage}-`
+
+/** Gives a role what its needs call for; returns the settings that tell the function of it. */
+function grant(role: IRole, needs: readonly Need[], around: Surroundings): Record<string, string> {
+  const { stage, keys, secrets, database, mail } = around
+  const readable = (secret: ISecret): string => {
+    secret.grantRead(role)
+    return secret.secretArn
+  }
+  const signsInAs = databaseRole(needs)
+  const direct = signsInAs === 'owner'
+  const { partition, region, account } = Stack.of(keys)
+  if (needs.includes('vault')) keys.grantVault(role)
+  if (needs.includes('mail')) mail.grantSend(role)
+  for (const need of needs) {
+    if (!need.startsWith('wake:')) continue
+    const job = `${prefix(stage)}${need.slice('wake:'.length)}`
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunction'],
+        resources: [`arn:${partition}:lambda:${region}:${account}:function:${job}`],
+      }),
+    )
+  }
+  return {
+    ...(signsInAs === null
+      ? {}
+      : {
+          DATABASE_SECRET_ID: readable(database.secrets[signsInAs]),
+          DATABASE_TLS: 'verify-full',
+          DATABASE_CA_FILE: AMAZON_CA_FILE,
+          ...(database.proxyHost === null || direct
+            ? {}
+            : { DATABASE_HOST: database.proxyHost, DATABASE_PREPARE: 'false' }),
+        }),
+    ...(direct ? { MIGRATIONS_FOLDER: BUNDLED_MIGRATIONS } : {}),
+    ...(needs.includes('role-passwords')
+      ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets[name])).join() }
+      : {}),
+    ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: readable(secrets.tokens) } : {}),
+    ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
+    ...(needs.includes('vault') ? { VAULT_KEY_ID: keys.vault.keyArn } : {}),
+    ...(needs.includes('mail') ? { MAIL_FROM: mail.from } : {}),
+  }
+}

@@ -1,0 +1,59 @@
+import { Duration } from 'aws-cdk-lib'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
+import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler'
+import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets'
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs'
+import { Trigger } from 'aws-cdk-lib/triggers'
+import { Construct, type IConstruct } from 'constructs'
+import type { DeployedJob } from '#infra/route-groups.ts'
+import { type Surroundings, TenantryFunction } from './function.ts'
+
+const MIGRATES = 'migrate'
+
+/** The jobs, their schedules, and the queue that keeps what failed. */
+export class Jobs extends Construct {
+  readonly functions: readonly TenantryFunction[]
+  /** Runs the migrations when a deployment changes them; what depends on it waits, and is not deployed when they fail. */
+  readonly migrated: Trigger
+  readonly failed: Queue
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { jobs: readonly DeployedJob[]; surroundings: Surroundings; key: IKey; after: readonly IConstruct[] },
+  ) {
+    super(scope, id)
+    const { jobs, surroundings, key, after } = props
+    this.failed = new Queue(this, 'Failed', {
+      encryption: QueueEncryption.KMS,
+      encryptionMasterKey: key,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+    })
+    this.functions = jobs.map(({ job, handlerFile }) => {
+      const { everySeconds } = job
+      const made = new TenantryFunction(this, surroundings, {
+        ...job,
+        handlerFile,
+        ...(everySeconds === undefined ? {} : { deadLetterQueue: this.failed }),
+      })
+      if (everySeconds !== undefined) {
+        const target = new LambdaInvoke(made.function, {
+          deadLetterQueue: this.failed,
+          retryAttempts: 0,
+          maxEventAge: Duration.seconds(Math.max(60, Math.min(everySeconds, 3600))),
+        })
+        new Schedule(made, 'Schedule', { schedule: ScheduleExpression.rate(Duration.seconds(everySeconds)), target })
+      }
+      return made
+    })
+    const migrate = this.functions.find(({ node }) => node.id === MIGRATES)
+    if (migrate === undefined) throw new Error('there is no job that migrates')
+    migrate.function.node.addDependency(...after)
+    this.migrated = new Trigger(this, 'Migrated', {
+      handler: migrate.function,
+      timeout: Duration.minutes(15),
+    })
+    for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
+  }
+}

@@ -1,0 +1,98 @@
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
+import {
+  AccountRootPrincipal,
+  type IRole,
+  PolicyDocument,
+  PolicyStatement,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam'
+import { Key, type KeyProps } from 'aws-cdk-lib/aws-kms'
+import { Construct } from 'constructs'
+
+/** What every use of the vault's key must say, so that a sealed data key opens for its own tenant and purpose alone. */
+const VAULT_CONTEXT = ['tenant_id', 'purpose', 'service']
+const VAULT_SERVICE = 'tenantry'
+
+const ADMINISTRATION = [
+  'kms:CancelKeyDeletion',
+  'kms:Describe*',
+  'kms:DisableKey',
+  'kms:EnableKey*',
+  'kms:Get*',
+  'kms:List*',
+  'kms:PutKeyPolicy',
+  'kms:RotateKeyOnDemand',
+  'kms:ScheduleKeyDeletion',
+  'kms:TagResource',
+  'kms:UntagResource',
+  'kms:UpdateKeyDescription',
+]
+
+/** The keys of a stage, which nothing else uses. All rotate every year. */
+export class Keys extends Construct {
+  /** Seals the tenants' data keys. */
+  readonly vault: Key
+  /** Encrypts the database, its backups and its statistics. */
+  readonly database: Key
+  /** Encrypts secrets, logs, queues and topics. */
+  readonly service: Key
+
+  constructor(scope: Construct, id: string, { keep }: { keep: boolean }) {
+    super(scope, id)
+    const removalPolicy = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY
+    const made = (name: string, props: KeyProps): Key =>
+      new Key(this, name, { enableKeyRotation: true, pendingWindow: Duration.days(30), removalPolicy, ...props })
+    this.database = made('Database', { description: 'Tenantry: the database' })
+    this.service = made('Service', { description: 'Tenantry: secrets, logs, queues and topics' })
+    // Not the usual policy, by which every role of the account may use the key that its own policy lets it use.
+    this.vault = made('Vault', {
+      description: 'Tenantry: the keys of the tenants',
+      policy: new PolicyDocument({
+        statements: [
+          new PolicyStatement({ principals: [new AccountRootPrincipal()], actions: ADMINISTRATION, resources: ['*'] }),
+        ],
+      }),
+    })
+    this.allowServices()
+  }
+
+  /** Lets a function's role seal and open data keys, if it says whose and what for. */
+  grantVault(role: IRole): void {
+    const statement = (principals: IRole[] | undefined, resources: string[]) =>
+      new PolicyStatement({
+        ...(principals === undefined ? {} : { principals }),
+        actions: ['kms:GenerateDataKey', 'kms:Decrypt'],
+        resources,
+        conditions: {
+          Null: Object.fromEntries(VAULT_CONTEXT.map((key) => [`kms:EncryptionContext:${key}`, 'false'])),
+          StringEquals: { 'kms:EncryptionContext:service': VAULT_SERVICE },
+        },
+      })
+    this.vault.addToResourcePolicy(statement([role], ['*']))
+    role.addToPrincipalPolicy(statement(undefined, [this.vault.keyArn]))
+  }
+
+  private allowServices(): void {
+    const { account, region, partition } = Stack.of(this)
+    // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html
+    this.service.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('logs.amazonaws.com')],
+        actions: ['kms:Encrypt*', 'kms:Decrypt*', 'kms:ReEncrypt*', 'kms:GenerateDataKey*', 'kms:Describe*'],
+        resources: ['*'],
+        conditions: {
+          ArnLike: { 'kms:EncryptionContext:aws:logs:arn': `arn:${partition}:logs:${region}:${account}:log-group:*` },
+        },
+      }),
+    )
+    // https://docs.aws.amazon.com/ses/latest/dg/configure-sns-notifications.html: SES writes to an encrypted topic.
+    this.service.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('ses.amazonaws.com')],
+        actions: ['kms:GenerateDataKey*', 'kms:Decrypt'],
+        resources: ['*'],
+        conditions: { StringEquals: { 'aws:SourceAccount': account } },
+      }),
+    )
+  }
+}

@@ -1,0 +1,33 @@
+import { FlowLogDestination, Peer, Port, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2'
+import { Construct } from 'constructs'
+import { type LogKeeping, logGroup } from './logs.ts'
+
+/**
+ * Two zones. Functions are in subnets that reach out by NAT: the cache and the vendors are on the internet, so the gateway is
+ * needed in any case, and endpoints for the few calls to AWS beside it would cost more than they carry (decisions.md). The
+ * database is in subnets without any way out.
+ */
+export class Network extends Construct {
+  readonly vpc: Vpc
+  readonly functions: SecurityGroup
+
+  constructor(scope: Construct, id: string, { natGateways, logs }: { natGateways: number; logs: LogKeeping }) {
+    super(scope, id)
+    this.vpc = new Vpc(this, 'Vpc', {
+      maxAzs: 2,
+      natGateways,
+      subnetConfiguration: [
+        { name: 'public', subnetType: SubnetType.PUBLIC, cidrMask: 24, mapPublicIpOnLaunch: false },
+        { name: 'functions', subnetType: SubnetType.PRIVATE_WITH_EGRESS, cidrMask: 20 },
+        { name: 'database', subnetType: SubnetType.PRIVATE_ISOLATED, cidrMask: 24 },
+      ],
+    })
+    this.vpc.addFlowLog('FlowLog', { destination: FlowLogDestination.toCloudWatchLogs(logGroup(this, 'Flows', logs)) })
+    this.functions = new SecurityGroup(this, 'Functions', {
+      vpc: this.vpc,
+      description: 'The functions: out to the database and to HTTPS, in from nowhere',
+      allowAllOutbound: false,
+    })
+    this.functions.addEgressRule(Peer.anyIpv4(), Port.HTTPS, 'AWS, the cache, the vendors')
+  }
+}

@@ -1,0 +1,82 @@
+import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib'
+import type { Construct } from 'constructs'
+import { INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
+import type { DeployedGroup, DeployedJob } from '#infra/route-groups.ts'
+import type { Stage } from '#infra/stages.ts'
+import type { Addresses } from './addresses.ts'
+import { acknowledge } from './acknowledged.ts'
+import { Api } from './api.ts'
+import { Database } from './database.ts'
+import { Firewall } from './firewall.ts'
+import { type Surroundings, TenantryFunction } from './function.ts'
+import { Jobs } from './jobs.ts'
+import { Keys } from './keys.ts'
+import type { LogKeeping } from './logs.ts'
+import { Mail } from './mail.ts'
+import { Network } from './network.ts'
+import { Secrets } from './secrets.ts'
+
+/** What a stage is made of: its numbers, its addresses, and the functions that there are. */
+export interface TenantryProps extends StackProps {
+  readonly stage: string
+  readonly numbers: Stage
+  readonly addresses: Addresses
+  readonly groups: readonly DeployedGroup[]
+  readonly jobs: readonly DeployedJob[]
+}
+
+/** Everything that the service needs in AWS, once for each stage. */
+export class Tenantry extends Stack {
+  constructor(scope: Construct, id: string, props: TenantryProps) {
+    super(scope, id, { ...props, terminationProtection: props.numbers.database.keep })
+    const { stage, numbers, addresses } = props
+    const { keep } = numbers.database
+    const keys = new Keys(this, 'Keys', { keep })
+    const logs: LogKeeping = { key: keys.service, days: numbers.logDays, keep }
+    const network = new Network(this, 'Network', { natGateways: numbers.natGateways, logs })
+    const { vpc, functions: securityGroup } = network
+    const database = new Database(this, 'Database', { vpc, clients: securityGroup, keys, numbers: numbers.database })
+    const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
+    const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
+    const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
+    const settings = { WEB_BASE_URL: addresses.webBaseUrl, PROBLEM_BASE_URL: problemBaseUrl }
+    const surroundings: Surroundings = {
+      stage,
+      numbers,
+      vpc,
+      securityGroup,
+      keys,
+      secrets,
+      database,
+      mail,
+      logs,
+      settings,
+    }
+    const jobs = new Jobs(this, 'Jobs', {
+      jobs: props.jobs,
+      surroundings,
+      key: keys.service,
+      after: [database.cluster, network],
+    })
+    database.rotate(jobs.migrated)
+    const groups = props.groups.map(({ group, handlerFile }) => {
+      const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
+      const made = new TenantryFunction(this, surroundings, { ...group, handlerFile, timeoutSeconds })
+      made.function.node.addDependency(jobs.migrated)
+      return { group, made }
+    })
+    const api = new Api(this, 'Api', { groups, stage, numbers, addresses, problemBaseUrl, logs })
+    new Firewall(this, 'Firewall', {
+      stage,
+      resourceArn: api.rest.deploymentStage.stageArn,
+      numbers: numbers.firewall,
+    })
+    new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
+    new CfnOutput(this, 'CacheSecret', { value: secrets.cache.secretName })
+    new CfnOutput(this, 'MailEvents', { value: mail.events.topicArn })
+    mail.records.forEach(({ name, value }, index) => {
+      new CfnOutput(this, `MailRecord${index + 1}`, { value: `${name} CNAME ${value}` })
+    })
+    acknowledge(this, { api, database, jobs, secrets, groups: groups.map(({ made }) => made), keep })
+  }
+}
