@@ -88,7 +88,7 @@ export class Api extends Construct {
               certificate: Certificate.fromCertificateArn(this, 'Certificate', apiDomain.certificateArn),
               endpointType: EndpointType.REGIONAL,
               securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
-              endpointAccessMode: EndpointAccessMode.STRICT,
+              endpointAccessMode: EndpointAccessMode.BASIC,
             },
           }),
     })
@@ -96,7 +96,7 @@ export class Api extends Construct {
     const { defaultChild } = this.rest.node
     if (!(defaultChild instanceof CfnRestApi)) throw new Error('the API has no resource')
     defaultChild.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
-    defaultChild.endpointAccessMode = EndpointAccessMode.STRICT
+    defaultChild.endpointAccessMode = EndpointAccessMode.BASIC
     // Made here, or API Gateway makes it at the first error, unencrypted and for ever.
     logGroup(this, 'Execution', logs, `API-Gateway-Execution-Logs_${this.rest.restApiId}/${STAGE_NAME}`)
 

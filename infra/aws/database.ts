@@ -26,6 +26,8 @@ const EXCLUDED = ' %+~`#$&*()|[]{}:;<>?!\'/@"\\,=^'
 export class Database extends Construct {
   readonly cluster: DatabaseCluster
   readonly secrets: Readonly<Record<DatabaseRole, ISecret>>
+  /** What must be there before anything connects. Not the whole cluster, below which the rotations are. */
+  readonly writer: IConstruct
   /** The proxy's host name, where the stage has one. */
   readonly proxyHost: string | null
   private readonly vpc: Vpc
@@ -69,6 +71,7 @@ export class Database extends Construct {
       deletionProtection: numbers.keep,
       removalPolicy: numbers.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,
     })
+    this.writer = this.cluster.node.findChild('Writer')
     const { secret: owner } = this.cluster
     if (owner === undefined) throw new Error('the cluster has no secret')
     const role = (name: (typeof SERVICE_ROLES)[number]): ISecret =>

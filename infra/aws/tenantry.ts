@@ -56,7 +56,7 @@ export class Tenantry extends Stack {
       jobs: props.jobs,
       surroundings,
       key: keys.service,
-      after: [database.cluster, network],
+      after: [database.writer, network],
     })
     database.rotate(jobs.migrated)
     const groups = props.groups.map(({ group, handlerFile }) => {
