@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { loginOf } from '#infra/local/database.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { type Mailbox, startMailbox } from '#infra/local/mailbox.ts'
 import { startSecretsManager } from '#infra/local/secrets-manager.ts'
@@ -20,7 +21,6 @@ vi.hoisted(() => {
 
 const INVOKE = fileURLToPath(new URL('../support/invoke-handler.ts', import.meta.url))
 const MAILER = new URL('../../functions/deliver-mail/handler.ts', import.meta.url).href
-const SECRET_ID = 'tenantry/test'
 // Of a mailer's claim.
 const AT_ONCE = 10
 const ATTEMPTS = 12
@@ -51,21 +51,18 @@ beforeAll(async () => {
   }
   const ses = await startSes({ mailbox: { ...kept, keep }, faults })
   cleanups.push(() => ses.close())
-  const { appUrl, workerUrl, operatorUrl } = service.database
-  const secret = {
-    pepper: PEPPER,
-    mail_key: MAIL_KEY,
-    database_url: appUrl,
-    worker_database_url: workerUrl,
-    operator_database_url: operatorUrl,
-    cache_url: service.cache.url,
-    cache_token: service.cache.token,
-  }
-  const secrets = await startSecretsManager({ secrets: { [SECRET_ID]: JSON.stringify(secret) } })
+  const secrets = await startSecretsManager({
+    secrets: {
+      service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+      worker: JSON.stringify(loginOf(service.database.workerUrl)),
+    },
+  })
   cleanups.push(() => secrets.close())
   env = {
     PATH: process.env['PATH'],
-    SERVICE_SECRET_ID: SECRET_ID,
+    SERVICE_SECRET_ID: 'service',
+    DATABASE_SECRET_ID: 'worker',
+    DATABASE_TLS: 'disable',
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'test',
     AWS_SECRET_ACCESS_KEY: 'test',
