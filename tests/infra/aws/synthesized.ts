@@ -5,37 +5,77 @@ import type { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { STAGES, type Stage } from '#infra/stages.ts'
+import type { Need } from '#shared/needs.ts'
 
 const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
 
-export interface Resource {
+interface Resource {
   readonly Type: string
   readonly Properties: any
   readonly DependsOn?: readonly string[]
   readonly DeletionPolicy?: string
-  readonly Metadata?: Readonly<Record<string, string>>
 }
 
-/** The resources of a stage by their logical ids. Bundles are left out. */
+/** A stage's template, by its resources' logical ids. */
+export interface Synthesized {
+  readonly resources: ReadonlyMap<string, Resource>
+  ofType(type: string): Resource[]
+  /** The one resource of a type whose id begins so. */
+  one(type: string, prefix?: string): Resource
+  /** The one resource that a property refers to. */
+  referred(property: unknown): Resource
+  /** What a property names: text, with a resource's id without its hash, and without the account's own parts. */
+  named(property: unknown): string
+}
+
+/** Synthesizes a stage without bundling its functions. `needs` are more than the jobs name by themselves. */
 export async function synthesized(
   stage: keyof typeof STAGES,
-  change: { numbers?: Partial<Stage>; addresses?: Partial<Addresses> } = {},
-): Promise<ReadonlyMap<string, Resource>> {
+  change: {
+    database?: Partial<Stage['database']>
+    addresses?: Partial<Addresses>
+    needs?: Readonly<Record<string, readonly Need[]>>
+  } = {},
+): Promise<Synthesized> {
   const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } })
+  const numbers = STAGES[stage]
   const stack = new Tenantry(app, `tenantry-${stage}`, {
     stage,
-    numbers: { ...STAGES[stage], ...change.numbers },
+    numbers: { ...numbers, database: { ...numbers.database, ...change.database } },
     addresses: { ...context.tenantry[stage], ...change.addresses },
     groups: await routeGroups(),
-    jobs: await jobs(),
+    jobs: (await jobs()).map(({ job, handlerFile }) => ({
+      handlerFile,
+      job: { ...job, needs: [...new Set([...job.needs, ...(change.needs?.[job.name] ?? [])])] },
+    })),
   })
-  return new Map(Object.entries(Template.fromStack(stack).toJSON()['Resources']))
+  const resources = new Map<string, Resource>(Object.entries(Template.fromStack(stack).toJSON()['Resources']))
+  const idOf = (property: any): string | undefined => property?.Ref ?? property?.['Fn::GetAtt']?.[0]
+
+  const named = (property: any): string => {
+    if (typeof property === 'string') return property
+    if (property['Fn::Join'] !== undefined) return property['Fn::Join'][1].map(named).join('')
+    const id = idOf(property) ?? ''
+    if (id.startsWith('AWS::')) return ''
+    if (!resources.has(id)) throw new Error(`cannot name ${JSON.stringify(property)}`)
+    return id.replace(/[0-9A-F]{8}$/, '')
+  }
+
+  return {
+    resources,
+    named,
+    ofType: (type) => [...resources.values()].filter(({ Type }) => Type === type),
+    one: (type, prefix = '') => {
+      const [found, second] = [...resources].filter(([id, { Type }]) => Type === type && id.startsWith(prefix))
+      if (found === undefined || second !== undefined) throw new Error(`not one ${type} ${prefix}`)
+      return found[1]
+    },
+    referred: (property) => {
+      const found = resources.get(idOf(property) ?? '')
+      if (found === undefined) throw new Error(`refers to no resource: ${JSON.stringify(property)}`)
+      return found
+    },
+  }
 }
 
-/** The resources of one type. */
-export const ofType = (resources: ReadonlyMap<string, Resource>, type: string): [string, Resource][] =>
-  [...resources].filter(([, { Type }]) => Type === type)
-
-/** Where a resource stands among the constructs, without the stack and the last `Resource`. */
-export const pathOf = ({ Metadata }: Resource): string =>
-  (Metadata?.['aws:cdk:path'] ?? '').split('/').slice(1).join('/').replace(/\/Resource$/, '')
+export const listed = <T>(value: T | T[]): T[] => (Array.isArray(value) ? value : [value])

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { App } from 'aws-cdk-lib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Tenantry } from '#infra/aws/tenantry.ts'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { STAGES } from '#infra/stages.ts'
+
+interface Bundle {
+  readonly name: string
+  readonly folder: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+let outdir: string
+let bundles: Bundle[]
+beforeAll(async () => {
+  // Not below the checkout, so that what a bundle lacks is not found in node_modules.
+  outdir = await mkdtemp(join(tmpdir(), 'tenantry-bundles-'))
+  const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
+  const app = new App({ context, outdir })
+  const stack = new Tenantry(app, 'bundles', {
+    stage: 'dev',
+    numbers: STAGES.dev,
+    addresses: context.tenantry.dev,
+    groups: await routeGroups(),
+    jobs: await jobs(),
+  })
+  const { template } = app.synth().getStackByName(stack.stackName)
+  bundles = Object.values<any>(template.Resources)
+    .filter(({ Type, Properties }) => Type === 'AWS::Lambda::Function' && Properties.FunctionName !== undefined)
+    .map(({ Properties }) => ({
+      name: Properties.FunctionName,
+      folder: join(outdir, `asset.${Properties.Code.S3Key.replace('.zip', '')}`),
+      // What only a deployment knows is any text here.
+      env: Object.fromEntries(
+        Object.entries(Properties.Environment.Variables).map(([key, value]) => [
+          key,
+          typeof value === 'string' ? value : 'x',
+        ]),
+      ),
+    }))
+}, 120_000)
+afterAll(async () => {
+  await rm(outdir, { recursive: true, force: true })
+})
+
+describe('a bundle', () => {
+  it('is whole: it starts by itself, with the settings that its function is given', async () => {
+    expect(bundles.length).toBeGreaterThan(5)
+    for (const { name, folder, env } of bundles) {
+      const program = `const { handler } = await import(${JSON.stringify(join(folder, 'index.mjs'))}); console.log(typeof handler)`
+      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+        env: { ...env, AWS_REGION: 'us-east-1' },
+        cwd: outdir,
+      })
+      expect(stdout.trim(), name).toBe('function')
+    }
+  })
+
+  it('holds the migrations if it runs them, and no other does', async () => {
+    for (const { name, folder, env } of bundles) {
+      const held = await readdir(join(folder, 'migrations')).catch(() => [])
+      expect(held.toSorted(), name).toEqual(name.endsWith('-migrate') ? (await readdir('migrations')).toSorted() : [])
+      expect(env['MIGRATIONS_FOLDER']).toBe(name.endsWith('-migrate') ? '/var/task/migrations' : undefined)
+    }
+  })
+})

@@ -1,0 +1,464 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { STAGES } from '#infra/stages.ts'
+import { listed, type Synthesized, synthesized } from './synthesized.ts'
+
+const groups = await routeGroups()
+const deployedJobs = await jobs()
+
+let prod: Synthesized
+// A stage that is not kept, with a proxy and a domain of its own, and a job that opens the vault.
+let other: Synthesized
+beforeAll(async () => {
+  prod = await synthesized('prod')
+  other = await synthesized('dev', {
+    database: { proxy: true },
+    needs: { operate: ['vault'] },
+    addresses: { apiDomain: { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' } },
+  })
+})
+
+/** Our functions by their names without the stage; not those that the CDK adds. */
+const functionsOf = (stage: Synthesized, name: string) =>
+  new Map(
+    stage
+      .ofType('AWS::Lambda::Function')
+      .filter(({ Properties }) => Properties.FunctionName !== undefined)
+      .map((each) => [String(each.Properties.FunctionName).replace(`tenantry-${name}-`, ''), each]),
+  )
+
+/** What the roles' own policies allow each function, as `action resource`. Throws for a managed or an inline policy. */
+function grants(): Map<string, string[]> {
+  const policies = prod.ofType('AWS::IAM::Policy')
+  return new Map(
+    [...functionsOf(prod, 'prod')].map(([name, { Properties }]) => {
+      const role = prod.referred(Properties.Role)
+      if ('ManagedPolicyArns' in role.Properties || 'Policies' in role.Properties) throw new Error(`${name} has more`)
+      const statements = policies
+        .filter((policy) => policy.Properties.Roles.some((each: unknown) => prod.referred(each) === role))
+        .flatMap((policy) => policy.Properties.PolicyDocument.Statement)
+      const allowed = statements
+        .filter(({ Effect }) => Effect === 'Allow')
+        .flatMap(({ Action, Resource }) =>
+          listed(Action).flatMap((action) => listed(Resource).map((each) => `${action} ${prod.named(each)}`)),
+        )
+      return [name, allowed.toSorted()]
+    }),
+  )
+}
+
+const NETWORK_INTERFACES = [
+  'ec2:AssignPrivateIpAddresses *',
+  'ec2:CreateNetworkInterface *',
+  'ec2:DeleteNetworkInterface *',
+  'ec2:DescribeNetworkInterfaces *',
+  'ec2:DescribeSubnets *',
+  'ec2:UnassignPrivateIpAddresses *',
+]
+const read = (secret: string) => [`secretsmanager:DescribeSecret ${secret}`, `secretsmanager:GetSecretValue ${secret}`]
+const APP = read('DatabaseRoleappAttachment')
+const WORKER = read('DatabaseRoleworkerAttachment')
+const OPERATOR = read('DatabaseRoleoperatorAttachment')
+const OWNER = read('DatabaseClusterSecretAttachment')
+const TOKENS = read('SecretsTokens')
+const CACHE = read('SecretsCache')
+const FAILED = ['sqs:SendMessage JobsFailed']
+const WAKE = ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail']
+const VAULT = ['kms:Decrypt KeysVault', 'kms:GenerateDataKey KeysVault']
+
+/** Everything that each function may do, besides its own logs, traces and network interfaces. */
+const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  'audit-log': [...APP, ...TOKENS],
+  auth: [...APP, ...TOKENS, ...CACHE, ...WAKE],
+  catalog: [...APP, ...TOKENS],
+  'deliver-mail': [
+    ...WORKER,
+    ...TOKENS,
+    ...FAILED,
+    'ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet',
+    'ses:SendEmail arn::ses:::identity/MailIdentity',
+  ],
+  health: [...APP, ...CACHE],
+  maintain: [...WORKER, ...FAILED],
+  members: [...APP, ...TOKENS, ...CACHE, ...WAKE],
+  migrate: [...OWNER, ...APP, ...WORKER, ...OPERATOR],
+  openapi: [],
+  operate: [...OPERATOR, ...TOKENS, ...WAKE],
+}
+const MAY_OPEN_THE_VAULT = new Set(['operate', 'vendor-accounts', 'verify-vendors'])
+
+describe('each function', () => {
+  it('is deployed, by its name and with its own role and log group', () => {
+    const made = functionsOf(prod, 'prod')
+    expect([...made.keys()].toSorted()).toEqual(
+      [...groups.map(({ group }) => group.name), ...deployedJobs.map(({ job }) => job.name)].toSorted(),
+    )
+    const roles = new Set([...made.values()].map(({ Properties }) => prod.referred(Properties.Role)))
+    const logGroups = new Set([...made.values()].map(({ Properties }) => prod.named(Properties.LoggingConfig.LogGroup)))
+    expect([roles.size, logGroups.size]).toEqual([made.size, made.size])
+    for (const [name, { Properties }] of made) {
+      expect(Properties, name).toMatchObject({
+        Runtime: 'nodejs24.x',
+        Architectures: ['arm64'],
+        TracingConfig: { Mode: 'Active' },
+        ReservedConcurrentExecutions: expect.any(Number),
+        VpcConfig: { SubnetIds: expect.any(Array), SecurityGroupIds: [expect.anything()] },
+      })
+    }
+  })
+
+  it('may do exactly what is listed here', () => {
+    const granted = grants()
+    expect([...granted.keys()].toSorted()).toEqual(Object.keys(GRANTS).toSorted())
+    for (const [name, allowed] of granted) {
+      const { Properties } = functionsOf(prod, 'prod').get(name) ?? {}
+      const own = prod.named(Properties.LoggingConfig.LogGroup)
+      const all = [
+        ...(GRANTS[name] ?? []),
+        ...NETWORK_INTERFACES,
+        `logs:CreateLogStream ${own}`,
+        `logs:PutLogEvents ${own}`,
+        'xray:PutTelemetryRecords *',
+        'xray:PutTraceSegments *',
+      ]
+      expect(allowed, name).toEqual(all.toSorted())
+    }
+  })
+
+  it('cannot itself do what its role does for it with network interfaces', () => {
+    const denied = prod
+      .ofType('AWS::IAM::Policy')
+      .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
+      .filter(({ Effect }) => Effect === 'Deny')
+    const named = denied.map(({ Condition }) => prod.named(Condition.ArnEquals['lambda:SourceFunctionArn']))
+    expect(named.toSorted()).toEqual(
+      [...functionsOf(prod, 'prod').keys()].map((name) => `arn::lambda:::function:tenantry-prod-${name}`).toSorted(),
+    )
+  })
+
+  it('is told of the secrets that it needs, and of no other', () => {
+    const needs = new Map([
+      ...groups.map(({ group }) => [group.name, group.needs] as const),
+      ...deployedJobs.map(({ job }) => [job.name, job.needs] as const),
+    ])
+    for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
+      const told = Object.keys(Properties.Environment.Variables).filter((key) => /_SECRET_IDS?$|^VAULT/.test(key))
+      const expected = (needs.get(name) ?? []).flatMap((need) => {
+        if (need.startsWith('database:')) return ['DATABASE_SECRET_ID']
+        if (need === 'role-passwords') return ['ROLE_SECRET_IDS']
+        if (need === 'tokens') return ['SERVICE_SECRET_ID']
+        if (need === 'cache') return ['CACHE_SECRET_ID']
+        return need === 'vault' ? ['VAULT_KEY_ID'] : []
+      })
+      expect(told.toSorted(), name).toEqual(expected.toSorted())
+    }
+  })
+
+  it('that connects verifies the server’s certificate', () => {
+    for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
+      const { DATABASE_SECRET_ID, DATABASE_TLS } = Properties.Environment.Variables
+      expect(DATABASE_TLS, name).toBe(DATABASE_SECRET_ID === undefined ? undefined : 'verify-full')
+    }
+  })
+
+  it('waits for the migrations, and a change to one runs them', () => {
+    const [trigger, second] = [...prod.resources].filter(([, { Type }]) => Type === 'Custom::Trigger')
+    expect(second).toBeUndefined()
+    const migrate = functionsOf(prod, 'prod').get('migrate')
+    for (const [name, { DependsOn }] of functionsOf(prod, 'prod'))
+      expect(DependsOn?.includes(trigger?.[0] ?? ''), name).toBe(name !== 'migrate')
+    const version = prod.referred(trigger?.[1].Properties.HandlerArn)
+    expect(prod.referred(version.Properties.FunctionName)).toBe(migrate)
+    expect(trigger?.[1].Properties).toMatchObject({ ExecuteOnHandlerChange: true, InvocationType: 'RequestResponse' })
+    expect(migrate?.DependsOn?.some((id) => id.startsWith('DatabaseClusterWriter'))).toBe(true)
+    expect(migrate?.DependsOn?.some((id) => id.startsWith('JobsmigrateRoleDefaultPolicy'))).toBe(true)
+  })
+
+  it('opens together no more connections than the database takes', () => {
+    for (const { concurrency, database } of Object.values(STAGES)) {
+      if (concurrency === null) continue
+      const { default: usual, ...named } = concurrency
+      const functions = [...functionsOf(prod, 'prod').keys()]
+      const most = functions.reduce((sum, name) => sum + (new Map(Object.entries(named)).get(name) ?? usual), 0)
+      // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html: 2 GiB a
+      // unit; the default is a connection for 9531392 bytes, no more than 5000, and 2000 when it may go down to 0.5.
+      const perMemory = Math.floor((database.maxCapacity * 2 * 1024 ** 3) / 9_531_392)
+      expect(most).toBeLessThan(0.8 * Math.min(perMemory, database.minCapacity <= 0.5 ? 2000 : 5000))
+    }
+  })
+})
+
+describe('the vault’s key', () => {
+  const statements = () => prod.one('AWS::KMS::Key', 'KeysVault').Properties.KeyPolicy.Statement
+
+  it('seals and opens for those alone who keep credentials, by the key’s policy and by theirs', () => {
+    const using = [...grants()].filter(([, allowed]) => allowed.some((grant) => VAULT.includes(grant)))
+    for (const [name] of using) expect(MAY_OPEN_THE_VAULT.has(name), name).toBe(true)
+    const roles = new Map([...functionsOf(prod, 'prod')].map(([name, f]) => [prod.referred(f.Properties.Role), name]))
+    const users = statements()
+      .filter(({ Action }: any) => listed(Action).some((action) => /Decrypt|Encrypt|DataKey/.test(String(action))))
+      .flatMap(({ Principal }: any) => listed(Principal.AWS).map((each) => roles.get(prod.referred(each))))
+    expect(users.toSorted()).toEqual(using.map(([name]) => name).toSorted())
+  })
+
+  it('is administered by the account, which may not open anything with it', () => {
+    const [root] = statements().filter(({ Principal }: any) => JSON.stringify(Principal).includes(':root'))
+    expect(listed(root.Action)).toContain('kms:PutKeyPolicy')
+    for (const action of listed(root.Action))
+      expect(action).not.toMatch(/^kms:(\*|.*(Decrypt|Encrypt|DataKey|CreateGrant))/)
+  })
+
+  it('is used only with whose data key it is and what for, by both policies', () => {
+    const role = other.referred(functionsOf(other, 'dev').get('operate')?.Properties.Role)
+    const uses = (statement: any) => listed(statement.Action).includes('kms:GenerateDataKey')
+    const ofKey = other.one('AWS::KMS::Key', 'KeysVault').Properties.KeyPolicy.Statement.filter(uses)
+    const ofRole = other
+      .ofType('AWS::IAM::Policy')
+      .filter(({ Properties }) => Properties.Roles.some((each: unknown) => other.referred(each) === role))
+      .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
+      .filter((statement) => uses(statement) && other.named(statement.Resource) === 'KeysVault')
+    expect(other.referred(ofKey[0].Principal.AWS)).toBe(role)
+    for (const statements of [ofKey, ofRole]) {
+      expect(statements).toHaveLength(1)
+      expect(statements[0].Condition).toEqual({
+        Null: {
+          'kms:EncryptionContext:tenant_id': 'false',
+          'kms:EncryptionContext:purpose': 'false',
+          'kms:EncryptionContext:service': 'false',
+        },
+        StringEquals: { 'kms:EncryptionContext:service': 'tenantry' },
+      })
+    }
+  })
+})
+
+describe('what is stored', () => {
+  it('is encrypted by keys of the stage, which rotate', () => {
+    for (const stage of [prod, other]) {
+      for (const key of stage.ofType('AWS::KMS::Key')) expect(key.Properties.EnableKeyRotation).toBe(true)
+      const by = (property: unknown) => stage.named(property)
+      for (const { Properties } of stage.ofType('AWS::Logs::LogGroup'))
+        expect([by(Properties.KmsKeyId), typeof Properties.RetentionInDays]).toEqual(['KeysService', 'number'])
+      for (const { Properties } of stage.ofType('AWS::SecretsManager::Secret'))
+        expect(by(Properties.KmsKeyId)).toBe('KeysService')
+      for (const { Properties } of stage.ofType('AWS::SQS::Queue'))
+        expect(by(Properties.KmsMasterKeyId)).toBe('KeysService')
+      for (const { Properties } of stage.ofType('AWS::SNS::Topic'))
+        expect(by(Properties.KmsMasterKeyId)).toBe('KeysService')
+      const cluster = stage.one('AWS::RDS::DBCluster').Properties
+      expect([cluster.StorageEncrypted, by(cluster.KmsKeyId)]).toEqual([true, 'KeysDatabase'])
+      expect(stage.ofType('AWS::S3::Bucket')).toEqual([])
+    }
+  })
+
+  it('is the operator’s to throw away only in a stage that says so', () => {
+    const cluster = prod.one('AWS::RDS::DBCluster')
+    expect(cluster).toMatchObject({
+      DeletionPolicy: 'Snapshot',
+      Properties: { DeletionProtection: true, BackupRetentionPeriod: 35 },
+    })
+    for (const type of ['AWS::KMS::Key', 'AWS::Logs::LogGroup'])
+      for (const { DeletionPolicy } of prod.ofType(type)) expect(DeletionPolicy).toBe('Retain')
+    expect(prod.one('AWS::SecretsManager::Secret', 'SecretsTokens').DeletionPolicy).toBe('Retain')
+    expect(other.one('AWS::RDS::DBCluster').Properties.DeletionProtection).toBe(false)
+  })
+
+  it('has passwords that rotate, each from when its role is there', () => {
+    const rotated = prod.ofType('AWS::SecretsManager::RotationSchedule')
+    expect(rotated.map(({ Properties }) => prod.named(Properties.SecretId)).toSorted()).toEqual(
+      [OWNER, APP, WORKER, OPERATOR].map(([grant = '']) => grant.split(' ')[1]).toSorted(),
+    )
+    for (const { Properties } of rotated) expect(Properties.RotateImmediatelyOnUpdate).toBe(false)
+    for (const { DependsOn } of prod.ofType('AWS::Serverless::Application'))
+      expect(DependsOn?.some((id) => id.startsWith('JobsMigrated'))).toBe(true)
+  })
+
+  it('has a pepper and a mail key that differ and that no template holds', () => {
+    const { GenerateSecretString } = prod.one('AWS::SecretsManager::Secret', 'SecretsTokens').Properties
+    expect(GenerateSecretString).toMatchObject({ GenerateStringKey: 'pepper', PasswordLength: 64 })
+    const template = JSON.stringify(GenerateSecretString.SecretStringTemplate)
+    expect(template).toContain('mail_key')
+    expect(template).toContain('{{resolve:secretsmanager:')
+    for (const { Properties } of prod.ofType('AWS::SecretsManager::Secret'))
+      expect(Properties.SecretString).toBeUndefined()
+  })
+})
+
+describe('the network', () => {
+  it('lets nobody in', () => {
+    for (const stage of [prod, other]) {
+      for (const { Properties } of stage.ofType('AWS::RDS::DBInstance'))
+        expect(Properties.PubliclyAccessible).toBe(false)
+      for (const { Properties } of stage.ofType('AWS::EC2::SecurityGroup'))
+        expect(Properties.SecurityGroupIngress ?? []).toEqual([])
+      for (const { Properties } of stage.ofType('AWS::EC2::SecurityGroupIngress'))
+        expect(Properties.SourceSecurityGroupId, JSON.stringify(Properties)).toBeDefined()
+      for (const { Properties } of stage.ofType('AWS::EC2::Subnet')) expect(Properties.MapPublicIpOnLaunch).toBe(false)
+      expect(stage.ofType('AWS::Lambda::Url')).toEqual([])
+    }
+  })
+
+  it('lets functions out to the database and to HTTPS alone', () => {
+    const out = prod.one('AWS::EC2::SecurityGroup', 'NetworkFunctions').Properties.SecurityGroupEgress
+    expect(out.map(({ FromPort, ToPort, IpProtocol }: any) => [IpProtocol, FromPort, ToPort])).toEqual([
+      ['tcp', 443, 443],
+    ])
+    const more = prod.ofType('AWS::EC2::SecurityGroupEgress')
+    expect(more.map(({ Properties }) => prod.named(Properties.DestinationSecurityGroupId))).toEqual([
+      'DatabaseSecurityGroup',
+    ])
+  })
+
+  it('has no way to the database but TLS', () => {
+    for (const stage of [prod, other]) {
+      const parameters = stage.one('AWS::RDS::DBClusterParameterGroup').Properties.Parameters
+      expect(parameters['rds.force_ssl']).toBe('1')
+    }
+    expect(other.one('AWS::RDS::DBProxy').Properties.RequireTLS).toBe(true)
+  })
+
+  it('goes through the proxy where there is one, but for the migrations', () => {
+    for (const [name, { Properties }] of functionsOf(other, 'dev')) {
+      const { DATABASE_SECRET_ID, DATABASE_HOST, DATABASE_PREPARE } = Properties.Environment.Variables
+      const proxied = DATABASE_SECRET_ID !== undefined && name !== 'migrate'
+      expect([DATABASE_HOST !== undefined, DATABASE_PREPARE], name).toEqual([proxied, proxied ? 'false' : undefined])
+    }
+  })
+})
+
+describe('the API', () => {
+  /** Each path of the API and its methods. */
+  const methods = () => {
+    const path = (id: unknown): string => {
+      const named = prod.resources.get((id as any).Ref)
+      return named === undefined ? '' : `${path(named.Properties.ParentId)}/${named.Properties.PathPart}`
+    }
+    return new Map(
+      prod.ofType('AWS::ApiGateway::Method').map(({ Properties }) => [path(Properties.ResourceId) || '/', Properties]),
+    )
+  }
+
+  it('has one ANY for each path, to the function of its group, and one for every other path', () => {
+    const made = methods()
+    const paths = groups.flatMap(({ group }) => group.endpoints.map(({ path }) => [path, group.name] as const))
+    expect([...made.keys()].toSorted()).toEqual(
+      [...new Set([...paths.map(([path]) => path), '/', '/{proxy+}'])].toSorted(),
+    )
+    for (const [path, name] of [...paths, ['/', 'health'], ['/{proxy+}', 'health']] as const) {
+      const method = made.get(path)
+      expect([method.HttpMethod, method.Integration.Type], path).toEqual(['ANY', 'AWS_PROXY'])
+      expect(method.Integration.TimeoutInMillis).toBe(INTEGRATION_TIMEOUT_MS)
+      const [, parts] = method.Integration.Uri['Fn::Join']
+      const target = parts.find((part: any) => part['Fn::GetAtt'] !== undefined)
+      expect(prod.referred(target)).toBe(functionsOf(prod, 'prod').get(name))
+    }
+  })
+
+  it('gives a function less time to answer than it has to run', () => {
+    for (const { group } of groups)
+      expect(functionsOf(prod, 'prod').get(group.name)?.Properties.Timeout * 1000).toBeGreaterThan(
+        INTEGRATION_TIMEOUT_MS,
+      )
+  })
+
+  it('answers every failure of its own as the functions do, with a literal status', () => {
+    const made = new Map(
+      prod.ofType('AWS::ApiGateway::GatewayResponse').map(({ Properties }) => [Properties.ResponseType, Properties]),
+    )
+    expect([...made.keys()].toSorted()).toEqual(Object.keys(GATEWAY_RESPONSES).toSorted())
+    for (const [failure, { status }] of Object.entries(GATEWAY_RESPONSES)) {
+      const { StatusCode, ResponseParameters, ResponseTemplates } = made.get(failure) ?? {}
+      expect(StatusCode, failure).toBe(String(status))
+      const body = JSON.parse(ResponseTemplates['application/json'])
+      expect(body).toMatchObject({ status, instance: 'urn:uuid:$context.requestId', title: expect.any(String) })
+      expect(body.type).toMatch(/^about:blank$|^https:\/\/tenantry\.example\/problems\/[a-z-]+$/)
+      expect(ResponseParameters).toMatchObject({
+        'gatewayresponse.header.content-type': "'application/problem+json'",
+        'gatewayresponse.header.x-request-id': 'context.requestId',
+        'gatewayresponse.header.cache-control': "'no-store'",
+      })
+      const { headers } = gatewayResponse(failure as keyof typeof GATEWAY_RESPONSES, {
+        requestId: 'x',
+        problemBaseUrl: '',
+      })
+      expect(Object.keys(ResponseParameters)).toEqual(
+        Object.keys(headers).map((name) => `gatewayresponse.header.${name}`),
+      )
+    }
+  })
+
+  it('is throttled, traced, and logged without bodies, addresses, headers or queries', () => {
+    const { MethodSettings, AccessLogSetting, TracingEnabled } = prod.one('AWS::ApiGateway::Stage').Properties
+    expect(MethodSettings).toEqual([
+      {
+        ...{
+          HttpMethod: '*',
+          ResourcePath: '/*',
+          LoggingLevel: 'ERROR',
+          MetricsEnabled: true,
+          DataTraceEnabled: false,
+        },
+        ...{ ThrottlingRateLimit: STAGES.prod.throttle.rate, ThrottlingBurstLimit: STAGES.prod.throttle.burst },
+      },
+    ])
+    expect(TracingEnabled).toBe(true)
+    const variables = [...AccessLogSetting.Format.matchAll(/\$context\.([\w.]+)/g)].map(([, name]) => name)
+    expect(variables).toContain('requestId')
+    for (const name of variables) expect(name).not.toMatch(/identity|authorizer|userAgent|querystring|^path$|message/i)
+  })
+
+  it('speaks TLS 1.2 or later, on its own domain where it has one and nowhere else then', () => {
+    for (const stage of [prod, other])
+      expect(stage.one('AWS::ApiGateway::RestApi').Properties.SecurityPolicy).toMatch(/^SecurityPolicy_TLS13_1_[23]_/)
+    expect(other.one('AWS::ApiGateway::DomainName').Properties).toMatchObject({
+      DomainName: 'api.shop.test',
+      SecurityPolicy: expect.stringMatching(/^SecurityPolicy_TLS13_1_[23]_/),
+    })
+    expect(other.one('AWS::ApiGateway::RestApi').Properties.DisableExecuteApiEndpoint).toBe(true)
+  })
+
+  it('is behind the firewall, which limits addresses and looks into no body that may hold a password', () => {
+    const association = prod.one('AWS::WAFv2::WebACLAssociation').Properties
+    expect(JSON.stringify(association.ResourceArn)).toContain('ApiRestDeploymentStage')
+    const { Rules } = prod.referred(association.WebACLArn).Properties
+    const limits = Rules.filter(({ Statement }: any) => Statement.RateBasedStatement !== undefined)
+    expect(limits.map(({ Statement, Action }: any) => [Statement.RateBasedStatement.Limit, Action])).toEqual([
+      [STAGES.prod.firewall.perAddress, { Block: {} }],
+      [STAGES.prod.firewall.signInPerAddress, { Block: {} }],
+    ])
+    const [common] = Rules.filter(({ Name }: any) => Name === 'common')
+    const counted = common.Statement.ManagedRuleGroupStatement.RuleActionOverrides.map(({ Name }: any) => Name)
+    for (const name of ['SizeRestrictions_BODY', 'CrossSiteScripting_BODY', 'GenericRFI_BODY'])
+      expect(counted).toContain(name)
+  })
+})
+
+describe('the jobs', () => {
+  it('run by their schedules, and what fails is kept', () => {
+    const schedules = prod.ofType('AWS::Scheduler::Schedule').map(({ Properties }) => Properties)
+    const scheduled = deployedJobs.filter(({ job }) => job.everySeconds !== undefined)
+    expect(schedules).toHaveLength(scheduled.length)
+    for (const { job } of scheduled) {
+      const lambda = functionsOf(prod, 'prod').get(job.name)
+      const [schedule] = schedules.filter(({ Target }) => prod.referred(Target.Arn) === lambda)
+      expect(schedule.ScheduleExpression).toBe(
+        job.everySeconds === 3600
+          ? 'rate(1 hour)'
+          : `rate(${(job.everySeconds ?? 0) / 60} minute${job.everySeconds === 60 ? '' : 's'})`,
+      )
+      expect(prod.named(schedule.Target.DeadLetterConfig.Arn)).toBe('JobsFailed')
+      expect(prod.named(lambda?.Properties.DeadLetterConfig.TargetArn)).toBe('JobsFailed')
+      expect(lambda?.Properties.Timeout).toBe(job.timeoutSeconds)
+    }
+  })
+
+  it('are invoked by their schedules and by those who wake them; operators need IAM', () => {
+    const open = prod.ofType('AWS::Lambda::Permission').map(({ Properties }) => Properties)
+    for (const { Principal, FunctionName } of open) {
+      expect(Principal).toBe('apigateway.amazonaws.com')
+      const name = [...functionsOf(prod, 'prod')].find(([, f]) => prod.referred(FunctionName) === f)?.[0] ?? ''
+      expect(groups.map(({ group }) => group.name)).toContain(name)
+    }
+  })
+})
