@@ -81,6 +81,16 @@ describe('a deployment', () => {
     ])
   })
 
+  it('fails when something lets a tenant reach the rows of another, names it, and succeeds once that is put right', async () => {
+    await admin`alter table app.memberships no force row level security`
+    await expect(up({ AWSCURRENT: 'one' })).rejects.toMatchObject({
+      name: 'UnsoundDatabase',
+      message: expect.stringContaining('app.memberships: row security does not bind the owner'),
+    })
+    await admin`alter table app.memberships force row level security`
+    expect(await up({ AWSCURRENT: 'one' })).toEqual({ applied: [], passwords: [] })
+  })
+
   it('leaves the passwords alone in the midst of a rotation', async () => {
     expect(await up({ AWSCURRENT: 'old', AWSPENDING: 'one' })).toEqual({ applied: [], passwords: [] })
     for (const role of ROLES) expect(await signIn(role, 'one')).toBe(role)
