@@ -61,3 +61,9 @@ export const STAGES = {
     logDays: 365,
   },
 } as const satisfies Record<string, Stage>
+
+/** Where the vendors' interfaces are, the same for every stage: the base of the REST one, the product data service of the SOAP one. */
+export const VENDOR_URLS = {
+  'ss-activewear': 'https://api.ssactivewear.com',
+  sanmar: 'https://ws.sanmar.com:8080/promostandards/ProductDataServiceBindingV2',
+}

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { type VendorUrls, VendorUrlsSetting } from '#shared/vendor/vendor-urls.ts'
 
 const wholeNumber = (fallback: number, min: number, max: number) =>
   v.pipe(
@@ -25,6 +26,11 @@ const Settings = v.object({
   CACHE_SECRET_ID: v.optional(v.string(), ''),
   DATABASE_SECRET_ID: v.optional(v.string(), ''),
   ROLE_SECRET_IDS: v.optional(v.string(), ''),
+  VAULT_DATABASE_SECRET_ID: v.optional(v.string(), ''),
+  // The KMS key that wraps new data keys: its id, alias or ARN.
+  VAULT_KEY_ID: v.optional(v.string(), ''),
+  VENDOR_URLS: VendorUrlsSetting,
+  VENDOR_TENANT_LIMIT: wholeNumber(300, 1, 999_999_999),
   // Where a proxy stands before the server that the secret names.
   DATABASE_HOST: v.optional(v.string(), ''),
   DATABASE_TLS: v.optional(v.picklist(['verify-full', 'disable'], 'must be verify-full or disable'), 'verify-full'),
@@ -73,6 +79,7 @@ export interface Config {
     readonly cache: string
     readonly database: string
     readonly roles: readonly string[]
+    readonly vaultDatabase: string
   }
   readonly database: {
     readonly host: string
@@ -82,6 +89,8 @@ export interface Config {
     readonly connections: number
     readonly prepare: boolean
   }
+  readonly vault: { readonly keyId: string }
+  readonly vendor: { readonly urls: VendorUrls; readonly tenantLimit: number }
   readonly session: { readonly idleSeconds: number; readonly absoluteSeconds: number; readonly pendingSeconds: number }
   readonly login: { readonly windowSeconds: number; readonly emailLimit: number; readonly ipLimit: number }
   readonly invite: { readonly ttlSeconds: number; readonly tenantLimit: number }
@@ -113,7 +122,10 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
       cache: set.CACHE_SECRET_ID,
       database: set.DATABASE_SECRET_ID,
       roles: set.ROLE_SECRET_IDS.split(',').filter((id) => id !== ''),
+      vaultDatabase: set.VAULT_DATABASE_SECRET_ID,
     },
+    vault: { keyId: set.VAULT_KEY_ID },
+    vendor: { urls: set.VENDOR_URLS, tenantLimit: set.VENDOR_TENANT_LIMIT },
     database: {
       host: set.DATABASE_HOST,
       tls: set.DATABASE_TLS,

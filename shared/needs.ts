@@ -6,7 +6,7 @@ import type { JobName } from '#shared/http/reply.ts'
  */
 export type DatabaseRole = (typeof SERVICE_ROLES)[number] | 'owner'
 
-export const SERVICE_ROLES = ['app', 'worker', 'operator'] as const
+export const SERVICE_ROLES = ['app', 'worker', 'operator', 'vault'] as const
 
 /**
  * What a function may reach beside its own code. Each is a setting in its environment and a grant of its role, and what a
@@ -16,7 +16,7 @@ export const SERVICE_ROLES = ['app', 'worker', 'operator'] as const
  *   role-passwords  reads the secrets of all roles (ROLE_SECRET_IDS)
  *   cache           the rate limits' cache (CACHE_SECRET_ID); counts in the database too
  *   tokens          the pepper and the mail key (SERVICE_SECRET_ID)
- *   vault           seals and opens data keys with the vault's key (VAULT_KEY_ID)
+ *   vault           seals and opens with the vault's key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   mail            sends mail
  *   wake:JOB        starts a job
  */

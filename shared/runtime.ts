@@ -9,12 +9,15 @@ import { databaseRole, given, type Need } from '#shared/needs.ts'
 import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
 import type { TokenSecrets } from '#shared/secret/secret.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
+import type { Vault } from '#shared/vault/vault.ts'
 
 /** What a warm Lambda owns. */
 export interface Runtime extends TokenSecrets {
   readonly config: Config
   readonly database: Database
   readonly limiter: Limiter
+  /** Seals and opens the tenants' secrets. */
+  readonly vault: Vault
   /** Starts a job's Lambda without waiting for it. Never rejects: the schedule finds what a lost call leaves. */
   readonly wake: (job: JobName) => Promise<void>
 }
@@ -39,7 +42,12 @@ export interface Access {
   /** Replaced when they were read again. */
   tokens: Tokens | null
   readonly cache: { readonly url: string; readonly token: string } | null
+  /** As the role that handles ciphertext. */
+  readonly vaultLogin: ReadLogin | null
 }
+
+/** Makes the vault of a function that names it; given by that function alone, so that no other has the KMS client in it. */
+export type OpenVault = (config: Config, login: ReadLogin) => Vault
 
 const secret = (what: string) => v.pipe(v.string(`${what} is required`), v.minLength(32, `${what} is too short`))
 const TokensSecret = v.object({
@@ -58,16 +66,24 @@ export function accessFor(config: Config, needs: readonly Need[]): () => Promise
     ...(role !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
     ...(needs.includes('tokens') && secretIds.tokens === '' ? ['SERVICE_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
+    ...(needs.includes('vault') && secretIds.vaultDatabase === '' ? ['VAULT_DATABASE_SECRET_ID'] : []),
+    ...(needs.includes('vault') && config.vault.keyId === '' ? ['VAULT_KEY_ID'] : []),
   ]
   if (missing.length > 0) throw new ConfigError(`Settings that are required here: ${missing.join(', ')}`)
   return async () => {
-    const readLogin = secretLogin(secretIds.database, config.database.host || null)
+    const loginBy = (secretId: string) => secretLogin(secretId, config.database.host || null)
+    const readLogin = loginBy(secretIds.database)
     const [tokens, cache, login] = await Promise.all([
       needs.includes('tokens') ? readSecret(secretIds.tokens, TokensSecret) : null,
       needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
       role === null ? null : readLogin('AWSCURRENT'),
     ])
-    return { login: login === null ? null : beginningWith(login, readLogin), tokens, cache }
+    return {
+      login: login === null ? null : beginningWith(login, readLogin),
+      tokens,
+      cache,
+      vaultLogin: needs.includes('vault') ? loginBy(secretIds.vaultDatabase) : null,
+    }
   }
 }
 
@@ -82,9 +98,14 @@ function beginningWith(login: Login, readLogin: ReadLogin): ReadLogin {
 }
 
 /** Builds a runtime from settings and secrets. Opens no connection yet. What it was given no access to throws when used. */
-export function createRuntime(config: Config, access: Access, wake: Runtime['wake'] = invokeLambda): Runtime {
+export function createRuntime(
+  config: Config,
+  access: Access,
+  { wake = invokeLambda, openVault = null }: { wake?: Runtime['wake']; openVault?: OpenVault | null } = {},
+): Runtime {
   const { cache } = access
   const database = access.login === null ? null : connect(access.login, config.database)
+  const vault = access.vaultLogin === null || openVault === null ? null : openVault(config, access.vaultLogin)
   const limiter =
     cache === null || database === null
       ? null
@@ -119,6 +140,9 @@ export function createRuntime(config: Config, access: Access, wake: Runtime['wak
     get mailKeyPrevious() {
       return given(access.tokens, 'tokens').mail_key_previous
     },
+    get vault() {
+      return given(vault, 'vault')
+    },
   }
 }
 
@@ -127,9 +151,10 @@ export function createRuntime(config: Config, access: Access, wake: Runtime['wak
  * read at the first request; a failure is not remembered, so that the next request tries again. The tokens' are read again
  * every five minutes (withFreshTokens).
  */
-export function processRuntime(needs: readonly Need[]): RuntimeSource {
+export function processRuntime(needs: readonly Need[], openVault: OpenVault | null = null): RuntimeSource {
   const config = parseConfig(process.env)
-  return { config, open: withFreshTokens(config, accessFor(config, needs), (access) => createRuntime(config, access)) }
+  const make = (access: Access) => createRuntime(config, access, { openVault })
+  return { config, open: withFreshTokens(config, accessFor(config, needs), make) }
 }
 
 /** How long an instance goes on with tokens' secrets that were changed, at most, while Secrets Manager answers. */
@@ -177,7 +202,7 @@ export function withFreshTokens<T>(
 }
 
 /** A promise made at the first call and kept; a failure is not kept, so that the next call tries again. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null
   return () => {
     made ??= make().catch((error: unknown) => {

@@ -81,7 +81,13 @@ export class Database extends Construct {
         encryptionKey: keys.service,
         excludeCharacters: EXCLUDED,
       }).attach(this.cluster)
-    this.secrets = { owner, app: role('app'), worker: role('worker'), operator: role('operator') }
+    this.secrets = {
+      owner,
+      app: role('app'),
+      worker: role('worker'),
+      operator: role('operator'),
+      vault: role('vault'),
+    }
 
     if (!numbers.proxy) {
       this.cluster.connections.allowDefaultPortFrom(clients)

@@ -7,7 +7,7 @@ import { NodejsFunction, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lam
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
-import type { Stage } from '#infra/stages.ts'
+import { type Stage, VENDOR_URLS } from '#infra/stages.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import type { Database } from './database.ts'
 import type { Keys } from './keys.ts'
@@ -186,7 +186,13 @@ function grant(role: IRole, needs: readonly Need[], around: Surroundings): Recor
       : {}),
     ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: readable(secrets.tokens) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
-    ...(needs.includes('vault') ? { VAULT_KEY_ID: keys.vault.keyArn } : {}),
+    ...(needs.includes('vault')
+      ? {
+          VAULT_KEY_ID: keys.vault.keyArn,
+          VAULT_DATABASE_SECRET_ID: readable(database.secrets.vault),
+          VENDOR_URLS: JSON.stringify(VENDOR_URLS),
+        }
+      : {}),
     ...(needs.includes('mail') ? { MAIL_FROM: mail.from } : {}),
   }
 }

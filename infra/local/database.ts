@@ -6,12 +6,13 @@ import { migrate } from '#shared/db/migrate.ts'
 /** Where the migrations are. */
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
-/** The URLs of a prepared database: as its superuser, as the Lambdas' role, the jobs' and the operators'. */
+/** The URLs of a prepared database: as its superuser, as the Lambdas' role, the jobs', the operators' and the vault's. */
 export interface PreparedDatabase {
   readonly databaseUrl: string
   readonly appUrl: string
   readonly workerUrl: string
   readonly operatorUrl: string
+  readonly vaultUrl: string
   /** The migrations that were applied now. */
   readonly applied: readonly string[]
 }
@@ -32,7 +33,7 @@ export async function prepareDatabase(
     const databaseUrl = urlFor(adminUrl, { database: name })
     const applied = await migrate(databaseUrl, MIGRATIONS)
     // ALTER ROLE takes no parameters; format() quotes the literal.
-    for (const role of ['identity_app', 'identity_worker', 'identity_operator']) {
+    for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
       const [statement] = await admin<{ text: string }[]>`
         select format('alter role %I password %L', ${role}::text, ${rolePassword}::text) as text`
       await admin.unsafe(statement?.text ?? '')
@@ -42,6 +43,7 @@ export async function prepareDatabase(
       appUrl: urlFor(databaseUrl, { user: 'identity_app', password: rolePassword }),
       workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: rolePassword }),
       operatorUrl: urlFor(databaseUrl, { user: 'identity_operator', password: rolePassword }),
+      vaultUrl: urlFor(databaseUrl, { user: 'identity_vault', password: rolePassword }),
       applied,
     }
   } finally {

@@ -51,6 +51,7 @@ const SECRETS = {
   worker: 'tenantry/database/worker',
   operator: 'tenantry/database/operator',
   owner: 'tenantry/database/owner',
+  vault: 'tenantry/database/vault',
 }
 const MOST_INSTANCES = 16
 const MOST_WORKERS = 2
@@ -98,7 +99,7 @@ export async function startStack(options: {
       env['DATABASE_URL'] ??
       opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
     const name = env['DATABASE_URL'] === undefined ? 'tenantry' : new URL(adminUrl).pathname.slice(1)
-    const { databaseUrl, appUrl, workerUrl, operatorUrl } = await prepareDatabase(adminUrl, {
+    const { databaseUrl, appUrl, workerUrl, operatorUrl, vaultUrl } = await prepareDatabase(adminUrl, {
       name,
       rolePassword: kept.rolePassword,
     })
@@ -107,7 +108,7 @@ export async function startStack(options: {
     await sql.end()
 
     const target = new URL(appUrl)
-    const [wire, cache, kms, mailbox, control] = await Promise.all([
+    const [wire, cache, kms, mailbox, control, vendors] = await Promise.all([
       startPostgresWireThread({ host: target.hostname, port: Number(target.port || 5432), faults }).then(opened),
       startCache({ faults }).then(opened),
       startKms({ stateDir, faults }).then(opened),
@@ -126,6 +127,7 @@ export async function startStack(options: {
           [SECRETS.worker]: login(workerUrl),
           [SECRETS.operator]: login(operatorUrl),
           [SECRETS.owner]: login(databaseUrl),
+          [SECRETS.vault]: login(vaultUrl),
         },
       }),
     )
@@ -137,6 +139,8 @@ export async function startStack(options: {
     // Where `npm run operate` finds the functions of this stack.
     await writePrivateFile(join(stateDir, 'lambda-url'), lambda.url)
     const functionEnv = {
+      VENDOR_URLS: JSON.stringify(vendors.urls),
+      VAULT_KEY_ID: await kms.keyArn('alias/tenantry-vault'),
       ...settings,
       DATABASE_TLS: 'disable',
       MIGRATIONS_FOLDER: MIGRATIONS,
@@ -206,6 +210,7 @@ function secretsFor(needs: readonly Need[]): Record<string, string> {
     ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => SECRETS[name]).join() } : {}),
     ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: SECRETS.tokens } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
+    ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: SECRETS.vault } : {}),
   }
 }
 

@@ -18,6 +18,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.end_sessions(uuid, uuid, boolean, text, text, bytea)',
   'app.record_own_change(uuid, text, text, bytea)',
   'app.enqueue(text, jsonb, text)',
+  'app.open_vendor_secret(uuid, text, uuid, text)',
   'app.create_audit_partition(date)',
 ]
 
@@ -46,7 +47,7 @@ const listed = (names: readonly string[]): string => `array[${names.map((name) =
 /** What the checks are asked of: every schema but the system's own, without what an extension brought along. */
 const GIVEN = String.raw`
   service_role as (
-    select oid, rolname as name from pg_roles where rolname in ('identity_app', 'identity_worker', 'identity_operator')
+    select oid, rolname as name from pg_roles where rolname in ('identity_app', 'identity_worker', 'identity_operator', 'identity_vault')
   ),
   grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
   place as (
@@ -153,7 +154,7 @@ const CHECKS = {
   'role-missing': `
     select wanted, null
       from unnest(array[
-             'identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_resolver']) as wanted
+             'identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_vault', 'identity_resolver']) as wanted
      where not exists (select from pg_roles where rolname = wanted)`,
   'role-attribute': `
     select r.rolname, a.attribute
@@ -161,7 +162,7 @@ const CHECKS = {
         ('superuser', rolsuper), ('bypassrls', rolbypassrls), ('createrole', rolcreaterole), ('createdb', rolcreatedb),
         ('replication', rolreplication),
         ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver'))) as a(attribute, held)
-     where rolname in ('identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_resolver')
+     where rolname in ('identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_vault', 'identity_resolver')
        and held`,
   'role-membership': `
     select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join service_role s on s.oid = m.member`,

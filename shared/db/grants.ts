@@ -40,6 +40,9 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.tenants_of_session(uuid)': 'execute',
     'app.tokens':
       'delete, insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at, invited_by), select, update(token_hash, user_id, role_id, expires_at, consumed_at, invited_by)',
+    'app.vendor_accounts':
+      'insert(id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, sealed_secret, data_key_id), select(id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, created_at, rotated_at, revoked_at, secret_version), update(status, verified_at, checked_at, last_error, rotated_at, revoked_at, secret_version, sealed_secret, data_key_id)',
+    'app.vendors': 'select',
     'app.users':
       'insert(id, email, email_verified_at, password_hash, full_name), select, update(email_verified_at, password_hash, full_name, avatar_url, last_login_at)',
   },
@@ -62,8 +65,9 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   identity_resolver: {
     app: 'usage',
-    'app.audit_log': 'insert(tenant_id, actor_user_id, action, target_type, target_id, request_id, ip_hash)',
+    'app.audit_log': 'insert(tenant_id, actor_user_id, action, target_type, target_id, after, request_id, ip_hash)',
     'app.current_tenant()': 'execute',
+    'app.data_keys': 'select(id, tenant_id, kms_key_arn, wrapped_key)',
     'app.hold_user(uuid)': 'execute',
     'app.jobs': 'insert(tenant_id, kind, payload, idempotency_key)',
     'app.memberships': 'select',
@@ -73,6 +77,20 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.set_tenant(uuid)': 'execute',
     'app.tenants': 'select',
     'app.users': 'select(id, disabled_at)',
+    'app.vendor_accounts': 'select(id, tenant_id, vendor, account_number, secret_version, sealed_secret, data_key_id)',
+  },
+  identity_vault: {
+    app: 'usage',
+    'app.audit_log':
+      'insert(tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)',
+    'app.current_tenant()': 'execute',
+    'app.data_keys':
+      'insert(id, tenant_id, purpose, kms_key_arn, wrapped_key), select, update(status, kms_key_arn, wrapped_key, retired_at, destroyed_at)',
+    'app.open_vendor_secret(uuid, text, uuid, text)': 'execute',
+    'app.set_tenant(uuid)': 'execute',
+    'app.vendor_accounts':
+      'select(id, tenant_id, vendor, account_number, status, verified_at, secret_version, data_key_id), update(status, verified_at, checked_at, last_error, revoked_at, sealed_secret, data_key_id)',
+    'app.vendors': 'select',
   },
   identity_worker: {
     app: 'usage',

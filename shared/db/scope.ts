@@ -46,6 +46,17 @@ export const writeInTenant = <T>(database: Database, scope: Scope, write: (sql: 
     return write(sql as TenantSql)
   })
 
+/** One member's tenant: each call is a transaction of its own in its scope, as readInTenant and writeInTenant open it. */
+export interface TenantDoor {
+  read<T>(work: (sql: TenantSql) => Promise<T>): Promise<T>
+  write<T>(work: (sql: TenantSql) => Promise<T>): Promise<T>
+}
+
+export const tenantDoor = (database: Database, scope: Scope): TenantDoor => ({
+  read: (work) => readInTenant(database, scope.tenantId, work),
+  write: (work) => writeInTenant(database, scope, work),
+})
+
 /** Acts for a tenant in a transaction that began without one: for who is invited and has no session there. */
 export async function actFor(sql: Sql, tenantId: string): Promise<TenantSql> {
   await sql`select app.set_tenant(${tenantId})`

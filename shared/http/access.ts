@@ -1,4 +1,4 @@
-import { readInTenant, writeInTenant } from '#shared/db/scope.ts'
+import { type TenantDoor, type TenantSql, tenantDoor } from '#shared/db/scope.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type ExchangeState, matched } from '#shared/http/request.ts'
 
@@ -17,11 +17,16 @@ export function inScope(exchange: ExchangeState): Promise<Reply> {
     return endpoint.handle(ask)
   }
   if (caller === null || caller.tenant === null) throw new Error('a tenant route without a member')
-  const tenantId = caller.tenant.id
-  if (endpoint.method === 'GET') {
-    return readInTenant(runtime.database, tenantId, (sql) => endpoint.handle({ ...request, sql }))
+  const { access } = endpoint
+  const scope = {
+    tenantId: caller.tenant.id,
+    sessionId: caller.session.id,
+    roleId: caller.role.id,
+    permission: access.permission,
+    exclusive: 'exclusive' in access,
   }
-  const { permission, exclusive = false } = endpoint.access
-  const scope = { tenantId, sessionId: caller.session.id, roleId: caller.role.id, permission, exclusive }
-  return writeInTenant(runtime.database, scope, (sql) => endpoint.handle({ ...request, sql }))
+  const door = tenantDoor(runtime.database, scope)
+  const handle = (sql: TenantSql | TenantDoor) => endpoint.handle({ ...request, sql })
+  if ('transaction' in access) return handle(door)
+  return endpoint.method === 'GET' ? door.read(handle) : door.write(handle)
 }

@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantDoor, TenantSql } from '#shared/db/scope.ts'
 import type { ProblemSlug } from '#shared/http/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
@@ -11,12 +11,21 @@ import type { Caller, Member } from '#shared/session/session.ts'
 /**
  * Who may call: anyone; the holder of a live session, with a tenant or without; or a member whose role holds the
  * permission, in which case `handle` runs in one transaction of the member's tenant (read-only for GET; `exclusive`
- * writes of a tenant take turns).
+ * writes of a tenant take turns) or, with `transaction: 'own'`, opens such transactions itself, because none may be
+ * held while KMS or a vendor is waited for.
  */
-export type Access = 'anyone' | 'session' | { readonly permission: string; readonly exclusive?: true }
+export type Access =
+  | 'anyone'
+  | 'session'
+  | { readonly permission: string; readonly exclusive?: true }
+  | { readonly permission: string; readonly transaction: 'own' }
 
 type CallerFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Caller : Member
-type SqlFor<A extends Access> = A extends { permission: string } ? TenantSql : Sql
+type SqlFor<A extends Access> = A extends { transaction: 'own' }
+  ? TenantDoor
+  : A extends { permission: string }
+    ? TenantSql
+    : Sql
 
 /** The names of the params in a route. */
 export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`

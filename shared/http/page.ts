@@ -31,6 +31,15 @@ export const SearchText = v.pipe(
   v.description('What to look for.'),
 )
 
+/** A filter of a list: some of these words, with commas between them. */
+export const someOf = <const Word extends string>(words: readonly Word[]) =>
+  v.pipe(
+    v.string('must be given once'),
+    v.description(`Some of ${words.map((word) => `\`${word}\``).join(', ')}, with a comma between them.`),
+    v.transform((text) => text.split(',')),
+    v.array(v.picklist(words, `must be some of ${words.join(', ')}`)),
+  )
+
 const notACursor = 'is not a cursor of this list'
 
 const Text = v.pipe(v.string(), v.maxLength(400), v.check(isStorable))

@@ -10,6 +10,7 @@ export interface FixedAccess {
   readonly login: Login
   readonly tokens: Tokens
   readonly cache: { readonly url: string; readonly token: string }
+  readonly vaultLogin?: Login
 }
 
 /** Connects to a local server by a URL. */
@@ -18,7 +19,12 @@ export const connectTo = (
   options: { connections: number; prepare: boolean } = { connections: 1, prepare: true },
 ): Database => connect(async () => loginOf(url), { ...options, tls: 'disable', caFile: '' })
 
-export const accessOf = ({ login, tokens, cache }: FixedAccess): Access => ({ login: async () => login, tokens, cache })
+export const accessOf = ({ login, tokens, cache, vaultLogin }: FixedAccess): Access => ({
+  login: async () => login,
+  tokens,
+  cache,
+  vaultLogin: vaultLogin === undefined ? null : async () => vaultLogin,
+})
 
 /** A runtime as a route group gets it: what the group does not name among its needs throws when used. */
 export function runtimeFor({ needs }: RouteGroup, runtime: Runtime): Runtime {
@@ -43,6 +49,9 @@ export function runtimeFor({ needs }: RouteGroup, runtime: Runtime): Runtime {
     },
     get mailKeyPrevious() {
       return part('tokens', runtime.mailKeyPrevious)
+    },
+    get vault() {
+      return part('vault', runtime.vault)
     },
   }
 }

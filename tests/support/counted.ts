@@ -45,8 +45,10 @@ export async function startCounted(
     cache: { url: cache.url, token: cache.token },
   })
   let woken = 0
-  const runtime = createRuntime(config, access, async () => {
-    woken += 1
+  const runtime = createRuntime(config, access, {
+    wake: async () => {
+      woken += 1
+    },
   })
   const handle = lambda(group, { config, open: async () => runtime })
   const counts = (): Cost => ({ ...wire.counts(), cache: faults.counts().cache, woken })

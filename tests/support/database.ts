@@ -15,6 +15,8 @@ export interface TestDatabase {
   readonly workerUrl: string
   /** As the operators' role. */
   readonly operatorUrl: string
+  /** As the role that handles ciphertext. */
+  readonly vaultUrl: string
   drop(): Promise<void>
 }
 
@@ -32,6 +34,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     appUrl: urlFor(databaseUrl, { user: 'identity_app', password: ROLE_PASSWORD }),
     workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: ROLE_PASSWORD }),
     operatorUrl: urlFor(databaseUrl, { user: 'identity_operator', password: ROLE_PASSWORD }),
+    vaultUrl: urlFor(databaseUrl, { user: 'identity_vault', password: ROLE_PASSWORD }),
     drop: async () => {
       await admin.end({ timeout: 1 })
       await cluster`drop database ${cluster(name)} with (force)`

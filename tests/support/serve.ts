@@ -10,7 +10,9 @@ import { lambdaContext } from './lambda-context.ts'
 import { writes } from './write-style.ts'
 
 const config = parseConfig({ DATABASE_TLS: 'disable', ...process.env })
-const runtime = createRuntime(config, accessOf(JSON.parse(process.env['SERVICE_ACCESS'] ?? '')), async () => {})
+const runtime = createRuntime(config, accessOf(JSON.parse(process.env['SERVICE_ACCESS'] ?? '')), {
+  wake: async () => {},
+})
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,

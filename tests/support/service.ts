@@ -11,6 +11,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seeingFetch } from './documented.ts'
 import { startTestMail, type TestMail } from './mail.ts'
 import { lambdaContext } from './lambda-context.ts'
+import { startTestVault, type TestVault } from './vault.ts'
 
 export const PASSWORD = 'correct horse battery staple'
 export const MAIL_KEY = 'a mail key for the tests, of which no other use is made'
@@ -23,6 +24,7 @@ export interface TestService {
   readonly runtime: Runtime
   readonly cache: Awaited<ReturnType<typeof startCache>>
   readonly mail: TestMail
+  readonly vault: TestVault
   /** The jobs that were woken, in order. */
   readonly woken: readonly string[]
   request(route: string, options?: RequestOptions): Promise<Answer>
@@ -50,6 +52,7 @@ export async function startService(
 ): Promise<TestService> {
   const database = await createTestDatabase()
   const cache = await startCache({ force: 'in-process' })
+  const vault = await startTestVault()
   const woken: string[] = []
   const config = parseConfig({
     DATABASE_TLS: 'disable',
@@ -58,6 +61,7 @@ export async function startService(
     ARGON2_ITERATIONS: '1',
     LOGIN_IP_LIMIT: '1000000',
     LOGIN_EMAIL_LIMIT: '1000000',
+    VENDOR_URLS: vault.vendorUrls,
     ...options.env,
   })
   const runtime = createRuntime(
@@ -66,9 +70,13 @@ export async function startService(
       login: loginOf(database.appUrl),
       tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
       cache: { url: cache.url, token: cache.token },
+      vaultLogin: loginOf(database.vaultUrl),
     }),
-    async (job) => {
-      woken.push(job)
+    {
+      wake: async (job) => {
+        woken.push(job)
+      },
+      openVault: () => vault.openVault(database),
     },
   )
   const mail = await startTestMail({
@@ -76,6 +84,7 @@ export async function startService(
     database: connectTo(database.workerUrl, config.database),
     pepper: PEPPER,
     mailKey: MAIL_KEY,
+    vault: runtime.vault,
   })
   const groups = [...(await routeGroups()).map(({ group }) => group), ...(options.groups ?? [])]
   const gateway = await startGateway({
@@ -125,12 +134,15 @@ export async function startService(
     runtime,
     cache,
     mail,
+    vault,
     woken,
     request,
     signIn,
     close: async () => {
       await gateway.close()
       await runtime.database.close()
+      await runtime.vault.close()
+      await vault.close()
       await mail.close()
       await cache.close()
       await database.drop()

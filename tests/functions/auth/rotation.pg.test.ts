@@ -70,8 +70,8 @@ async function ask(secrets: TokenSecrets, route: string, { token, body }: { toke
 
 /** Delivers what is due as a mailer of this step would. */
 async function deliver(secrets: TokenSecrets): Promise<void> {
-  const { config, database } = service.mail.worker
-  await deliverDueMail({ config, database, ...secrets }, service.mail.ses, () => false)
+  const { config, database, vault } = service.mail.worker
+  await deliverDueMail({ config, database, vault, ...secrets }, service.mail.ses, () => false)
 }
 /** As if the mailer had died between sending its last letters and completing their jobs. */
 const forgetDelivery = () => sql()`update app.jobs set completed_at = null, leased_until = null, run_at = now()`

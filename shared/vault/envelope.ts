@@ -1,0 +1,95 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+/** What a sealed text is bound to: it opens in this place, under this key, and nowhere else. */
+export interface Binding {
+  readonly purpose: string
+  readonly tenantId: string
+  /** The row, which has its id before its secret is sealed. */
+  readonly rowId: string
+  readonly field: string
+  readonly dataKeyId: string
+  /** Of the secret: grows with each replacement, so that an earlier text does not open in place of the present one. */
+  readonly secretVersion: number
+}
+
+/** The sealed text, its place or its key is not the one it was made with. The same error whatever it was. */
+export class SealBroken extends Error {
+  override name = 'SealBroken'
+  constructor() {
+    super('a sealed text does not open in its place')
+  }
+}
+
+/** The most that can be sealed, in bytes of UTF-8. */
+export const PLAINTEXT_LIMIT_BYTES = 8192
+
+const VERSION = 1
+const KEY_BYTES = 32
+const KEY_ID_BYTES = 16
+// NIST SP 800-38D, 8.2.2 and 8.3: a random nonce of 96 bits serves 2^32 texts under one key. https://doi.org/10.6028/NIST.SP.800-38D
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES
+const LENGTH_BYTES = 2
+const SMALLEST_BUCKET_BYTES = 64
+
+/**
+ * Seals a text with AES-256-GCM under a key of 32 bytes: version (1) ‖ data key's id (16) ‖ nonce (12) ‖ encrypted ‖ tag (16).
+ * The text is padded to 64 bytes or the next power of two, so that its length is not told.
+ */
+export function sealText(key: Uint8Array, text: string, binding: Binding): Buffer {
+  const padded = pad(text)
+  try {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', checkedKey(key), nonce, { authTagLength: TAG_BYTES })
+    cipher.setAAD(boundData(binding))
+    const encrypted = Buffer.concat([cipher.update(padded), cipher.final()])
+    return Buffer.concat([Buffer.of(VERSION), idBytes(binding.dataKeyId), nonce, encrypted, cipher.getAuthTag()])
+  } finally {
+    padded.fill(0)
+  }
+}
+
+/** Opens what sealText made with this key and binding. Throws SealBroken for anything else. */
+export function openText(key: Uint8Array, sealed: Uint8Array, binding: Binding): string {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
+  const encryptedBytes = bytes.length - HEADER_BYTES - TAG_BYTES
+  if (encryptedBytes < SMALLEST_BUCKET_BYTES || bytes[0] !== VERSION) throw new SealBroken()
+  if (!bytes.subarray(1, 1 + KEY_ID_BYTES).equals(idBytes(binding.dataKeyId))) throw new SealBroken()
+  const nonce = bytes.subarray(1 + KEY_ID_BYTES, HEADER_BYTES)
+  // The length of the tag is given: without it Node takes a tag that was cut short.
+  const decipher = createDecipheriv('aes-256-gcm', checkedKey(key), nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(boundData(binding))
+  decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES))
+  const padded = decipher.update(bytes.subarray(HEADER_BYTES, bytes.length - TAG_BYTES))
+  try {
+    decipher.final()
+  } catch {
+    padded.fill(0)
+    throw new SealBroken()
+  }
+  const text = padded.toString('utf8', LENGTH_BYTES, LENGTH_BYTES + padded.readUInt16BE(0))
+  padded.fill(0)
+  return text
+}
+
+function checkedKey(key: Uint8Array): Uint8Array {
+  if (key.length !== KEY_BYTES) throw new Error('a data key has 32 bytes')
+  return key
+}
+
+const idBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex')
+
+// As JSON, in which no two lists of parts have the same text.
+const boundData = ({ purpose, tenantId, rowId, field, dataKeyId, secretVersion }: Binding): Buffer =>
+  Buffer.from(JSON.stringify([VERSION, purpose, tenantId, rowId, field, dataKeyId, secretVersion]))
+
+function pad(text: string): Buffer {
+  const length = Buffer.byteLength(text)
+  if (length > PLAINTEXT_LIMIT_BYTES) throw new RangeError('the text is too long to be sealed')
+  const bucket = Math.max(SMALLEST_BUCKET_BYTES, 2 ** Math.ceil(Math.log2(LENGTH_BYTES + length)))
+  const padded = Buffer.alloc(bucket)
+  padded.writeUInt16BE(length, 0)
+  padded.write(text, LENGTH_BYTES)
+  return padded
+}

@@ -1,0 +1,9 @@
+import type { Config } from '#shared/config.ts'
+import { connect } from '#shared/db/connect.ts'
+import type { ReadLogin } from '#shared/db/login.ts'
+import { keyService, kmsClient } from '#shared/vault/kms.ts'
+import { createVault, type Vault } from '#shared/vault/vault.ts'
+
+/** The vault of a function: its connection is by the role that handles ciphertext. Opens none yet, and asks KMS nothing. */
+export const openVault = (config: Config, login: ReadLogin): Vault =>
+  createVault(connect(login, config.database), keyService(kmsClient(), config.vault.keyId))

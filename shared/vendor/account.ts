@@ -1,0 +1,41 @@
+import * as v from 'valibot'
+import { Id, Moment } from '#shared/http/wire.ts'
+import type { Place } from '#shared/vault/vault.ts'
+
+const example = (text: string) => v.pipe(v.string(), v.examples([text]))
+
+/** A shop's account with a vendor, as those who manage it see it. The secret is no part of it. */
+export const VendorAccount = v.pipe(
+  v.object({
+    id: Id,
+    vendor: v.object({ code: example('ss-activewear'), name: example('S&S Activewear') }),
+    label: v.nullable(example('Main account')),
+    account_number: example('51234'),
+    status: v.picklist(['verified', 'unverified', 'revoked']),
+    verified_at: v.pipe(v.nullable(Moment), v.description('When the vendor last accepted the secret.')),
+    checked_at: v.pipe(v.nullable(Moment), v.description('When the vendor was last asked.')),
+    last_error: v.pipe(
+      v.nullable(example('timeout')),
+      v.description('Why the last check did not verify the secret: `refused`, or why the vendor gave no answer.'),
+    ),
+    created_by: v.nullable(Id),
+    created_at: Moment,
+    rotated_at: v.pipe(v.nullable(Moment), v.description('When the secret was last replaced.')),
+    revoked_at: v.nullable(Moment),
+  }),
+  v.title('VendorAccount'),
+)
+
+export type VendorAccount = Readonly<v.InferOutput<typeof VendorAccount>>
+
+/** The version of an account's first secret; each replacement has the next. */
+export const FIRST_VERSION = 1
+
+/** Where the secret of an account belongs. */
+export const secretPlace = (tenantId: string, accountId: string, secretVersion: number): Place => ({
+  purpose: 'vendor-credential',
+  tenantId,
+  rowId: accountId,
+  field: 'vendor_accounts.sealed_secret',
+  secretVersion,
+})

@@ -1,0 +1,98 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Binding, openText, PLAINTEXT_LIMIT_BYTES, SealBroken, sealText } from '#shared/vault/envelope.ts'
+
+const key = randomBytes(32)
+const binding: Binding = {
+  purpose: 'vendor-credential',
+  tenantId: randomUUID(),
+  rowId: randomUUID(),
+  field: 'vendor_accounts.sealed_secret',
+  dataKeyId: randomUUID(),
+  secretVersion: 3,
+}
+const TEXT = 'a secret & its "quotes", ünïcode 🧵'
+
+/** The error, or what was opened in its place. */
+const opened = (sealed: Uint8Array, where: Binding = binding, by: Uint8Array = key): unknown => {
+  try {
+    return openText(by, sealed, where)
+  } catch (error) {
+    return error
+  }
+}
+
+describe('a sealed text', () => {
+  it('opens in its place, for any text that can be sealed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 2000 }), (text) => {
+        fc.pre(text.isWellFormed() && Buffer.byteLength(text) <= PLAINTEXT_LIMIT_BYTES)
+        expect(openText(key, sealText(key, text, binding), binding)).toBe(text)
+      }),
+    )
+    for (const length of [0, 1, 61, 62, 63, 64, 8191, PLAINTEXT_LIMIT_BYTES]) {
+      const text = 'x'.repeat(length)
+      expect(openText(key, sealText(key, text, binding), binding)).toBe(text)
+    }
+    expect(() => sealText(key, 'x'.repeat(PLAINTEXT_LIMIT_BYTES + 1), binding)).toThrow(RangeError)
+  })
+
+  it('is another one each time, and tells its length by a power of two alone', () => {
+    const sealed = Array.from({ length: 50 }, (_, length) => sealText(key, 'x'.repeat(length), binding))
+    expect(new Set(sealed.map((bytes) => bytes.toString('hex'))).size).toBe(sealed.length)
+    expect(new Set(sealed.map(({ length }) => length)).size).toBe(1)
+    const nonces = sealed.map((bytes) => bytes.toString('hex', 17, 29))
+    expect(new Set(nonces).size).toBe(sealed.length)
+  })
+
+  it('does not open with any one bit changed, always with the same error', () => {
+    const sealed = sealText(key, TEXT, binding)
+    for (let at = 0; at < sealed.length * 8; at += 1) {
+      const flipped = Buffer.from(sealed)
+      flipped[at >> 3] = (flipped[at >> 3] ?? 0) ^ (1 << (at & 7))
+      expect(opened(flipped), `bit ${at}`).toEqual(new SealBroken())
+    }
+  })
+
+  it('does not open when it was cut short or made longer: its tag to 15, 12, 8 or 4 bytes, or anything else', () => {
+    const sealed = sealText(key, TEXT, binding)
+    for (let length = 0; length < sealed.length; length += 1) {
+      expect(opened(sealed.subarray(0, length)), `${length} bytes`).toEqual(new SealBroken())
+    }
+    expect(opened(Buffer.concat([sealed, Buffer.alloc(1)]))).toEqual(new SealBroken())
+    expect(opened(Buffer.concat([sealed, sealed]))).toEqual(new SealBroken())
+  })
+
+  it.each<[string, Partial<Binding>]>([
+    ['another purpose', { purpose: 'vendor-credentials' }],
+    ['another tenant', { tenantId: randomUUID() }],
+    ['the same tenant in other letters', { tenantId: binding.tenantId.toUpperCase() }],
+    ['another row of the tenant', { rowId: randomUUID() }],
+    ['another column', { field: 'vendor_accounts.label' }],
+    ['another data key of that text', { dataKeyId: randomUUID() }],
+    ['an earlier version', { secretVersion: 2 }],
+    ['a later version', { secretVersion: 4 }],
+    ['row and tenant exchanged', { tenantId: binding.rowId, rowId: binding.tenantId }],
+  ])('does not open in another place: %s', (_, change) => {
+    const place = { ...binding, ...change }
+    expect(place).not.toEqual(binding)
+    expect(opened(sealText(key, TEXT, binding), place)).toEqual(new SealBroken())
+  })
+
+  it('does not open under another key, nor when another data key is named in it', () => {
+    const sealed = sealText(key, TEXT, binding)
+    expect(opened(sealed, binding, randomBytes(32))).toEqual(new SealBroken())
+    const renamed = Buffer.from(sealed)
+    Buffer.from(randomUUID().replaceAll('-', ''), 'hex').copy(renamed, 1)
+    expect(opened(renamed)).toEqual(new SealBroken())
+  })
+
+  it('is not confused by parts that run into each other', () => {
+    const one = { ...binding, purpose: 'ab', field: 'c' }
+    const other = { ...binding, purpose: 'a', field: 'bc' }
+    expect(opened(sealText(key, TEXT, one), other)).toEqual(new SealBroken())
+    const quoted = { ...binding, purpose: 'a","b', field: 'c' }
+    expect(opened(sealText(key, TEXT, quoted), { ...binding, purpose: 'a', field: 'b","c' })).toEqual(new SealBroken())
+  })
+})
