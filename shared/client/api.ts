@@ -5,6 +5,7 @@ import type { group as catalog } from '#functions/catalog/group.ts'
 import type { group as health } from '#functions/health/group.ts'
 import type { group as members } from '#functions/members/group.ts'
 import type { group as openapi } from '#functions/openapi/group.ts'
+import type { group as vendorAccounts } from '#functions/vendor-accounts/group.ts'
 
 /** Every endpoint of the service, as types alone. */
 export type Api = Groups[keyof Groups]['endpoints'][number]
@@ -16,4 +17,5 @@ interface Groups {
   readonly health: typeof health
   readonly members: typeof members
   readonly openapi: typeof openapi
+  readonly vendorAccounts: typeof vendorAccounts
 }

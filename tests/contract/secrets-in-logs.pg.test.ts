@@ -16,6 +16,7 @@ import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
 import { createMember, createPerson } from '#tests/support/minted-session.ts'
 import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { startTestVault } from '#tests/support/vault.ts'
 
 const SLUG = 'acme-print'
 
@@ -46,13 +47,19 @@ beforeAll(async () => {
         'database:app': login(database.appUrl),
         'database:worker': login(database.workerUrl),
         'database:operator': login(database.operatorUrl),
+        vault: login(database.vaultUrl),
       },
     }),
   )
+  const vault = opened(await startTestVault())
   const lambda = opened(await startLambda())
   const env = {
     SERVICE_SECRET_ID: 'service',
     CACHE_SECRET_ID: 'cache',
+    VAULT_DATABASE_SECRET_ID: 'vault',
+    VAULT_KEY_ID: vault.keyArn,
+    VENDOR_URLS: vault.vendorUrls,
+    AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
     DATABASE_TLS: 'disable',
     ARGON2_MEMORY_KIB: '64',
     ARGON2_ITERATIONS: '1',
@@ -321,7 +328,7 @@ describe('the log of the functions, at its most talkative', () => {
     await singleUseTokens()
     await mailed()
     await failures()
-    await vi.waitUntil(() => logged.includes('request failed') && logged.split('was not delivered').length > 15)
+    await vi.waitUntil(() => logged.includes('request failed') && logged.split('a job failed').length > 15)
     for (const line of ['signed in', 'request refused', 'MessageRejected', 'TooManyRequestsException', 'AbortError']) {
       expect(logged).toContain(line)
     }

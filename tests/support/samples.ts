@@ -1,9 +1,11 @@
 import * as v from 'valibot'
+import { vendorAccounts } from '#infra/local/vendors.ts'
 import { createPerson, mintSession, tenantId } from './minted-session.ts'
 import type { Route } from './routes.ts'
 import { PASSWORD, type TestService } from './service.ts'
 
 const UNKNOWN_TOKEN = 'x'.repeat(43)
+const [VENDOR] = vendorAccounts
 const NEW_PASSWORD = 'a passphrase of the samples'
 
 /** A body that each route accepts as well-formed. None of them changes what another test looks at. */
@@ -18,12 +20,12 @@ const BODIES: Readonly<Record<string, object>> = {
   'POST /v1/members/invite': { email: 'invited@samples.test', role: 'viewer' },
   'PATCH /v1/members/{id}': { role: 'viewer' },
   'POST /v1/vendor-accounts': {
-    vendor: 'ss-activewear',
+    vendor: VENDOR?.code,
     label: 'Sample',
-    account_number: '12345',
-    secret: 'a secret of the samples',
+    account_number: VENDOR?.account_number,
+    secret: VENDOR?.secret,
   },
-  'PUT /v1/vendor-accounts/{id}/secret': { secret: 'a secret of the samples' },
+  'PUT /v1/vendor-accounts/{id}/secret': { secret: VENDOR?.secret },
 }
 
 /** The sample body of a route, or undefined for a route that takes none. Throws when a route lacks one that fits. */

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import * as v from 'valibot'
+import { recordByMember } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { isStorable } from '#shared/http/page.ts'
+import { invalid } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { enqueue } from '#shared/queue/queries.ts'
+import { once } from '#shared/runtime.ts'
+import { untilStored } from '#shared/vault/until-stored.ts'
+import { FIRST_VERSION, secretPlace, VendorAccount } from '#shared/vendor/account.ts'
+import { askVendor, mustBeSendable, REFUSED } from '#shared/vendor/ask-vendor.ts'
+import { searchVendor } from '#shared/vendor/queries.ts'
+import { checkLimits } from './check-limits.ts'
+import { findAccount, insertAccount } from './queries.ts'
+import { refused } from './refusals.ts'
+import { AccountNumber, VendorSecret } from './vendor-secret.ts'
+
+const Label = v.pipe(
+  v.string('must be a string'),
+  v.trim(),
+  v.nonEmpty('must not be empty'),
+  v.maxLength(100, 'must have at most 100 characters'),
+  v.check((text) => isStorable(text) && !/\p{Cc}/u.test(text), 'must be one line of text'),
+  v.examples(['Main account']),
+)
+
+export const connectAccount = endpoint({
+  route: 'POST /v1/vendor-accounts',
+  access: { permission: 'vendor.manage', transaction: 'own' },
+  summary: 'Connect a vendor account: its secret is verified with the vendor, sealed, and never shown again',
+  body: v.object({
+    vendor: v.pipe(v.string('must be a string'), v.check(isStorable, 'must be text'), v.examples(['ss-activewear'])),
+    label: v.nullish(Label, null),
+    account_number: AccountNumber,
+    secret: VendorSecret,
+  }),
+  reply: VendorAccount,
+  problems: ['vendor-rejected'],
+  limits: checkLimits,
+  async handle(exchange) {
+    const { body, caller, sql, runtime } = exchange
+    const { label, account_number: accountNumber, secret } = body
+    const vault = runtime.vault
+    const vendor = await sql.read((tx) => searchVendor(tx, body.vendor))
+    if (vendor === null) throw invalid([{ pointer: '#/vendor', detail: 'is not a vendor' }])
+    mustBeSendable(vendor, { accountNumber, secret })
+    const id = randomUUID()
+    const ask = once(() => askVendor(runtime.config, vendor, { accountNumber, secret }))
+    const connected = await untilStored(async () => {
+      // Sealed before the vendor is asked: what cannot be stored is sent nowhere.
+      const sealed = await vault.seal(secret, secretPlace(caller.tenant.id, id, FIRST_VERSION))
+      const lastError = await ask()
+      if (lastError === REFUSED) throw refused()
+      return sql.write(async (tx) => {
+        const createdBy = caller.user.id
+        await insertAccount(tx, { id, vendor: vendor.code, label, accountNumber, createdBy, lastError, sealed })
+        await recordByMember(
+          { ...exchange, sql: tx },
+          {
+            action: 'vendor_account.created',
+            targetType: 'vendor_account',
+            targetId: id,
+            after: { vendor: vendor.code, account_number: accountNumber, last_error: lastError },
+          },
+        )
+        if (lastError !== null) await enqueue(tx, 'verify-vendor', { account_id: id }, id)
+        return findAccount(tx, id)
+      })
+    })
+    return ok(connected.account)
+  },
+})

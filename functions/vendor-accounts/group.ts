@@ -1,0 +1,13 @@
+import { routeGroup } from '#shared/http/group.ts'
+import { connectAccount } from './connect-account.ts'
+import { listAccounts } from './list-accounts.ts'
+import { replaceSecret } from './replace-secret.ts'
+import { revokeAccount } from './revoke-account.ts'
+import { verifyAccount } from './verify-account.ts'
+
+export const group = routeGroup({
+  name: 'vendor-accounts',
+  bodyLimitBytes: 64 * 1024,
+  needs: ['database:app', 'tokens', 'cache', 'vault'],
+  endpoints: [listAccounts, connectAccount, replaceSecret, verifyAccount, revokeAccount],
+})

@@ -1,0 +1,124 @@
+import type { TenantSql } from '#shared/db/scope.ts'
+import type { Sealed } from '#shared/vault/vault.ts'
+import type { VendorAccount } from '#shared/vendor/account.ts'
+
+export type AccountStatus = VendorAccount['status']
+
+/** A position in a list by age: the time to the microsecond, and the id. */
+export type AgeKey = readonly [createdAt: string, id: string]
+
+interface AccountRow extends Omit<VendorAccount, 'vendor'> {
+  readonly vendor: string
+  readonly vendor_name: string
+  readonly secret_version: number
+  readonly sort_key: string
+}
+
+/** An account with the version of its secret, which is not shown. */
+export interface FoundAccount {
+  readonly account: VendorAccount
+  readonly secretVersion: number
+  readonly key: AgeKey
+}
+
+const toAccount = ({ vendor, vendor_name, secret_version, sort_key, ...row }: AccountRow): FoundAccount => ({
+  account: {
+    id: row.id,
+    vendor: { code: vendor, name: vendor_name },
+    label: row.label,
+    account_number: row.account_number,
+    status: row.status,
+    verified_at: row.verified_at,
+    checked_at: row.checked_at,
+    last_error: row.last_error,
+    created_by: row.created_by,
+    created_at: row.created_at,
+    rotated_at: row.rotated_at,
+    revoked_at: row.revoked_at,
+  },
+  secretVersion: secret_version,
+  key: [sort_key, row.id],
+})
+
+interface Search {
+  readonly id?: string
+  readonly statuses: readonly AccountStatus[]
+  readonly after?: AgeKey | null
+  readonly limit?: number
+}
+
+/** The tenant's accounts by age, one more than `limit` if there is one. */
+export async function searchAccounts(sql: TenantSql, search: Search): Promise<FoundAccount[]> {
+  const { id = null, statuses, after = null, limit = 1 } = search
+  const rows = await sql<AccountRow>`
+    select a.id, a.vendor, v.name as vendor_name, a.label, a.account_number, a.status, a.verified_at, a.checked_at,
+           a.last_error, a.created_by, a.created_at, a.rotated_at, a.revoked_at, a.secret_version,
+           to_char(a.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sort_key
+      from app.vendor_accounts a
+      join app.vendors v on v.code = a.vendor
+     where a.tenant_id = app.current_tenant()
+       and (${id}::uuid is null or a.id = ${id}::uuid)
+       and a.status = any (string_to_array(${statuses.join(',')}, ','))
+       and (${after?.[0] ?? null}::timestamptz is null
+            or (a.created_at, a.id) > (${after?.[0] ?? null}::timestamptz, ${after?.[1] ?? null}::uuid))
+     order by a.created_at, a.id
+     limit ${limit + 1}`
+  return rows.map(toAccount)
+}
+
+/** An account whose secret is there. */
+export async function findAccount(sql: TenantSql, id: string): Promise<FoundAccount | null> {
+  const [found] = await searchAccounts(sql, { id, statuses: ['verified', 'unverified'] })
+  return found ?? null
+}
+
+/** What is known of a secret after the vendor was asked: null when it was accepted, else the reason why not. */
+export type LastError = string | null
+
+export async function insertAccount(
+  sql: TenantSql,
+  account: {
+    id: string
+    vendor: string
+    label: string | null
+    accountNumber: string
+    createdBy: string
+    lastError: LastError
+    sealed: Sealed
+  },
+): Promise<void> {
+  const { id, vendor, label, accountNumber, createdBy, lastError, sealed } = account
+  await sql`
+    insert into app.vendor_accounts
+      (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by,
+       sealed_secret, data_key_id)
+    values
+      (${id}, app.current_tenant(), ${vendor}, ${label}, ${accountNumber},
+       ${lastError === null ? 'verified' : 'unverified'}, case when ${lastError === null} then now() end, now(),
+       ${lastError}, ${createdBy}, ${sealed.bytes}, ${sealed.dataKeyId})`
+}
+
+/** Puts a verified secret in the place of one of this version; false when that was replaced or erased meanwhile. */
+export async function replaceSealedSecret(
+  sql: TenantSql,
+  replacement: { id: string; replacedVersion: number; sealed: Sealed },
+): Promise<boolean> {
+  const { id, replacedVersion, sealed } = replacement
+  const replaced = await sql`
+    update app.vendor_accounts
+       set sealed_secret = ${sealed.bytes}, data_key_id = ${sealed.dataKeyId}, secret_version = ${replacedVersion + 1},
+           rotated_at = now(), status = 'verified', verified_at = now(), checked_at = now(), last_error = null
+     where id = ${id} and secret_version = ${replacedVersion} and status <> 'revoked'
+    returning id`
+  return replaced.length > 0
+}
+
+/** Erases the secret of an account, for good; false when it is not there (any more). */
+export async function eraseSecret(sql: TenantSql, id: string): Promise<boolean> {
+  const erased = await sql`
+    update app.vendor_accounts
+       set status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null
+     where id = ${id} and status <> 'revoked'
+    returning id`
+  return erased.length > 0
+}

@@ -1,0 +1,54 @@
+import * as v from 'valibot'
+import { recordByMember } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { once } from '#shared/runtime.ts'
+import { untilStored } from '#shared/vault/until-stored.ts'
+import { secretPlace, VendorAccount } from '#shared/vendor/account.ts'
+import { askVendor, mustBeSendable } from '#shared/vendor/ask-vendor.ts'
+import { findVendor } from '#shared/vendor/queries.ts'
+import { checkLimits } from './check-limits.ts'
+import { findAccount, replaceSealedSecret } from './queries.ts'
+import { accountOf, mustAccept, VENDOR_UNREACHABLE } from './refusals.ts'
+import { VendorSecret } from './vendor-secret.ts'
+
+export const replaceSecret = endpoint({
+  route: 'PUT /v1/vendor-accounts/{id}/secret',
+  access: { permission: 'vendor.manage', transaction: 'own' },
+  summary: 'Replace the secret by one that the vendor accepts',
+  body: v.object({ secret: VendorSecret }),
+  reply: VendorAccount,
+  problems: ['vendor-rejected', VENDOR_UNREACHABLE],
+  limits: checkLimits,
+  async handle(exchange) {
+    const { params, body, caller, sql, runtime } = exchange
+    const vault = runtime.vault
+    const { account, vendor } = await sql.read(async (tx) => {
+      const found = await accountOf(tx, params.id)
+      return { account: found.account, vendor: await findVendor(tx, found.account.vendor.code) }
+    })
+    const credential = { accountNumber: account.account_number, secret: body.secret }
+    mustBeSendable(vendor, credential)
+    const ask = once(() => askVendor(runtime.config, vendor, credential))
+    const replaced = await untilStored(async () => {
+      const { secretVersion } = await sql.read((tx) => accountOf(tx, params.id))
+      const sealed = await vault.seal(body.secret, secretPlace(caller.tenant.id, params.id, secretVersion + 1))
+      mustAccept(await ask())
+      return sql.write(async (tx) => {
+        if (!(await replaceSealedSecret(tx, { id: params.id, replacedVersion: secretVersion, sealed }))) return null
+        await recordByMember(
+          { ...exchange, sql: tx },
+          {
+            action: 'vendor_account.secret_replaced',
+            targetType: 'vendor_account',
+            targetId: params.id,
+            before: { secret_version: secretVersion },
+            after: { secret_version: secretVersion + 1 },
+          },
+        )
+        return findAccount(tx, params.id)
+      })
+    })
+    return ok(replaced.account)
+  },
+})

@@ -1,0 +1,27 @@
+import { recordByMember } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { notFound } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { VendorAccount } from '#shared/vendor/account.ts'
+import { eraseSecret, searchAccounts } from './queries.ts'
+
+export const revokeAccount = endpoint({
+  route: 'DELETE /v1/vendor-accounts/{id}',
+  access: { permission: 'vendor.manage' },
+  summary: 'Erase the secret for good; the account stays in the list as revoked',
+  reply: VendorAccount,
+  async handle(exchange) {
+    const { params, sql } = exchange
+    const erased = await eraseSecret(sql, params.id)
+    const [found] = await searchAccounts(sql, { id: params.id, statuses: ['verified', 'unverified', 'revoked'] })
+    if (found === undefined) throw notFound('no vendor account of this id')
+    if (!erased) return ok(found.account)
+    await recordByMember(exchange, {
+      action: 'vendor_account.revoked',
+      targetType: 'vendor_account',
+      targetId: params.id,
+      before: { vendor: found.account.vendor.code, account_number: found.account.account_number },
+    })
+    return ok(found.account)
+  },
+})

@@ -1,0 +1,49 @@
+import { recordByMember } from '#shared/audit/audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { notFound } from '#shared/http/problem.ts'
+import { ok } from '#shared/http/reply.ts'
+import { VendorAccount } from '#shared/vendor/account.ts'
+import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { findVendor, recordCheck } from '#shared/vendor/queries.ts'
+import { checkLimits } from './check-limits.ts'
+import { accountOf, unreachable, VENDOR_UNREACHABLE } from './refusals.ts'
+
+export const verifyAccount = endpoint({
+  route: 'POST /v1/vendor-accounts/{id}/verify',
+  access: { permission: 'vendor.manage', transaction: 'own' },
+  summary: 'Ask the vendor again about the secret',
+  reply: VendorAccount,
+  problems: [VENDOR_UNREACHABLE],
+  limits: checkLimits,
+  async handle(exchange) {
+    const { params, caller, sql, runtime, requestId } = exchange
+    const tenantId = caller.tenant.id
+    const vendor = await sql.read(async (tx) => findVendor(tx, (await accountOf(tx, params.id)).account.vendor.code))
+    const credential = await openVendorCredential(
+      runtime.vault,
+      { tenantId, accountId: params.id },
+      { reason: 'verify', actorUserId: caller.user.id, requestId },
+    )
+    if (credential === null) throw notFound('the secret was erased meanwhile')
+    const lastError = await askVendor(runtime.config, vendor, credential)
+    const checked = await sql.write(async (tx) => {
+      const { secretVersion } = credential
+      const recorded = await recordCheck(tx, { accountId: params.id, secretVersion, lastError })
+      if (recorded && (lastError === null || lastError === REFUSED)) {
+        await recordByMember(
+          { ...exchange, sql: tx },
+          {
+            action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
+            targetType: 'vendor_account',
+            targetId: params.id,
+            after: { secret_version: secretVersion },
+          },
+        )
+      }
+      return accountOf(tx, params.id)
+    })
+    if (lastError !== null && lastError !== REFUSED) throw unreachable(lastError)
+    return ok(checked.account)
+  },
+})

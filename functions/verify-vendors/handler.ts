@@ -1,0 +1,15 @@
+import type { Context } from 'aws-lambda'
+import { openVault } from '#shared/vault/open-vault.ts'
+import { processWorker } from '#shared/worker.ts'
+import { job } from './job.ts'
+import { verifyDueAccounts } from './verify.ts'
+
+const RESERVE_MS = 15_000
+
+const worker = processWorker(job, openVault)
+
+/** Run every minute. */
+export async function handler(_event: unknown, context: Context): Promise<{ answered: number }> {
+  const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
+  return { answered: await verifyDueAccounts(await worker.open(), enough) }
+}

@@ -1,0 +1,78 @@
+import * as v from 'valibot'
+import { audit } from '#shared/audit/queries.ts'
+import { actFor } from '#shared/db/scope.ts'
+import { drain } from '#shared/queue/drain.ts'
+import type { LeasedJob } from '#shared/queue/queries.ts'
+import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { findVendor, recordCheck } from '#shared/vendor/queries.ts'
+import type { Worker } from '#shared/worker.ts'
+
+type VerifyWorker = Pick<Worker, 'config' | 'database' | 'vault'>
+
+const AT_ONCE = 5
+const LEASE_SECONDS = 60
+// With the longest wait of half an hour, a vendor may be down for a day.
+const ATTEMPTS = 60
+
+const Payload = v.object({ account_id: v.pipe(v.string(), v.uuid()) })
+
+/** The payload is not one that this version knows. */
+class UnknownJob extends Error {
+  override name = 'UnknownJob'
+}
+
+/** The vendor gave no answer; the job comes back. */
+class VendorUnreachable extends Error {
+  override name = 'VendorUnreachable'
+}
+
+/**
+ * Asks the vendors about the credentials that could not be verified when they were connected, until none is due or
+ * `enough` says so. Returns how many vendors gave an answer.
+ */
+export const verifyDueAccounts = (worker: VerifyWorker, enough: () => boolean): Promise<number> =>
+  drain(
+    worker.database,
+    {
+      kind: 'verify-vendor',
+      atOnce: AT_ONCE,
+      leaseSeconds: LEASE_SECONDS,
+      attempts: ATTEMPTS,
+      run: (job) => verify(worker, job),
+      isFinal: (error) => error instanceof UnknownJob,
+    },
+    enough,
+  )
+
+async function verify({ config, vault }: VerifyWorker, job: LeasedJob): Promise<boolean> {
+  const { tenant_id: tenantId } = job
+  const payload = v.safeParse(Payload, job.payload)
+  if (!payload.success || tenantId === null) throw new UnknownJob('the payload of a job does not parse')
+  const accountId = payload.output.account_id
+  const opening = { reason: 'verify', actorUserId: null, requestId: job.id } as const
+  const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
+  if (credential === null) return false
+  const vendor = await vault.database.transaction('read only', async (sql) =>
+    findVendor(await actFor(sql, tenantId), credential.vendor),
+  )
+  const lastError = await askVendor(config, vendor, credential)
+  const answered = lastError === null || lastError === REFUSED
+  await vault.database.transaction('read write', async (sql) => {
+    const scoped = await actFor(sql, tenantId)
+    const recorded = await recordCheck(scoped, { accountId, secretVersion: credential.secretVersion, lastError })
+    if (!recorded || !answered) return
+    await audit(scoped, {
+      tenantId,
+      actorUserId: null,
+      action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
+      targetType: 'vendor_account',
+      targetId: accountId,
+      after: { secret_version: credential.secretVersion },
+      requestId: job.id,
+      ipHash: null,
+    })
+  })
+  if (!answered) throw new VendorUnreachable(lastError)
+  return true
+}
