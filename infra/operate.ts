@@ -14,6 +14,14 @@ const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
   disable-user EMAIL             end a person's sessions everywhere, and refuse every sign-in
   enable-user EMAIL              let a disabled person sign in again
   resend-invite SLUG EMAIL       send an open invitation anew; the link that was sent before is dead
+  rotate-data-key SLUG           seal a shop's vendor secrets under a new data key, and destroy the old one. Reads and
+                                 writes go on meanwhile; cut off, it is gone on with when given again
+  rewrap SLUG --key ARN          have KMS wrap a shop's data keys by another of its keys; the data keys stay as they are.
+                                 Keys made later are wrapped by the key of the stage's settings: change that first
+  shred SLUG                     erase a shop's vendor secrets and destroy its data keys. There is no way back by this
+                                 service. What it cannot reach are backups, snapshots and the log of changes, which still
+                                 hold the wrapped keys until they expire (Aurora: at most 35 days), and KMS would still
+                                 unwrap those: only when the last backup is gone are the secrets gone everywhere
 
 Runs against the local stack (npm start) or, with --stage, against the function of a deployed stage, with your AWS
 credentials. Exits 0 when done, 1 when refused, 2 when used wrongly.`
@@ -26,34 +34,45 @@ const options = {
   owner: { type: 'string' },
   timezone: { type: 'string' },
   currency: { type: 'string' },
+  key: { type: 'string' },
   stage: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
 
-const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  'create-tenant': [],
-  'set-status': ['slug', 'status'],
-  'disable-user': ['email'],
-  'enable-user': ['email'],
-  'resend-invite': ['slug', 'email'],
+interface Usage {
+  readonly words: readonly string[]
+  readonly needs?: readonly string[]
+  readonly takes?: readonly string[]
+}
+
+const USAGE: Readonly<Record<string, Usage>> = {
+  'create-tenant': { words: [], needs: ['slug', 'name', 'owner'], takes: ['timezone', 'currency'] },
+  'set-status': { words: ['slug', 'status'] },
+  'disable-user': { words: ['email'] },
+  'enable-user': { words: ['email'] },
+  'resend-invite': { words: ['slug', 'email'] },
+  'rotate-data-key': { words: ['slug'] },
+  rewrap: { words: ['slug'], needs: ['key'] },
+  shred: { words: ['slug'] },
 }
 
 /** The function checks every field; what is checked here is that each has a name. */
-function toCommand(words: readonly string[], given: Readonly<Record<string, string>>): Record<string, string> {
-  const [command = '', ...values] = words
-  const names = ARGUMENTS[command]
-  if (names === undefined) throw new WrongUse(command === '' ? 'Which command?' : `There is no command ${command}`)
-  if (values.length !== names.length) throw new WrongUse(`${command} takes ${names.join(' ') || 'options alone'}`)
+function toCommand(positionals: readonly string[], given: Readonly<Record<string, string>>): Record<string, string> {
+  const [command = '', ...values] = positionals
+  const usage = USAGE[command]
+  if (usage === undefined) throw new WrongUse(command === '' ? 'Which command?' : `There is no command ${command}`)
+  const { words, needs = [], takes = [] } = usage
+  if (values.length !== words.length) throw new WrongUse(`${command} takes ${words.join(' ') || 'options alone'}`)
   const flags = Object.entries(given).filter(([name]) => name !== 'stage')
-  if (command !== 'create-tenant' && flags.length > 0) throw new WrongUse(`${command} takes no --${flags[0]?.[0]}`)
-  for (const name of command === 'create-tenant' ? ['slug', 'name', 'owner'] : []) {
-    if (given[name] === undefined) throw new WrongUse(`create-tenant needs --${name}`)
-  }
+  const unknown = flags.find(([name]) => !needs.includes(name) && !takes.includes(name))
+  if (unknown !== undefined) throw new WrongUse(`${command} takes no --${unknown[0]}`)
+  const missing = needs.find((name) => given[name] === undefined)
+  if (missing !== undefined) throw new WrongUse(`${command} needs --${missing}`)
   return {
     command,
     ...Object.fromEntries(flags),
-    ...Object.fromEntries(names.map((name, at) => [name, values[at] ?? ''])),
+    ...Object.fromEntries(words.map((name, at) => [name, values[at] ?? ''])),
   }
 }
 
@@ -85,7 +104,9 @@ async function main(): Promise<number> {
     return values.help === true ? 0 : 2
   }
   const { json = false, help: _, ...given } = values
-  const outcome = await invoke(toCommand(positionals, given), given.stage)
+  const command = toCommand(positionals, given)
+  let outcome = await invoke(command, given.stage)
+  while ('done' in outcome && outcome.done['finished'] === false) outcome = await invoke(command, given.stage)
   if (json) console.log(JSON.stringify(outcome))
   else if ('refused' in outcome) console.error(`Refused: ${outcome.refused}`)
   else if ('invalid' in outcome) console.error(`Not valid: ${outcome.invalid}`)

@@ -20,6 +20,12 @@ const Status = v.picklist(
   'must be trial, active, past_due, suspended or cancelled',
 )
 
+const KmsKeyArn = v.pipe(
+  v.string('must be a string'),
+  v.maxLength(2048, 'is too long'),
+  v.regex(/^arn:aws[\w-]*:kms:[\w-]+:\d{12}:key\/[\w-]+$/, 'must be the ARN of a KMS key'),
+)
+
 /** What an operator may ask for. */
 export const Command = v.variant(
   'command',
@@ -47,13 +53,25 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('disable-user'), email: Email }),
     v.strictObject({ command: v.literal('enable-user'), email: Email }),
     v.strictObject({ command: v.literal('resend-invite'), slug: Slug, email: Email }),
+    v.strictObject({ command: v.literal('rotate-data-key'), slug: Slug }),
+    v.strictObject({ command: v.literal('rewrap'), slug: Slug, key: KmsKeyArn }),
+    v.strictObject({ command: v.literal('shred'), slug: Slug }),
   ],
   'is not a command',
 )
 
 export type Command = v.InferOutput<typeof Command>
 
-/** What became of a command: done, with what there is to tell; refused, and why; or no command that there is. */
+/** The commands about a tenant's data keys, which are carried out in steps. */
+export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>
+
+export const isKeyCommand = (command: Command): command is KeyCommand =>
+  ['rotate-data-key', 'rewrap', 'shred'].includes(command.command)
+
+/**
+ * What became of a command: done, with what there is to tell (`finished: false`: there was not time enough, so give it
+ * again); refused, and why; or no command that there is.
+ */
 export type Outcome =
   | { readonly done: Readonly<Record<string, unknown>> }
   | { readonly refused: string }

@@ -1,12 +1,15 @@
 import type { Context } from 'aws-lambda'
 import * as v from 'valibot'
 import { invokeLambda } from '#shared/runtime.ts'
+import { openVault } from '#shared/vault/open-vault.ts'
 import { processWorker } from '#shared/worker.ts'
-import { Command, type Outcome } from './commands.ts'
-import { operate } from './operate.ts'
+import { Command, isKeyCommand, type Outcome } from './commands.ts'
 import { job } from './job.ts'
+import { operate, operateKeys } from './operate.ts'
 
-const worker = processWorker(job)
+const RESERVE_MS = 10_000
+
+const worker = processWorker(job, openVault)
 
 /** Invoked by operators with their AWS credentials; no route leads here. */
 export async function handler(event: unknown, context: Context): Promise<Outcome> {
@@ -14,7 +17,14 @@ export async function handler(event: unknown, context: Context): Promise<Outcome
   if (!parsed.success) {
     return { invalid: parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'command'} ${issue.message}`).join('; ') }
   }
-  const outcome = await operate(await worker.open(), parsed.output, context.awsRequestId)
+  const command = parsed.output
+  const requestId = context.awsRequestId
+  const opened = await worker.open()
+  if (isKeyCommand(command)) {
+    const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
+    return operateKeys(opened, command, { vault: opened.vault, requestId, enough })
+  }
+  const outcome = await operate(opened, command, requestId)
   if ('done' in outcome) await invokeLambda('deliver-mail')
   return outcome
 }

@@ -2,6 +2,6 @@ import type { Job } from '#shared/job.ts'
 
 export const job: Job = {
   name: 'operate',
-  needs: ['database:operator', 'tokens', 'wake:deliver-mail'],
+  needs: ['database:operator', 'tokens', 'vault', 'wake:deliver-mail'],
   timeoutSeconds: 60,
 }

@@ -6,10 +6,14 @@ import { enqueue } from '#shared/queue/queries.ts'
 import { tokenKey } from '#shared/secret/secret.ts'
 import { isOpen, mayBecome } from '#shared/tenant/tenant.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
+import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
 import type { Worker } from '#shared/worker.ts'
-import type { Command, Outcome } from './commands.ts'
+import type { Command, KeyCommand, Outcome } from './commands.ts'
+import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
 import * as queries from './queries.ts'
 
+/** The commands that are one transaction each. */
+export type TenantCommand = Exclude<Command, KeyCommand>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
 /** Thrown to roll a command back and refuse it. */
@@ -19,7 +23,7 @@ class Refused extends Error {}
  * Carries out an operator's command, in one transaction with its audit entries and its mail. A refusal changes nothing.
  * `requestId` is the invocation's.
  */
-export async function operate(worker: Worker, command: Command, requestId: string): Promise<Outcome> {
+export async function operate(worker: Worker, command: TenantCommand, requestId: string): Promise<Outcome> {
   try {
     return { done: await worker.database.transaction('read write', (sql) => carryOut(worker, sql, command, requestId)) }
   } catch (error) {
@@ -28,7 +32,44 @@ export async function operate(worker: Worker, command: Command, requestId: strin
   }
 }
 
-function carryOut(worker: Worker, sql: Sql, command: Command, requestId: string): Promise<Record<string, unknown>> {
+/**
+ * Carries out a command about a tenant's data keys, in steps that are transactions of their own: one that was cut off is
+ * gone on with when it is given again. KMS that does not answer is a refusal.
+ */
+export async function operateKeys(
+  worker: Worker,
+  command: KeyCommand,
+  work: Omit<KeyWork, 'tenantId'>,
+): Promise<Outcome> {
+  const tenant = await queries.findTenant(worker.database.sql, command.slug)
+  if (tenant === null) return { refused: `There is no tenant ${command.slug}` }
+  try {
+    const told = await carryOutKeys(command, { ...work, tenantId: tenant.id })
+    if (told === null) return { refused: `The tenant ${command.slug} has no data key` }
+    return { done: { tenant_id: tenant.id, slug: tenant.slug, ...told } }
+  } catch (error) {
+    if (error instanceof KeyServiceUnavailable) return { refused: 'KMS gave no answer, or refused; nothing was lost' }
+    throw error
+  }
+}
+
+function carryOutKeys(command: KeyCommand, work: KeyWork): Promise<Record<string, unknown> | null> {
+  switch (command.command) {
+    case 'rotate-data-key':
+      return rotateDataKey(work)
+    case 'rewrap':
+      return rewrapDataKeys(work, command.key)
+    case 'shred':
+      return shredTenant(work)
+  }
+}
+
+function carryOut(
+  worker: Worker,
+  sql: Sql,
+  command: TenantCommand,
+  requestId: string,
+): Promise<Record<string, unknown>> {
   const note = (entry: Pick<AuditEntry, 'tenantId' | 'action' | 'targetType' | 'targetId' | 'before' | 'after'>) =>
     audit(sql, { actorUserId: null, ipHash: null, requestId, ...entry })
   switch (command.command) {

@@ -8,11 +8,17 @@ export interface FoundTenant {
   readonly status: TenantStatus
 }
 
-/** The tenant of a slug, whatever its case, locked for a change of its status; null when there is none. */
-export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
+/** The tenant of a slug, whatever its case; null when there is none. */
+export async function findTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
   const [tenant] = await sql<FoundTenant>`
     select id, slug, status from app.tenants where slug = ${slug} and deleted_at is null`
-  if (tenant === undefined) return null
+  return tenant ?? null
+}
+
+/** The same, locked for a change of its status. */
+export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
+  const tenant = await findTenant(sql, slug)
+  if (tenant === null) return null
   await sql`select app.set_tenant(${tenant.id})`
   const [locked] =
     await sql<FoundTenant>`select id, slug, status from app.tenants where id = ${tenant.id} for no key update`

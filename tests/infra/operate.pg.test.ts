@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Command } from '#functions/operate/commands.ts'
+import { Command, isKeyCommand } from '#functions/operate/commands.ts'
 import { job } from '#functions/operate/job.ts'
-import { operate } from '#functions/operate/operate.ts'
+import { operate, operateKeys } from '#functions/operate/operate.ts'
 import { startLambda } from '#infra/local/lambda.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { actFor } from '#shared/db/scope.ts'
@@ -25,10 +25,15 @@ const closers: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
   service = await startService()
   const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true })
-  const worker = { config: service.runtime.config, database, pepper: PEPPER, mailKey: MAIL_KEY }
+  const { config, vault } = service.runtime
+  const worker = { config, database, pepper: PEPPER, mailKey: MAIL_KEY, vault }
   run = async (event) => {
     const parsed = v.safeParse(Command, event)
-    return parsed.success ? operate(worker, parsed.output, 'request-of-a-test') : { invalid: 'not a command' }
+    if (!parsed.success) return { invalid: 'not a command' }
+    const work = { vault, requestId: 'request-of-a-test', enough: () => false }
+    return isKeyCommand(parsed.output)
+      ? operateKeys(worker, parsed.output, work)
+      : operate(worker, parsed.output, 'request-of-a-test')
   }
   const lambda = await startLambda()
   lambda.serve('operate', { job, invoke: run })

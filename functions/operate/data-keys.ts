@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { type AuditEntry, audit } from '#shared/audit/queries.ts'
+import { errorCode } from '#shared/db/failure.ts'
+import { actFor, type TenantSql } from '#shared/db/scope.ts'
+import { SealBroken } from '#shared/vault/envelope.ts'
+import type { Purpose } from '#shared/vault/queries.ts'
+import type { Vault } from '#shared/vault/vault.ts'
+import { secretPlace } from '#shared/vendor/account.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import * as queries from './data-key-queries.ts'
+
+const PURPOSE: Purpose = 'vendor-credential'
+const BATCH = 50
+const FOREIGN_KEY_VIOLATION = '23503'
+
+/** One tenant's keys, worked on in steps: each is a transaction of its own, and can be the last one that happens. */
+export interface KeyWork {
+  readonly vault: Vault
+  readonly tenantId: string
+  readonly requestId: string
+  /** Whether to stop here and be called again. */
+  readonly enough: () => boolean
+}
+
+type Note = (
+  entry: Pick<AuditEntry, 'action' | 'targetType' | 'targetId'> & Partial<Pick<AuditEntry, 'before' | 'after'>>,
+) => Promise<void>
+
+const inTenant = <T>(
+  { vault, tenantId, requestId }: KeyWork,
+  step: (sql: TenantSql, note: Note) => Promise<T>,
+): Promise<T> =>
+  vault.database.transaction('read write', async (sql) => {
+    const scoped = await actFor(sql, tenantId)
+    return step(scoped, (entry) => audit(sql, { tenantId, actorUserId: null, ipHash: null, requestId, ...entry }))
+  })
+
+/**
+ * Replaces the tenant's data key and seals every secret under the new one, while they are read and written; then destroys
+ * the old one. A rotation that was cut off is gone on with. Null when the tenant has no data key.
+ */
+export async function rotateDataKey(work: KeyWork): Promise<Record<string, unknown> | null> {
+  const retired = (await inTenant(work, (sql) => queries.retiredKeys(sql, PURPOSE))) ?? []
+  if (retired.length === 0) {
+    const replaced = await replaceActiveKey(work)
+    if (replaced === null) return null
+    retired.push(replaced)
+  }
+  const unreadable: string[] = []
+  const told = { resealed: 0, destroyed: 0, unreadable, finished: false }
+  for (const keyId of retired) {
+    if (!(await emptyKey(work, keyId, told))) return told
+    if (told.unreadable.length === 0 && (await destroyKey(work, keyId))) told.destroyed += 1
+  }
+  return { ...told, finished: told.destroyed === retired.length || told.unreadable.length > 0 }
+}
+
+async function replaceActiveKey(work: KeyWork): Promise<string | null> {
+  const { plaintext, ...wrapped } = await work.vault.keys.generate({ tenantId: work.tenantId, purpose: PURPOSE })
+  plaintext.fill(0)
+  const made = { id: randomUUID(), ...wrapped }
+  return inTenant(work, async (sql, note) => {
+    const replaced = await queries.replaceActiveKey(sql, PURPOSE, made)
+    if (replaced !== null) {
+      await note({ action: 'data_key.rotated', targetType: 'data_key', targetId: made.id, before: { id: replaced } })
+    }
+    return replaced
+  })
+}
+
+/** Seals anew what is sealed under a key, until nothing is; false when there was not time enough. */
+async function emptyKey(
+  work: KeyWork,
+  keyId: string,
+  told: { resealed: number; unreadable: string[] },
+): Promise<boolean> {
+  let after: string | null = null
+  for (;;) {
+    const accounts: string[] = await inTenant(work, (sql) => queries.accountsUnder(sql, keyId, after, BATCH))
+    if (accounts.length === 0) return true
+    for (const accountId of accounts) {
+      if (work.enough()) return false
+      try {
+        if (await reseal(work, keyId, accountId)) told.resealed += 1
+      } catch (error) {
+        if (!(error instanceof SealBroken)) throw error
+        told.unreadable.push(accountId)
+      }
+      after = accountId
+    }
+  }
+}
+
+async function reseal(work: KeyWork, keyId: string, accountId: string): Promise<boolean> {
+  const { vault, tenantId, requestId } = work
+  const opening = { reason: 'rotate', actorUserId: null, requestId } as const
+  const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
+  if (credential === null) return false
+  const { secret, secretVersion } = credential
+  const sealed = await vault.seal(secret, secretPlace(tenantId, accountId, secretVersion))
+  return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, sealed }))
+}
+
+/** False when something was sealed under the key meanwhile. */
+async function destroyKey(work: KeyWork, keyId: string): Promise<boolean> {
+  try {
+    await inTenant(work, async (sql, note) => {
+      await queries.destroyKey(sql, keyId)
+      await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: keyId })
+    })
+    return true
+  } catch (error) {
+    if (errorCode(error) === FOREIGN_KEY_VIOLATION) return false
+    throw error
+  }
+}
+
+/** Has KMS wrap the tenant's data keys by another of its keys. The data keys, and what they seal, stay as they are. */
+export async function rewrapDataKeys(work: KeyWork, toKmsKeyArn: string): Promise<Record<string, unknown>> {
+  const { vault, tenantId } = work
+  const keys = await inTenant(work, (sql) => queries.keysWrappedByOthers(sql, toKmsKeyArn))
+  let rewrapped = 0
+  for (const key of keys) {
+    if (work.enough()) return { rewrapped, finished: false }
+    const { kmsKeyArn, wrapped } = await vault.keys.rewrap(key, { tenantId, purpose: key.purpose }, toKmsKeyArn)
+    const stored = await inTenant(work, async (sql, note) => {
+      if (!(await queries.replaceWrapping(sql, key, { kmsKeyArn, wrapped }))) return false
+      const change = { before: { kms_key_arn: key.kmsKeyArn }, after: { kms_key_arn: kmsKeyArn } }
+      await note({ action: 'data_key.rewrapped', targetType: 'data_key', targetId: key.id, ...change })
+      return true
+    })
+    if (stored) rewrapped += 1
+  }
+  return { rewrapped, finished: true }
+}
+
+/** Erases every sealed secret of the tenant, and destroys its data keys, at once. */
+export const shredTenant = (work: KeyWork): Promise<Record<string, unknown>> =>
+  inTenant(work, async (sql, note) => {
+    const accounts = await queries.eraseSecrets(sql)
+    for (const id of accounts) {
+      const after = { by: 'shred' }
+      await note({ action: 'vendor_account.revoked', targetType: 'vendor_account', targetId: id, after })
+    }
+    const keys = await queries.destroyAllKeys(sql)
+    for (const id of keys) await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: id })
+    return { secrets_erased: accounts.length, keys_destroyed: keys.length }
+  })
