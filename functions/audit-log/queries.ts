@@ -48,11 +48,14 @@ export interface EntrySearch {
   readonly to: string | null
 }
 
+const END = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff'] as const
+
 /** The tenant's audit log, newest first, one entry more than `limit` if there is one, each with its position. */
 export async function searchEntries(
   sql: TenantSql,
   { limit, before, actor, action, from, to }: EntrySearch,
 ): Promise<{ entry: Entry; key: readonly [string, string] }[]> {
+  const [occurredBefore, idBefore] = before ?? END
   const rows = await sql<EntryRow>`
     select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id,
            encode(a.ip_hash, 'hex') as ip_hash,
@@ -60,10 +63,9 @@ export async function searchEntries(
            u.id as actor_id, u.email as actor_email, u.full_name as actor_name
       from app.audit_log a
       left join app.users u on u.id = a.actor_user_id
-     where (a.occurred_at, a.id) < (coalesce(${before?.[0] ?? null}::text::timestamptz, 'infinity'),
-                                    coalesce(${before?.[1] ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-       and a.occurred_at >= coalesce(${from}::text::timestamptz, '-infinity')
-       and a.occurred_at < coalesce(${to}::text::timestamptz, 'infinity')
+     where (a.occurred_at, a.id) < (${occurredBefore}::text::timestamptz, ${idBefore}::uuid)
+       and a.occurred_at >= ${from ?? '-infinity'}::text::timestamptz
+       and a.occurred_at < ${to ?? 'infinity'}::text::timestamptz
        and (${actor}::uuid is null or a.actor_user_id = ${actor}::uuid)
        and (${action}::text is null or a.action = ${action}::text)
      order by a.occurred_at desc, a.id desc

@@ -47,9 +47,12 @@ interface Search {
   readonly limit?: number
 }
 
+const BEGINNING: AgeKey = ['-infinity', '00000000-0000-0000-0000-000000000000']
+
 /** The tenant's accounts by age, one more than `limit` if there is one. */
 export async function searchAccounts(sql: TenantSql, search: Search): Promise<FoundAccount[]> {
-  const { id = null, statuses, after = null, limit = 1 } = search
+  const { id = null, statuses, limit = 1 } = search
+  const [createdAt, accountId] = search.after ?? BEGINNING
   const rows = await sql<AccountRow>`
     select a.id, a.vendor, v.name as vendor_name, a.label, a.account_number, a.status, a.verified_at, a.checked_at,
            a.last_error, a.created_by, a.created_at, a.rotated_at, a.revoked_at, a.secret_version,
@@ -59,8 +62,7 @@ export async function searchAccounts(sql: TenantSql, search: Search): Promise<Fo
      where a.tenant_id = app.current_tenant()
        and (${id}::uuid is null or a.id = ${id}::uuid)
        and a.status = any (string_to_array(${statuses.join(',')}, ','))
-       and (${after?.[0] ?? null}::timestamptz is null
-            or (a.created_at, a.id) > (${after?.[0] ?? null}::timestamptz, ${after?.[1] ?? null}::uuid))
+       and (a.created_at, a.id) > (${createdAt}::text::timestamptz, ${accountId}::uuid)
      order by a.created_at, a.id
      limit ${limit + 1}`
   return rows.map(toAccount)
