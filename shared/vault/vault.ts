@@ -25,8 +25,9 @@ export interface Vault {
   readonly database: Database
   readonly keys: KeyService
   /**
-   * Seals a text for its place under the tenant's active data key, which is made with the tenant's first secret. Throws
-   * KeyServiceUnavailable, after two seconds at the latest, when it cannot be sealed.
+   * Seals a text for its place under the tenant's active data key, which is made with the tenant's first secret. KMS is
+   * asked each time, so that a key of its that was disabled seals nothing more. Throws KeyServiceUnavailable, after two
+   * seconds at the latest, when it cannot be sealed.
    */
   seal(text: string, place: Place): Promise<Sealed>
   /** Opens what was sealed under a stored key for this place. Throws SealBroken when it was not. */
@@ -36,7 +37,7 @@ export interface Vault {
 }
 
 export function createVault(database: Database, keys: KeyService, cache: KeyCache = new KeyCache()): Vault {
-  /** The plaintext of a stored key, a copy for the caller to overwrite. */
+  /** The plaintext of a stored key from memory or else from KMS, a copy for the caller to overwrite. */
   const plaintextOf = async (key: DataKey, context: Place): Promise<Buffer> => {
     const name = `${key.id} ${createHash('sha256').update(key.wrapped).digest('hex')}`
     const cached = cache.take(name)
@@ -62,7 +63,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
       present = await find()
       if (present === null) throw new KeyServiceUnavailable(new Error('the active data key was replaced meanwhile'))
     }
-    return { id: present.id, plaintext: await plaintextOf(present, place) }
+    return { id: present.id, plaintext: await keys.unwrap(present, place) }
   }
 
   return {

@@ -179,6 +179,22 @@ describe('while KMS', () => {
     },
   )
 
+  it('does not answer, nothing is sealed under a key that is known either', async () => {
+    const { body } = await connect()
+    expect(await secretOf(body.id)).toBe(SS.secret)
+    await fault('kms', 'refuse')
+    const before = await rows()
+    expect((await connect()).status).toBe(503)
+    const replaced = await service.request(`PUT /v1/vendor-accounts/${body.id}/secret`, {
+      token,
+      body: { secret: 'x' },
+    })
+    expect(replaced.status).toBe(503)
+    expect(await rows()).toBe(before)
+    // What was opened a moment ago still opens.
+    expect(await secretOf(body.id)).toBe(SS.secret)
+  })
+
   it('refuses every fifth call, every secret is sealed all the same', async () => {
     await fault('kms', 'refuse', 0.2)
     const place = {
