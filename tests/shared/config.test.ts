@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { ConfigError, parseConfig, SETTING_NAMES } from '#shared/config.ts'
 
-const SECRET_IDS = ['SERVICE_SECRET_ID', 'CACHE_SECRET_ID', 'DATABASE_SECRET_ID', 'ROLE_SECRET_IDS']
+const SECRET_IDS = [
+  'SERVICE_SECRET_ID',
+  'CACHE_SECRET_ID',
+  'DATABASE_SECRET_ID',
+  'ROLE_SECRET_IDS',
+  'VAULT_DATABASE_SECRET_ID',
+]
 // Any text is one.
-const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE', 'MIGRATIONS_FOLDER'])
+const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE', 'MIGRATIONS_FOLDER', 'VAULT_KEY_ID'])
 const CANARY = 'canary-4d1e'
 
 const failure = (env: Record<string, string | undefined>): string => {
@@ -57,6 +63,7 @@ describe('the settings', () => {
       cache: 'CACHE_SECRET_ID,second',
       database: 'DATABASE_SECRET_ID,second',
       roles: ['ROLE_SECRET_IDS', 'second'],
+      vaultDatabase: 'VAULT_DATABASE_SECRET_ID,second',
     })
   })
 
