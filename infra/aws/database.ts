@@ -14,7 +14,7 @@ import {
 import { type ISecret, SecretRotation, SecretRotationApplication } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct, type IConstruct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
-import { type DatabaseRole, SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 import type { Keys } from './keys.ts'
 
 const NAME = 'tenantry'
@@ -25,7 +25,8 @@ const EXCLUDED = ' %+~`#$&*()|[]{}:;<>?!\'/@"\\,=^'
 /** Aurora PostgreSQL Serverless v2, reached from the functions alone, and a secret for each role that signs in. */
 export class Database extends Construct {
   readonly cluster: DatabaseCluster
-  readonly secrets: Readonly<Record<DatabaseRole, ISecret>>
+  /** By the role, without `identity_`; and the owner's. */
+  readonly secrets: ReadonlyMap<string, ISecret>
   /** What must be there before anything connects. Not the whole cluster, below which the rotations are. */
   readonly writer: IConstruct
   /** The proxy's host name, where the stage has one. */
@@ -81,13 +82,7 @@ export class Database extends Construct {
         encryptionKey: keys.service,
         excludeCharacters: EXCLUDED,
       }).attach(this.cluster)
-    this.secrets = {
-      owner,
-      app: role('app'),
-      worker: role('worker'),
-      operator: role('operator'),
-      vault: role('vault'),
-    }
+    this.secrets = new Map([['owner', owner], ...SERVICE_ROLES.map((name) => [name, role(name)] as const)])
 
     if (!numbers.proxy) {
       this.cluster.connections.allowDefaultPortFrom(clients)
@@ -96,7 +91,7 @@ export class Database extends Construct {
     }
     const proxy = new DatabaseProxy(this, 'Proxy', {
       proxyTarget: ProxyTarget.fromCluster(this.cluster),
-      secrets: SERVICE_ROLES.map((name) => this.secrets[name]),
+      secrets: [...this.secrets.values()].filter((secret) => secret !== owner),
       clientPasswordAuthType: ClientPasswordAuthType.POSTGRES_SCRAM_SHA_256,
       requireTLS: true,
       vpc,
@@ -114,7 +109,7 @@ export class Database extends Construct {
    * own password, by the function that AWS publishes for that.
    */
   rotate(after: IConstruct): void {
-    for (const [role, secret] of Object.entries(this.secrets)) {
+    for (const [role, secret] of this.secrets) {
       new SecretRotation(this, `Rotation-${role}`, {
         application: SecretRotationApplication.POSTGRES_ROTATION_SINGLE_USER,
         secret,

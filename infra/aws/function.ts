@@ -150,14 +150,15 @@ const prefix = (stage: string): string => `tenantry-${stage}-`
 /** Gives a role what its needs call for; returns the settings that tell the function of it. */
 function grant(role: IRole, needs: readonly Need[], around: Surroundings): Record<string, string> {
   const { stage, keys, secrets, database, mail } = around
-  const readable = (secret: ISecret): string => {
+  const readable = (secret: ISecret | undefined): string => {
+    if (secret === undefined) throw new Error('there is no such secret')
     secret.grantRead(role)
     return secret.secretArn
   }
   const signsInAs = databaseRole(needs)
   const direct = signsInAs === 'owner'
   const { partition, region, account } = Stack.of(keys)
-  if (needs.includes('vault')) keys.grantVault(role)
+  if (needs.includes('vault')) keys.grantVault(role, { alsoRewrap: signsInAs === 'operator' })
   if (needs.includes('mail')) mail.grantSend(role)
   for (const need of needs) {
     if (!need.startsWith('wake:')) continue
@@ -173,7 +174,7 @@ function grant(role: IRole, needs: readonly Need[], around: Surroundings): Recor
     ...(signsInAs === null
       ? {}
       : {
-          DATABASE_SECRET_ID: readable(database.secrets[signsInAs]),
+          DATABASE_SECRET_ID: readable(database.secrets.get(signsInAs)),
           DATABASE_TLS: 'verify-full',
           DATABASE_CA_FILE: AMAZON_CA_FILE,
           ...(database.proxyHost === null || direct
@@ -182,14 +183,14 @@ function grant(role: IRole, needs: readonly Need[], around: Surroundings): Recor
         }),
     ...(direct ? { MIGRATIONS_FOLDER: BUNDLED_MIGRATIONS } : {}),
     ...(needs.includes('role-passwords')
-      ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets[name])).join() }
+      ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets.get(name))).join() }
       : {}),
     ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: readable(secrets.tokens) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
     ...(needs.includes('vault')
       ? {
           VAULT_KEY_ID: keys.vault.keyArn,
-          VAULT_DATABASE_SECRET_ID: readable(database.secrets.vault),
+          VAULT_DATABASE_SECRET_ID: readable(database.secrets.get('vault')),
           VENDOR_URLS: JSON.stringify(VENDOR_URLS),
         }
       : {}),

@@ -56,12 +56,14 @@ export class Keys extends Construct {
     this.allowServices()
   }
 
-  /** Lets a function's role seal and open data keys, if it says whose and what for. */
-  grantVault(role: IRole): void {
+  /** Lets a function's role make and open data keys, if it says whose and what for; and wrap them anew, by the same key. */
+  grantVault(role: IRole, { alsoRewrap }: { alsoRewrap: boolean }): void {
+    const actions = ['kms:GenerateDataKey', 'kms:Decrypt']
+    if (alsoRewrap) actions.push('kms:ReEncryptFrom', 'kms:ReEncryptTo')
     const statement = (principals: IRole[] | undefined, resources: string[]) =>
       new PolicyStatement({
         ...(principals === undefined ? {} : { principals }),
-        actions: ['kms:GenerateDataKey', 'kms:Decrypt'],
+        actions,
         resources,
         conditions: {
           Null: Object.fromEntries(VAULT_CONTEXT.map((key) => [`kms:EncryptionContext:${key}`, 'false'])),
