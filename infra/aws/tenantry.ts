@@ -72,6 +72,9 @@ export class Tenantry extends Stack {
       numbers: numbers.firewall,
     })
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
+    const { domainName } = api.rest
+    if (domainName !== undefined)
+      new CfnOutput(this, 'ApiDomainTarget', { value: domainName.domainNameAliasDomainName })
     new CfnOutput(this, 'CacheSecret', { value: secrets.cache.secretName })
     new CfnOutput(this, 'MailEvents', { value: mail.events.topicArn })
     mail.records.forEach(({ name, value }, index) => {
