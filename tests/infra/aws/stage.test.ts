@@ -222,7 +222,7 @@ describe('the vault’s key', () => {
       .filter(({ Properties }) => Properties.Roles.some((each: unknown) => other.referred(each) === role))
       .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
       .filter((statement) => uses(statement) && other.named(statement.Resource) === 'KeysVault')
-    expect(listed(ofKey[0].Principal.AWS).map(other.referred)).toContain(role)
+    expect(listed(ofKey[0].Principal.AWS).map((each: unknown) => other.referred(each))).toContain(role)
     for (const statements of [ofKey, ofRole]) {
       expect(statements).not.toEqual([])
       for (const { Condition } of statements)
