@@ -41,6 +41,11 @@ export function acknowledge(
     "API Gateway takes this policy for the account's logging role, and no narrower one",
   )
   accept(
+    api.rest,
+    `${SERVERLESS}-APIGWXrayEnabled`,
+    "API Gateway's traces hold the client's address, which nothing here keeps; the functions are traced",
+  )
+  accept(
     database.cluster,
     `${SOLUTIONS}-RDS6`,
     'Each role signs in with its own rotated secret over verified TLS; tokens of IAM authentication are limited to 200 new connections a second, which a burst of Lambdas exceeds',

@@ -74,7 +74,8 @@ export class Api extends Construct {
         throttlingRateLimit: numbers.throttle.rate,
         throttlingBurstLimit: numbers.throttle.burst,
         metricsEnabled: true,
-        tracingEnabled: true,
+        // API Gateway's traces hold the client's address; the functions' own begin behind it.
+        tracingEnabled: false,
         // Never dataTraceEnabled: it writes bodies, and so passwords, into the log.
         loggingLevel: MethodLoggingLevel.ERROR,
         accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, `/tenantry/${stage}/access`)),

@@ -393,7 +393,7 @@ describe('the API', () => {
     }
   })
 
-  it('is throttled, traced, and logged without bodies, addresses, headers or queries', () => {
+  it('is throttled, and neither logged nor traced with bodies, addresses, headers or queries', () => {
     const { MethodSettings, AccessLogSetting, TracingEnabled } = prod.one('AWS::ApiGateway::Stage').Properties
     expect(MethodSettings).toEqual([
       {
@@ -406,7 +406,7 @@ describe('the API', () => {
         ThrottlingBurstLimit: STAGES.prod.throttle.burst,
       },
     ])
-    expect(TracingEnabled).toBe(true)
+    expect(TracingEnabled).toBe(false)
     const variables = [...AccessLogSetting.Format.matchAll(/\$context\.([\w.]+)/g)].map(([, name]) => name)
     expect(variables).toContain('requestId')
     for (const name of variables) expect(name).not.toMatch(/identity|authorizer|userAgent|querystring|^path$|message/i)
