@@ -18,6 +18,7 @@ import {
   queueGuarantee,
   workerGuarantee,
 } from './role-guarantees.ts'
+import { sealedColumnsGuarantee, sealedRowsGuarantee, vaultGuarantee } from './sealed-guarantees.ts'
 import {
   afterTransactionGuarantee,
   everyTableGuarantee,
@@ -205,6 +206,22 @@ guards.push(
       [operatorGuarantee(shops), everyTableGuarantee],
     ],
   ),
+  ...['app.data_keys', 'app.vendor_accounts'].flatMap((table) =>
+    ['select', 'update'].map(
+      (command): Guard => [
+        `${table}: the tenant, for what the vault may ${command}`,
+        [`create policy open on ${table} for ${command} to identity_vault using (true)`],
+        [vaultGuarantee(shops), everyTableGuarantee],
+      ],
+    ),
+  ),
+  ...['app.data_keys', 'app.audit_log'].map(
+    (table): Guard => [
+      `${table}: the tenant, for what the vault adds`,
+      [`create policy open on ${table} for insert to identity_vault with check (true)`],
+      [vaultGuarantee(shops), everyTableGuarantee],
+    ],
+  ),
   [
     'app.tenants: the tenant, for what operators change',
     ['create policy open on app.tenants for update to identity_operator using (true)'],
@@ -272,6 +289,30 @@ function writers(): Guard[] {
     guard('end_sessions', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
     guard('end_sessions', 'its tenant, of the session', 'select e.tenant_id', 'select app.current_tenant()'),
     guard('end_sessions', 'the session that it keeps', 's.id is distinct from p_session', 'true'),
+    guard(
+      'open_vendor_secret',
+      'its tenant, and its policies',
+      'a.tenant_id = app.current_tenant()',
+      'true',
+      'alter policy resolver_open on app.vendor_accounts using (true)',
+      'alter policy resolver_open on app.data_keys using (true)',
+    ),
+    guard(
+      'open_vendor_secret',
+      'the tenant of the key, and its policy',
+      'and k.tenant_id = a.tenant_id',
+      '',
+      'alter policy resolver_open on app.data_keys using (true)',
+    ),
+    guard('open_vendor_secret', 'its entry in the log', 'from opened o\n  )', 'from opened o where false\n  )'),
+    guard('open_vendor_secret', 'the tenant of its entry', 'select o.tenant_id, p_actor', 'select null, p_actor'),
+    ...['identity_app', 'identity_worker', 'identity_operator'].map(
+      (role): Guard => [
+        `open_vendor_secret: no grant to ${role}`,
+        [`grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to ${role}`],
+        [definerGuarantee(shops, 'open_vendor_secret')],
+      ],
+    ),
     [
       'create_audit_partition: its grants',
       ['grant execute on function app.create_audit_partition(date) to identity_app'],
@@ -366,6 +407,21 @@ describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>
         operatorSecretsGuarantee(asMigrated),
       ] as const,
   ),
+  ...[
+    'select (sealed_secret) on app.vendor_accounts to identity_app',
+    'select (data_key_id) on app.vendor_accounts to identity_app',
+    'update (account_number) on app.vendor_accounts to identity_app',
+    'delete on app.vendor_accounts to identity_app',
+    'select (id) on app.data_keys to identity_app',
+    'update (status) on app.data_keys to identity_app',
+    'select (sealed_secret) on app.vendor_accounts to identity_vault',
+    'update (secret_version) on app.vendor_accounts to identity_vault',
+    'delete on app.data_keys to identity_vault',
+    'select on app.tokens to identity_vault',
+    'select (id) on app.vendor_accounts to identity_worker',
+    'select (wrapped_key) on app.data_keys to identity_operator',
+    'execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_worker',
+  ].map((grant) => [`no grant to ${grant}`, `grant ${grant}`, sealedColumnsGuarantee(asMigrated)] as const),
 ])('with %s no more', (_guard, statement, guarantee) => {
   test(`broken: ${guarantee.title}`, async () => {
     await expect(holdsAfter([], guarantee, asMigrated)).resolves.toBeUndefined()
@@ -426,6 +482,32 @@ describe('on a copy of its own, without', () => {
       await expect(holdsAfter([statement], lastOwnerGuarantee(tenant), within), statement).rejects.toThrow(
         AssertionError,
       )
+    }
+    await admin.end()
+    await database.drop()
+  })
+
+  test("vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of it, a shop's secrets are moved about", async () => {
+    const database = await createTestDatabase()
+    const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
+    const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
+    const [row] = await admin<{ grow: string }[]>`
+      select pg_get_functiondef('app.secret_versions_grow'::regproc) as grow`
+    const guarantee = sealedRowsGuarantee([own, other])
+    await holdsAfter([], guarantee, { admin })
+    const dropped = 'alter table app.vendor_accounts drop constraint vendor_accounts_key_is_usable'
+    for (const statement of [
+      dropped,
+      `${dropped}, add foreign key (data_key_id) references app.data_keys (id)`,
+      `alter table app.data_keys add unique (id, tenant_id);
+       ${dropped}, add foreign key (data_key_id, tenant_id) references app.data_keys (id, tenant_id)`,
+      `alter table app.data_keys add unique (id, usable);
+       ${dropped}, add foreign key (data_key_id, data_key_usable) references app.data_keys (id, usable)`,
+      'drop trigger vendor_accounts_versions_grow on app.vendor_accounts',
+      'alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow',
+      replaced(row?.grow ?? '', 'new.secret_version < old.secret_version', 'false'),
+    ]) {
+      await expect(holdsAfter([statement], guarantee, { admin }), statement).rejects.toThrow(AssertionError)
     }
     await admin.end()
     await database.drop()

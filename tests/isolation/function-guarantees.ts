@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/db/catalogue.ts'
 import { actFor, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import { sealedSecretGuarantee } from './sealed-guarantees.ts'
 import type { TwoShops } from './two-shops.ts'
 
 /** A function that reads past row security, called with what is and what is not the id of a live session. */
@@ -197,6 +198,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (shops: TwoShops, name: string
   record_own_change: ownChangeGuarantee,
   end_sessions: endSessionsGuarantee,
   create_audit_partition: partitionGuarantee,
+  open_vendor_secret: sealedSecretGuarantee,
 }
 
 /** Whether a function reads past row security, and answers the holder of a session. */

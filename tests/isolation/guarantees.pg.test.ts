@@ -17,6 +17,7 @@ import {
   queueGuarantee,
   workerGuarantee,
 } from './role-guarantees.ts'
+import { sealedColumnsGuarantee, sealedRowsGuarantee, vaultGuarantee } from './sealed-guarantees.ts'
 import {
   afterTransactionGuarantee,
   everyTableGuarantee,
@@ -78,6 +79,7 @@ describe.each([
     workerGuarantee(shops),
     operatorGuarantee(shops),
     operatorSecretsGuarantee(shops),
+    vaultGuarantee(shops),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsOn(shops.admin, guarantee))
 
@@ -118,6 +120,7 @@ describe.each([
     'set local role identity_resolver',
     'set local role identity_worker',
     'set local role identity_operator',
+    'set local role identity_vault',
     'set local session authorization postgres',
     `select app.create_audit_partition('2040-01-01')`,
     'alter role identity_app bypassrls',
@@ -152,7 +155,7 @@ describe.each([
 
 describe('with the grants as migrated', () => {
   const [shops] = worlds
-  test.each([queueGuarantee(shops), appendOnlyGuarantee(shops)])('$title', (guarantee) =>
+  test.each([queueGuarantee(shops), appendOnlyGuarantee(shops), sealedColumnsGuarantee(shops)])('$title', (guarantee) =>
     holdsOn(shops.admin, guarantee),
   )
 })
@@ -169,6 +172,13 @@ describe('a shop', () => {
     for (const { id } of await admin<{ id: string }[]>`select id from app.tenants`) {
       await holdsOn(admin, lastOwnerGuarantee(id))
     }
+    admin.release()
+  })
+
+  test("has its secrets under its own keys: nothing under another's, and no version goes back", async () => {
+    const admin = await database.admin.reserve()
+    const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
+    await holdsOn(admin, sealedRowsGuarantee([own, other]))
     admin.release()
   })
 })

@@ -9,7 +9,7 @@ export const appendOnlyGuarantee = ({ own, partitions }: TwoShops): Guarantee =>
   holds: async (sql) => {
     await actFor(sql, own)
     const refused = async (statement: string) => assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
-    for (const role of ['identity_app', 'identity_worker', 'identity_operator']) {
+    for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
       await as(sql, role, async () => {
         await refused('update app.audit_log set request_id = null')
         await refused('delete from app.audit_log')

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type postgres from 'postgres'
+import { actFor, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
+import type { TwoShops } from './two-shops.ts'
+
+const OPEN = `select * from app.open_vendor_secret($1, 'catalog', null, $2)`
+
+/** An account whose secret is sealed under a key; as the superuser, who may put one shop's secret under another's key. */
+async function makeSealed(
+  sql: postgres.Sql,
+  { tenant, key }: { tenant: string; key: string },
+): Promise<{ id: string; sealed: Buffer }> {
+  const made = { id: randomUUID(), sealed: randomBytes(109) }
+  await as(sql, 'none', async () => {
+    await sql`
+      insert into app.vendor_accounts (id, tenant_id, vendor, account_number, status, sealed_secret, data_key_id)
+      values (${made.id}, ${tenant}, 'sanmar', '1', 'verified', ${made.sealed}, ${key})`
+  })
+  return made
+}
+
+async function makeKey(sql: postgres.Sql, tenant: string): Promise<{ id: string; wrapped: Buffer }> {
+  const made = { id: randomUUID(), wrapped: randomBytes(80) }
+  await as(sql, 'none', async () => {
+    await sql`
+      insert into app.data_keys (id, tenant_id, purpose, kms_key_arn, wrapped_key, status)
+      values (${made.id}, ${tenant}, 'vendor-credential', 'arn', ${made.wrapped}, 'decrypt_only')`
+  })
+  return made
+}
+
+/** The one way to a sealed secret. Asks for a connection that may become any role. */
+export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} gives the vault a sealed secret of the tenant that is set, noted in its log, and no other`,
+  holds: async (sql) => {
+    const keys = { [own]: await makeKey(sql, own), [other]: await makeKey(sql, other) }
+    const sealed = {
+      [own]: await makeSealed(sql, { tenant: own, key: keys[own]?.id ?? '' }),
+      [other]: await makeSealed(sql, { tenant: other, key: keys[other]?.id ?? '' }),
+    }
+    const crossed = await makeSealed(sql, { tenant: own, key: keys[other]?.id ?? '' })
+    const erased = randomUUID()
+    await as(sql, 'none', async () => {
+      await sql`
+        insert into app.vendor_accounts (id, tenant_id, vendor, account_number, status)
+        values (${erased}, ${own}, 'sanmar', '1', 'revoked')`
+    })
+    const noted = (request: string) =>
+      tenantsOf(sql, 'app.audit_log', `request_id = $1 and action = 'vendor_account.opened'`, [request])
+    for (const tenant of [own, other]) {
+      const { id = '', sealed: bytes } = sealed[tenant] ?? {}
+      const request = randomUUID()
+      await actFor(sql, tenant)
+      await as(sql, 'identity_vault', async () => {
+        assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 1, code: '' }, 'its own')
+        const [row] = await sql.unsafe(OPEN, [id, request])
+        assert.deepEqual([row?.['sealed_secret'], row?.['wrapped_key']], [bytes, keys[tenant]?.wrapped])
+      })
+      assert.deepEqual(await noted(request), [tenant, tenant], 'an entry for each opening')
+    }
+    const nothing = async (tenant: string | null, ids: readonly string[]) => {
+      const request = randomUUID()
+      await actFor(sql, tenant)
+      await as(sql, 'identity_vault', async () => {
+        for (const id of ids) {
+          assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 0, code: '' }, `${id} [${tenant}]`)
+        }
+      })
+      assert.deepEqual(await noted(request), [], 'nothing opened, nothing noted')
+    }
+    const every = [sealed[own]?.id ?? '', sealed[other]?.id ?? '', crossed.id, erased, randomUUID()]
+    await nothing(null, every)
+    await nothing(randomUUID(), every)
+    await nothing(own, every.slice(1))
+    await nothing(other, [every[0] ?? '', ...every.slice(2)])
+    for (const role of ['identity_app', 'identity_worker', 'identity_operator']) {
+      await actFor(sql, own)
+      const opened = await as(sql, role, () => attempt(sql, OPEN, [every[0] ?? '', 'x']))
+      assert.deepEqual(opened, { count: 0, code: REFUSED }, role)
+    }
+  },
+})
+
+/** The role that handles ciphertext. */
+export const vaultGuarantee = ({ own, other, tables }: TwoShops): Guarantee => ({
+  title: 'guarantee 1: the vault sees and writes rows of the tenant that is set, in the tables that it is granted',
+  holds: async (sql) => {
+    const readable = new Set<string>()
+    for (const tenant of [null, own, other]) {
+      for (const table of tables) {
+        const rows = (
+          await tenantsOf(sql, `(select ${table.column} as tenant_id from ${table.name}) t`, 'true', [])
+        ).filter((of) => of === tenant).length
+        await actFor(sql, tenant)
+        await as(sql, 'identity_vault', async () => {
+          const { name, column } = table
+          const mayRead = await allowed(sql, table, 'select')
+          if (mayRead) readable.add(name)
+          const expected: Outcome = mayRead
+            ? { count: tenant === null ? 0 : rows, code: '' }
+            : { count: 0, code: REFUSED }
+          assert.deepEqual(await attempt(sql, `select ${column} from ${name}`), expected, `${name} [${tenant}]`)
+          for (const statement of [
+            `delete from ${name}`,
+            `truncate ${name}`,
+            `update ${name} set ${column} = '${own}'`,
+          ]) {
+            assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
+          }
+        })
+      }
+      const expectOf = async (statement: string, expected: Outcome) =>
+        assert.deepEqual(await attempt(sql, statement), expected, `${statement} [${tenant}]`)
+      const ofTenant = async (table: string) =>
+        tenant === null ? 0 : (await tenantsOf(sql, table, 'tenant_id = $1', [tenant])).length
+      const [keys, accounts] = [await ofTenant('app.data_keys'), await ofTenant('app.vendor_accounts')]
+      await actFor(sql, tenant)
+      await as(sql, 'identity_vault', async () => {
+        // Without a WHERE no column is read, and so only the policy for UPDATE stands before the others' rows.
+        await expectOf('update app.data_keys set retired_at = now()', { count: keys, code: '' })
+        await expectOf('update app.vendor_accounts set checked_at = now()', { count: accounts, code: '' })
+        for (const shop of [own, other]) {
+          const expected = shop === tenant ? { count: 1, code: '' } : { count: 0, code: REFUSED }
+          const id = randomUUID()
+          await expectOf(
+            `insert into app.data_keys (id, tenant_id, purpose, kms_key_arn) values ('${id}', '${shop}', '${id}', 'arn')`,
+            expected,
+          )
+          await expectOf(
+            `insert into app.audit_log (tenant_id, action, target_type) values ('${shop}', 'data_key.rotated', 'data_key')`,
+            expected,
+          )
+        }
+      })
+    }
+    assert.deepEqual([...readable], ['app.data_keys', 'app.vendor_accounts'])
+  },
+})
+
+const SECRETS: Readonly<Record<string, readonly string[]>> = {
+  identity_app: [
+    'table app.vendor_accounts',
+    'select sealed_secret from app.vendor_accounts',
+    'select data_key_id from app.vendor_accounts',
+    'select from app.vendor_accounts where sealed_secret is not null',
+    'update app.vendor_accounts set checked_at = now() returning sealed_secret',
+    'update app.vendor_accounts set checked_at = now() where data_key_id is not null',
+    'update app.vendor_accounts set sealed_secret = sealed_secret',
+    'update app.vendor_accounts set account_number = 1',
+    'delete from app.vendor_accounts',
+    'table app.data_keys',
+    'select id from app.data_keys',
+    'select from app.data_keys',
+    'select count(*) from app.data_keys',
+    'insert into app.data_keys default values',
+    `update app.data_keys set status = 'destroyed'`,
+    'delete from app.data_keys',
+    OPEN,
+  ],
+  identity_vault: [
+    'table app.vendor_accounts',
+    'select sealed_secret from app.vendor_accounts',
+    'select from app.vendor_accounts where sealed_secret is not null',
+    'update app.vendor_accounts set checked_at = now() returning sealed_secret',
+    'update app.vendor_accounts set secret_version = 1',
+    'insert into app.vendor_accounts default values',
+    'delete from app.vendor_accounts',
+    'delete from app.data_keys',
+    'table app.audit_log',
+    'select from app.sessions',
+    'select from app.tokens',
+    'select from app.users',
+    'select from app.memberships',
+    'select from app.jobs',
+    'select from app.tenants',
+  ],
+}
+const NONE_OF_IT = [
+  'select from app.vendor_accounts',
+  'select id from app.vendor_accounts',
+  'update app.vendor_accounts set checked_at = now()',
+  'insert into app.vendor_accounts default values',
+  'select from app.data_keys',
+  'update app.data_keys set retired_at = now()',
+  'insert into app.data_keys default values',
+  OPEN,
+]
+
+/** What of a shop's vendor secrets is shown to which role. Asks for a connection that may become any role. */
+export const sealedColumnsGuarantee = ({ own }: TwoShops): Guarantee => ({
+  title:
+    'who serves routes reads no sealed secret and no data key, the vault reads one by its function alone, others nothing',
+  holds: async (sql) => {
+    const refused = { ...SECRETS, identity_worker: NONE_OF_IT, identity_operator: NONE_OF_IT }
+    for (const tenant of [null, own]) {
+      await actFor(sql, tenant)
+      for (const [role, statements] of Object.entries(refused)) {
+        await as(sql, role, async () => {
+          for (const statement of statements) {
+            const parameters = statement === OPEN ? [randomUUID(), null] : []
+            assert.equal((await attempt(sql, statement, parameters)).code, REFUSED, `${role}: ${statement}`)
+          }
+        })
+      }
+    }
+  },
+})
+
+/** What the keys and the trigger of sealed rows promise, of a database in which they are. */
+export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Guarantee => ({
+  title:
+    "nothing is sealed under another shop's key or one that was destroyed, none in use is destroyed, no version goes back",
+  holds: async (sql) => {
+    const [key, others, gone] = [await makeKey(sql, own), await makeKey(sql, other), await makeKey(sql, own)]
+    const destroy = (id: string) =>
+      attempt(sql, `update app.data_keys set status = 'destroyed', wrapped_key = null where id = $1`, [id], true)
+    await actFor(sql, own)
+    await as(sql, 'identity_vault', async () => assert.deepEqual(await destroy(gone.id), { count: 1, code: '' }))
+    const insert = (keyId: string) =>
+      attempt(
+        sql,
+        `insert into app.vendor_accounts (id, tenant_id, vendor, account_number, status, sealed_secret, data_key_id)
+         values (gen_random_uuid(), $1, 'sanmar', '1', 'verified', convert_to(repeat('x', 109), 'UTF8'), $2)`,
+        [own, keyId],
+        true,
+      )
+    assert.deepEqual(await insert(key.id), { count: 1, code: '' })
+    const foreign: Outcome = { count: 0, code: '23503' }
+    for (const [what, id] of [
+      ["another shop's", others.id],
+      ['a destroyed', gone.id],
+      ['no', randomUUID()],
+    ] as const) {
+      const under = `update app.vendor_accounts set data_key_id = $1 where tenant_id = $2`
+      assert.deepEqual(await insert(id), foreign, `${what} key`)
+      assert.deepEqual(await attempt(sql, under, [id, own]), foreign, `${what} key, later`)
+      await as(sql, 'identity_vault', async () =>
+        assert.deepEqual(await attempt(sql, under, [id, own]), foreign, `${what} key, by the vault`),
+      )
+    }
+    await as(sql, 'identity_vault', async () => assert.deepEqual(await destroy(key.id), foreign, 'a key in use'))
+    await as(sql, 'none', async () => assert.deepEqual(await destroy(key.id), foreign, 'a key in use, by a superuser'))
+    const version = (to: number) =>
+      attempt(sql, `update app.vendor_accounts set secret_version = ${to} where tenant_id = $1`, [own], true)
+    assert.deepEqual(await version(3), { count: 1, code: '' })
+    assert.deepEqual(await version(2), { count: 0, code: '23514' })
+    assert.deepEqual(await as(sql, 'none', () => version(2)), { count: 0, code: '23514' })
+    assert.deepEqual(await version(3), { count: 1, code: '' })
+  },
+})
