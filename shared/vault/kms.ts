@@ -1,6 +1,7 @@
 import {
   DecryptCommand,
   GenerateDataKeyCommand,
+  IncorrectKeyException,
   InvalidCiphertextException,
   KMSClient,
   type KMSClientConfig,
@@ -34,7 +35,10 @@ export interface WrappedKey {
 export interface KeyService {
   /** A new data key of 256 bits. The caller overwrites `plaintext` after use. Throws KeyServiceUnavailable. */
   generate(context: KeyContext): Promise<WrappedKey & { readonly plaintext: Buffer }>
-  /** The plaintext of a data key. Throws SealBroken when it was made with another context, else KeyServiceUnavailable. */
+  /**
+   * The plaintext of a data key. Throws SealBroken when it was wrapped with another context or by another key than is said,
+   * else KeyServiceUnavailable.
+   */
   unwrap(key: WrappedKey, context: KeyContext): Promise<Buffer>
   /** The same data key, wrapped by another KMS key, without its plaintext leaving KMS. Throws as unwrap does. */
   rewrap(key: WrappedKey, context: KeyContext, toKeyId: string): Promise<WrappedKey>
@@ -68,7 +72,7 @@ export function keyService(client: KMSClient, keyId: string): KeyService {
       return await send({ abortSignal: AbortSignal.timeout(BUDGET_MS) })
     } catch (error) {
       // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html#API_Decrypt_Errors
-      if (error instanceof InvalidCiphertextException) {
+      if (error instanceof InvalidCiphertextException || error instanceof IncorrectKeyException) {
         countMetric('SealBroken')
         throw new SealBroken()
       }
