@@ -10,6 +10,11 @@ export const Addresses = v.strictObject({
   problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
   /** The API's own domain, and the ARN of its certificate in ACM, in the stage's region. */
   apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
+  /**
+   * The ARNs of KMS keys beside the stage's own that wrap data keys: the first wraps new ones, so that `operate rewrap` can
+   * move the others to it. Their own policies must let the stage's roles use them.
+   */
+  vaultKeys: v.optional(v.pipe(v.array(v.pipe(v.string(), v.startsWith('arn:'))), v.nonEmpty())),
 })
 
 export type Addresses = v.InferOutput<typeof Addresses>

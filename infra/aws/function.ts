@@ -189,7 +189,7 @@ function grant(role: IRole, needs: readonly Need[], around: Surroundings): Recor
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
     ...(needs.includes('vault')
       ? {
-          VAULT_KEY_ID: keys.vault.keyArn,
+          VAULT_KEY_ID: keys.wrapping,
           VAULT_DATABASE_SECRET_ID: readable(database.secrets.get('vault')),
           VENDOR_URLS: JSON.stringify(VENDOR_URLS),
         }

@@ -37,8 +37,14 @@ export class Keys extends Construct {
   /** Encrypts secrets, logs, queues and topics. */
   readonly service: Key
 
-  constructor(scope: Construct, id: string, { keep }: { keep: boolean }) {
+  /** What wraps new data keys. */
+  readonly wrapping: string
+  private readonly otherVaultKeys: readonly string[]
+
+  constructor(scope: Construct, id: string, props: { keep: boolean; otherVaultKeys?: readonly string[] | undefined }) {
     super(scope, id)
+    const { keep, otherVaultKeys = [] } = props
+    this.otherVaultKeys = otherVaultKeys
     const removalPolicy = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY
     const made = (name: string, props: KeyProps): Key =>
       new Key(this, name, { enableKeyRotation: true, pendingWindow: Duration.days(30), removalPolicy, ...props })
@@ -53,10 +59,11 @@ export class Keys extends Construct {
         ],
       }),
     })
+    this.wrapping = otherVaultKeys[0] ?? this.vault.keyArn
     this.allowServices()
   }
 
-  /** Lets a function's role make and open data keys, if it says whose and what for; and wrap them anew, by the same key. */
+  /** Lets a function's role make and open data keys, if it says whose and what for; and wrap them anew. */
   grantVault(role: IRole, { alsoRewrap }: { alsoRewrap: boolean }): void {
     const actions = ['kms:GenerateDataKey', 'kms:Decrypt']
     if (alsoRewrap) actions.push('kms:ReEncryptFrom', 'kms:ReEncryptTo')
@@ -71,7 +78,7 @@ export class Keys extends Construct {
         },
       })
     this.vault.addToResourcePolicy(statement([role], ['*']))
-    role.addToPrincipalPolicy(statement(undefined, [this.vault.keyArn]))
+    role.addToPrincipalPolicy(statement(undefined, [this.vault.keyArn, ...this.otherVaultKeys]))
   }
 
   private allowServices(): void {

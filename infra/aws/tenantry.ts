@@ -31,7 +31,7 @@ export class Tenantry extends Stack {
     super(scope, id, { ...props, terminationProtection: props.numbers.database.keep })
     const { stage, numbers, addresses } = props
     const { keep } = numbers.database
-    const keys = new Keys(this, 'Keys', { keep })
+    const keys = new Keys(this, 'Keys', { keep, otherVaultKeys: addresses.vaultKeys })
     const logs: LogKeeping = { key: keys.service, days: numbers.logDays, keep }
     const network = new Network(this, 'Network', { natGateways: numbers.natGateways, logs })
     const { vpc, functions: securityGroup } = network

@@ -59,7 +59,8 @@ beforeAll(async () => {
   const talkativeVendor = opened(
     await startHttpServer({
       answer: ({ headers, body }): LocalReply | 'drop' => {
-        const said = `${headers.authorization} ${Buffer.from(headers.authorization?.split(' ')[1] ?? '', 'base64')} ${body}`
+        const basic = Buffer.from(headers.authorization?.split(' ')[1] ?? '', 'base64').toString()
+        const said = `${headers.authorization ?? ''} ${basic} ${body.toString()}`
         const location = `http://127.0.0.1/?${encodeURIComponent(said)}`
         switch (vendor) {
           case 'accept':

@@ -9,14 +9,17 @@ const groups = await routeGroups()
 const deployedJobs = await jobs()
 
 let prod: Synthesized
-// A stage that is not kept, with a proxy and a domain of its own, and a job that opens the vault.
+const ANOTHER_KEY = 'arn:aws:kms:us-east-1:123456789012:key/another'
+// A stage that is not kept, with a proxy, a domain of its own, and another key for the vault.
 let other: Synthesized
 beforeAll(async () => {
   prod = await synthesized('prod')
   other = await synthesized('dev', {
     database: { proxy: true },
-    needs: { operate: ['vault'] },
-    addresses: { apiDomain: { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' } },
+    addresses: {
+      apiDomain: { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
+      vaultKeys: [ANOTHER_KEY],
+    },
   })
 })
 
@@ -225,7 +228,12 @@ describe('the vault’s key', () => {
       .ofType('AWS::IAM::Policy')
       .filter(({ Properties }) => Properties.Roles.some((each: unknown) => other.referred(each) === role))
       .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
-      .filter((statement) => uses(statement) && other.named(statement.Resource) === 'KeysVault')
+      .filter(uses)
+    expect(ofRole.map(({ Resource }: any) => listed(Resource).map((each) => other.named(each)))).toEqual([
+      [ANOTHER_KEY, 'KeysVault'],
+    ])
+    const { Variables } = functionsOf(other, 'dev').get('vendor-accounts')?.Properties.Environment ?? {}
+    expect(Variables.VAULT_KEY_ID).toBe(ANOTHER_KEY)
     expect(listed(ofKey[0].Principal.AWS).map((each: unknown) => other.referred(each))).toContain(role)
     for (const statements of [ofKey, ofRole]) {
       expect(statements).not.toEqual([])
