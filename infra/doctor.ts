@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import postgres from 'postgres'
-import { type Diagnosis, examine, inOneLine } from '#shared/db/doctor.ts'
+import { examine, inOneLine } from '#shared/db/doctor.ts'
+import type { Diagnosis } from '#shared/db/examinations.ts'
 
 const HELP = `npm run doctor -- [postgres://…] [--json]
 

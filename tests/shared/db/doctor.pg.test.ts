@@ -6,7 +6,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { urlFor } from '#infra/local/database.ts'
-import { assertSound, type Diagnosis, examine, examineWithin, inOneLine } from '#shared/db/doctor.ts'
+import { assertSound, examine, examineWithin, inOneLine } from '#shared/db/doctor.ts'
+import type { Diagnosis } from '#shared/db/examinations.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
