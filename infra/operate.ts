@@ -15,7 +15,8 @@ const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
   enable-user EMAIL              let a disabled person sign in again
   resend-invite SLUG EMAIL       send an open invitation anew; the link that was sent before is dead
   rotate-data-key SLUG           seal a shop's vendor secrets under a new data key, and destroy the old one. Reads and
-                                 writes go on meanwhile; cut off, it is gone on with when given again
+                                 writes go on meanwhile; cut off, it is gone on with when given again. It names the
+                                 accounts whose secret does not open, and keeps their key until they are revoked
   rewrap SLUG --key ARN          have KMS wrap a shop's data keys by another of its keys; the data keys stay as they are.
                                  Keys made later are wrapped by the key of the stage's settings: change that first
   shred SLUG                     erase a shop's vendor secrets and destroy its data keys. There is no way back by this

@@ -59,11 +59,13 @@ export async function reseal(
   return resealed.length > 0
 }
 
-/** Fails with a violation of a foreign key while anything is sealed under the key. */
-export async function destroyKey(sql: TenantSql, keyId: string): Promise<void> {
-  await sql`
+/** Fails with a violation of a foreign key while anything is sealed under the key; false when it was destroyed before. */
+export async function destroyKey(sql: TenantSql, keyId: string): Promise<boolean> {
+  const destroyed = await sql`
     update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
-     where id = ${keyId} and status = 'decrypt_only'`
+     where id = ${keyId} and status = 'decrypt_only'
+    returning id`
+  return destroyed.length > 0
 }
 
 /** The keys that are wrapped by any other key of KMS. */
@@ -92,14 +94,38 @@ export async function replaceWrapping(sql: TenantSql, key: DataKey, by: WrappedK
   return replaced.length > 0
 }
 
-export async function eraseSecrets(sql: TenantSql): Promise<string[]> {
-  return ids(
-    await sql<{ id: string }>`
-      update app.vendor_accounts
+/** Holds every account that has a secret, after the writes to them that are under way. */
+export async function holdAccounts(sql: TenantSql): Promise<void> {
+  await sql`
+    select id from app.vendor_accounts
+     where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update`
+}
+
+/** Holds every data key, after the writes of what is sealed under them; those that come later wait for the transaction. */
+export async function holdKeys(sql: TenantSql): Promise<void> {
+  await sql`
+    select id from app.data_keys
+     where tenant_id = app.current_tenant() and status <> 'destroyed' order by id for update`
+}
+
+/** Erases the secrets of all accounts but those that another transaction holds; each is noted. How many there were. */
+export async function eraseSecrets(sql: TenantSql, requestId: string): Promise<number> {
+  const erased = await sql`
+    with free as (
+      select id from app.vendor_accounts
+       where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update skip locked
+    ), erased as (
+      update app.vendor_accounts a
          set status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null
-       where tenant_id = app.current_tenant() and status <> 'revoked'
-      returning id`,
-  )
+        from free where a.id = free.id
+      returning a.id
+    ), noted as (
+      insert into app.audit_log (tenant_id, action, target_type, target_id, after, request_id)
+      select app.current_tenant(), 'vendor_account.revoked', 'vendor_account', id, '{"by": "shred"}', ${requestId}
+        from erased
+    )
+    select id from erased`
+  return erased.length
 }
 
 export async function destroyAllKeys(sql: TenantSql): Promise<string[]> {

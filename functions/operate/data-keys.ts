@@ -4,6 +4,7 @@ import { errorCode } from '#shared/db/failure.ts'
 import { actFor, type TenantSql } from '#shared/db/scope.ts'
 import { SealBroken } from '#shared/vault/envelope.ts'
 import type { Purpose } from '#shared/vault/queries.ts'
+import { untilStored } from '#shared/vault/until-stored.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { secretPlace } from '#shared/vendor/account.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
@@ -48,11 +49,16 @@ export async function rotateDataKey(work: KeyWork): Promise<Record<string, unkno
   }
   const unreadable: string[] = []
   const told = { resealed: 0, destroyed: 0, unreadable, finished: false }
+  let left = 0
   for (const keyId of retired) {
+    const before = unreadable.length
     if (!(await emptyKey(work, keyId, told))) return told
-    if (told.unreadable.length === 0 && (await destroyKey(work, keyId))) told.destroyed += 1
+    if (unreadable.length > before) continue
+    const became = await destroyKey(work, keyId)
+    if (became === 'destroyed') told.destroyed += 1
+    if (became === 'in use') left += 1
   }
-  return { ...told, finished: told.destroyed === retired.length || told.unreadable.length > 0 }
+  return { ...told, finished: left === 0 }
 }
 
 async function replaceActiveKey(work: KeyWork): Promise<string | null> {
@@ -91,26 +97,28 @@ async function emptyKey(
   }
 }
 
-async function reseal(work: KeyWork, keyId: string, accountId: string): Promise<boolean> {
-  const { vault, tenantId, requestId } = work
-  const opening = { reason: 'rotate', actorUserId: null, requestId } as const
-  const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
-  if (credential === null) return false
-  const { secret, secretVersion } = credential
-  const sealed = await vault.seal(secret, secretPlace(tenantId, accountId, secretVersion))
-  return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, sealed }))
-}
+const reseal = (work: KeyWork, keyId: string, accountId: string): Promise<boolean> =>
+  // Again when another rotation, or a shred, destroys the key that it was sealed under in between.
+  untilStored(async () => {
+    const { vault, tenantId, requestId } = work
+    const opening = { reason: 'rotate', actorUserId: null, requestId } as const
+    const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
+    if (credential === null) return false
+    const { secret, secretVersion } = credential
+    const sealed = await vault.seal(secret, secretPlace(tenantId, accountId, secretVersion))
+    return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, sealed }))
+  })
 
-/** False when something was sealed under the key meanwhile. */
-async function destroyKey(work: KeyWork, keyId: string): Promise<boolean> {
+/** `in use`: something was sealed under the key meanwhile; `gone`: another rotation, or a shred, destroyed it. */
+async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | 'in use' | 'gone'> {
   try {
-    await inTenant(work, async (sql, note) => {
-      await queries.destroyKey(sql, keyId)
+    return await inTenant(work, async (sql, note) => {
+      if (!(await queries.destroyKey(sql, keyId))) return 'gone'
       await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: keyId })
+      return 'destroyed'
     })
-    return true
   } catch (error) {
-    if (errorCode(error) === FOREIGN_KEY_VIOLATION) return false
+    if (errorCode(error) === FOREIGN_KEY_VIOLATION) return 'in use'
     throw error
   }
 }
@@ -134,15 +142,28 @@ export async function rewrapDataKeys(work: KeyWork, toKmsKeyArn: string): Promis
   return { rewrapped, finished: true }
 }
 
-/** Erases every sealed secret of the tenant, and destroys its data keys, at once. */
-export const shredTenant = (work: KeyWork): Promise<Record<string, unknown>> =>
-  inTenant(work, async (sql, note) => {
-    const accounts = await queries.eraseSecrets(sql)
-    for (const id of accounts) {
-      const after = { by: 'shred' }
-      await note({ action: 'vendor_account.revoked', targetType: 'vendor_account', targetId: id, after })
+/**
+ * Erases every sealed secret of the tenant, and destroys its data keys, at once: all or nothing, and all again when
+ * something was sealed under a new key meanwhile.
+ */
+export async function shredTenant(work: KeyWork): Promise<Record<string, unknown>> {
+  while (!work.enough()) {
+    try {
+      return { ...(await shredAtOnce(work)), finished: true }
+    } catch (error) {
+      if (errorCode(error) !== FOREIGN_KEY_VIOLATION) throw error
     }
+  }
+  return { secrets_erased: 0, keys_destroyed: 0, finished: false }
+}
+
+const shredAtOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
+  inTenant(work, async (sql, note) => {
+    // In the order in which writers take them. Whoever writes goes on afterwards, and finds the account or the key gone.
+    await queries.holdAccounts(sql)
+    await queries.holdKeys(sql)
+    const erased = await queries.eraseSecrets(sql, work.requestId)
     const keys = await queries.destroyAllKeys(sql)
     for (const id of keys) await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: id })
-    return { secrets_erased: accounts.length, keys_destroyed: keys.length }
+    return { secrets_erased: erased, keys_destroyed: keys.length }
   })

@@ -4,17 +4,20 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { CreateKeyCommand } from '@aws-sdk/client-kms'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Command, isKeyCommand } from '#functions/operate/commands.ts'
 import { job } from '#functions/operate/job.ts'
 import { operate, operateKeys } from '#functions/operate/operate.ts'
 import { startLambda } from '#infra/local/lambda.ts'
+import { vendorAccounts } from '#infra/local/vendors.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { actFor } from '#shared/db/scope.ts'
 import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
 import { tokenIn } from '#tests/support/mail.ts'
+import { createShop } from '#tests/support/minted-session.ts'
 import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -57,6 +60,8 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const close of closers) await close()
 })
+
+const ARN = 'arn:aws:kms:us-east-1:000000000000:key/0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
 
 const auditOf = async (slug: string) =>
   (
@@ -184,6 +189,68 @@ describe('disable-user and enable-user', () => {
   })
 })
 
+describe('rotate-data-key, rewrap and shred', () => {
+  const shopWithSecret = async (): Promise<{ slug: string; token: string; id: string }> => {
+    const { slug, admin } = await createShop(service.database.admin, 'admin')
+    const [vendor] = vendorAccounts
+    if (vendor === undefined) throw new Error('no vendor')
+    const { code, account_number, secret } = vendor
+    const { body } = await service.request('POST /v1/vendor-accounts', {
+      token: admin.token,
+      body: { vendor: code, account_number, secret },
+    })
+    return { slug, token: admin.token, id: body.id }
+  }
+  const done = async (...words: string[]) => {
+    const { code, stdout } = await command(...words, '--json')
+    expect(code).toBe(0)
+    return JSON.parse(stdout).done
+  }
+
+  it('do what they say, and tell what they did', async () => {
+    const { slug, token } = await shopWithSecret()
+    expect(await done('rotate-data-key', slug)).toMatchObject({ slug, resealed: 1, destroyed: 1, unreadable: [] })
+    const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
+    expect(await done('rewrap', slug, '--key', KeyMetadata?.Arn ?? '')).toMatchObject({ slug, rewrapped: 1 })
+    const shredded = await command('shred', slug)
+    expect(shredded).toMatchObject({ code: 0, stdout: expect.stringMatching(/secrets_erased: 1\nkeys_destroyed: 1/) })
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    expect(listed.body.data).toEqual([])
+  })
+
+  it.each([
+    ['without a data key', ['rotate-data-key', 'carol-caps'], /has no data key/],
+    ['that is not there', ['rotate-data-key', 'nowhere'], /There is no tenant nowhere/],
+    ['that is not there', ['rewrap', 'nowhere', '--key', ARN], /There is no tenant nowhere/],
+    ['that is not there', ['shred', 'nowhere'], /There is no tenant nowhere/],
+  ])('of a shop %s are refused with 1', async (_, words, why) => {
+    expect(await command(...words)).toMatchObject({ code: 1, stderr: expect.stringMatching(why) })
+  })
+
+  it('are refused with 1 while KMS gives no answer or refuses, and go when given again', async () => {
+    const { slug } = await shopWithSecret()
+    expect(await command('rewrap', slug, '--key', ARN)).toMatchObject({ code: 1, stderr: expect.stringMatching(/KMS/) })
+    await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
+    expect(await command('rotate-data-key', slug)).toMatchObject({ code: 1, stderr: expect.stringMatching(/KMS/) })
+    await service.vault.faults.set({ part: 'kms', mode: 'ok' })
+    expect(await done('rotate-data-key', slug)).toMatchObject({ resealed: 1, destroyed: 1, finished: true })
+  })
+
+  it.each([
+    ['rotate-data-key'],
+    ['rotate-data-key', 'acme-print', '--key', ARN],
+    ['rewrap', 'acme-print'],
+    ['rewrap', 'acme-print', '--key', 'a1b2c3'],
+    ['rewrap', 'acme-print', '--key', 'alias/vault'],
+    ['rewrap', 'acme-print', '--key', 'arn:aws:kms:us-east-1:000000000000:alias/vault'],
+    ['rewrap', 'acme-print', '--key', 'arn:aws:s3:us-east-1:000000000000:key/a1b2c3'],
+    ['shred'],
+    ['shred', 'acme-print', 'bolt-apparel'],
+  ])('used wrongly exit with 2: %s %s %s %s', async (...words) => {
+    expect(await command(...words)).toMatchObject({ code: 2 })
+  })
+})
+
 describe('the command line', () => {
   it.each([
     [[]],
@@ -202,7 +269,10 @@ describe('the command line', () => {
   it('prints help and exits 0', async () => {
     const help = await command('--help')
     expect(help.code).toBe(0)
-    expect(help.stdout).toContain('set-status SLUG STATUS')
+    for (const usage of ['set-status SLUG STATUS', 'rotate-data-key SLUG', 'rewrap SLUG --key ARN', 'shred SLUG']) {
+      expect(help.stdout).toContain(usage)
+    }
+    expect(help.stdout).toMatch(/no way back[^]*backups/)
   })
 })
 

@@ -59,8 +59,9 @@ beforeAll(async () => {
   const talkativeVendor = opened(
     await startHttpServer({
       answer: ({ headers, body }): LocalReply | 'drop' => {
-        const basic = Buffer.from(headers.authorization?.split(' ')[1] ?? '', 'base64').toString()
-        const said = `${headers.authorization ?? ''} ${basic} ${body.toString()}`
+        const { authorization = '' } = headers
+        const credentials = Buffer.from(authorization.split(' ')[1] ?? '', 'base64').toString()
+        const said = [authorization, credentials, body.toString()].join(' ')
         const location = `http://127.0.0.1/?${encodeURIComponent(said)}`
         switch (vendor) {
           case 'accept':

@@ -1,0 +1,554 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { CreateKeyCommand, DisableKeyCommand, EnableKeyCommand } from '@aws-sdk/client-kms'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/operate/data-keys.ts'
+import { operateKeys } from '#functions/operate/operate.ts'
+import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
+import type { Database } from '#shared/db/connect.ts'
+import type { Vault } from '#shared/vault/vault.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { createShop } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+let anyVendor: HttpServer
+let operators: Database
+
+beforeAll(async () => {
+  // A vendor that accepts every secret, so that each account can have its own.
+  anyVendor = await startHttpServer({ answer: () => json(200, []) })
+  service = await startService({
+    env: { VENDOR_TENANT_LIMIT: '100000000', VENDOR_URLS: JSON.stringify({ 'ss-activewear': anyVendor.url }) },
+  })
+  operators = connectTo(service.database.operatorUrl)
+})
+afterAll(async () => {
+  await operators.close()
+  await service.close()
+  await anyVendor.close()
+})
+afterEach(() => service.vault.faults.set({ part: 'kms', mode: 'ok' }))
+
+const admin = () => service.database.admin
+
+interface Shop {
+  readonly slug: string
+  readonly shop: string
+  readonly token: string
+}
+
+async function openShop(): Promise<Shop> {
+  const { slug, shop, admin: member } = await createShop(admin(), 'admin')
+  return { slug, shop, token: member.token }
+}
+
+const post = ({ token }: Shop, secret: string): Promise<Answer> =>
+  service.request('POST /v1/vendor-accounts', { token, body: { vendor: 'ss-activewear', account_number: '1', secret } })
+const put = ({ token }: Shop, id: string, secret: string): Promise<Answer> =>
+  service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
+const revoke = ({ token }: Shop, id: string): Promise<Answer> =>
+  service.request(`DELETE /v1/vendor-accounts/${id}`, { token })
+
+/** A shop with this many accounts, and the secret of each by its id. */
+async function filled(count: number): Promise<Shop & { readonly secrets: Map<string, string> }> {
+  const shop = await openShop()
+  const secrets = new Map<string, string>()
+  await post(shop, 'the first').then(({ body }) => secrets.set(body.id, 'the first'))
+  await Promise.all(
+    Array.from({ length: count - 1 }, async (_, n) => {
+      const { body, status } = await post(shop, `secret ${n}`)
+      expect(status).toBe(200)
+      secrets.set(body.id, `secret ${n}`)
+    }),
+  )
+  return { ...shop, secrets }
+}
+
+const workOn = ({ shop }: Shop, vault: Vault = service.runtime.vault): KeyWork => ({
+  vault,
+  tenantId: shop,
+  requestId: 'a test',
+  enough: () => false,
+})
+
+const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
+const secretOf = async ({ shop }: Shop, accountId: string, vault = service.runtime.vault): Promise<string | null> =>
+  (await openVendorCredential(vault, { tenantId: shop, accountId }, OPENING))?.secret ?? null
+
+const keysOf = async ({ shop }: Shop): Promise<string[]> =>
+  (
+    await admin()<{ status: string }[]>`
+      select status from app.data_keys where tenant_id = ${shop} order by created_at, status`
+  ).map(({ status }) => status)
+
+const audited = async ({ shop }: Shop, action: string): Promise<(string | null)[]> =>
+  (
+    await admin()<{ target_id: string }[]>`
+      select target_id from app.audit_log where tenant_id = ${shop} and action = ${action} order by occurred_at`
+  ).map(({ target_id }) => target_id)
+
+/** Every secret is what it should be, to an instance that knows no key yet. */
+async function expectAll(shop: Shop, secrets: ReadonlyMap<string, string>): Promise<void> {
+  const cold = service.vault.openVault(service.database)
+  const found = new Map<string, string | null>()
+  for (const id of secrets.keys()) found.set(id, await secretOf(shop, id, cold))
+  await cold.close()
+  expect(found).toEqual(secrets)
+}
+
+async function expectRotated(shop: Shop, secrets: ReadonlyMap<string, string>): Promise<void> {
+  const keys = await keysOf(shop)
+  expect(keys.filter((status) => status === 'active')).toHaveLength(1)
+  expect(keys.filter((status) => status === 'decrypt_only')).toEqual([])
+  const destroyed = await audited(shop, 'data_key.destroyed')
+  expect(destroyed).toHaveLength(keys.length - 1)
+  expect(new Set(destroyed).size).toBe(destroyed.length)
+  await expectAll(shop, secrets)
+}
+
+async function anotherKmsKey(): Promise<string> {
+  const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
+  return KeyMetadata?.Arn ?? ''
+}
+
+/** Four who write accounts of their own, and one who opens every account in turn, until they are stopped. */
+function busy(shop: Shop & { readonly secrets: Map<string, string> }) {
+  const state = { stopped: false }
+  let [writes, reads] = [0, 0]
+  const wrong: unknown[] = []
+  /** What may be found of an account: null for none. */
+  const possible = new Map<string, Set<string | null>>()
+  for (const [id, secret] of shop.secrets) possible.set(id, new Set([secret]))
+  const allowed = (id: string, ...secrets: (string | null)[]) => possible.set(id, new Set(secrets))
+  const writer = async (which: number, mine: string[]) => {
+    for (let turn = 0; !state.stopped; turn += 1) {
+      const secret = `by ${which}, turn ${turn}`
+      const [id] = mine
+      let answer: Answer
+      if (turn % 3 === 0 || id === undefined) {
+        answer = await post(shop, secret)
+        if (answer.status === 200) {
+          mine.push(answer.body.id)
+          shop.secrets.set(answer.body.id, secret)
+          allowed(answer.body.id, secret)
+        }
+      } else if (turn % 3 === 1) {
+        mine.push(...mine.splice(0, 1))
+        allowed(id, shop.secrets.get(id) ?? '', secret)
+        answer = await put(shop, id, secret)
+        if (answer.status === 200) {
+          shop.secrets.set(id, secret)
+          allowed(id, secret)
+        }
+      } else {
+        mine.splice(0, 1)
+        allowed(id, shop.secrets.get(id) ?? '', null)
+        answer = await revoke(shop, id)
+        if (answer.status === 200) {
+          shop.secrets.delete(id)
+          allowed(id, null)
+        }
+      }
+      if (answer.status !== 200) wrong.push(`${answer.status} ${answer.text}`)
+      writes += 1
+    }
+  }
+  const reader = async () => {
+    const vault = service.vault.openVault(service.database)
+    while (!state.stopped) {
+      for (const id of Array.from(shop.secrets.keys())) {
+        const before = possible.get(id) ?? new Set()
+        const found = await secretOf(shop, id, vault).catch((error: unknown) => error)
+        // What was possible when it was asked, or is by now.
+        if (!before.has(found as string) && !possible.get(id)?.has(found as string))
+          wrong.push([id, found, [...before]])
+        reads += 1
+        if (state.stopped) break
+      }
+    }
+    await vault.close()
+  }
+  const ids = [...shop.secrets.keys()]
+  const all = Promise.all([
+    ...[0, 1, 2, 3].map((which) =>
+      writer(
+        which,
+        ids.filter((_, at) => at % 4 === which),
+      ),
+    ),
+    reader(),
+  ])
+  return {
+    async stop() {
+      state.stopped = true
+      await all
+      expect(wrong).toEqual([])
+      return { writes, reads }
+    },
+  }
+}
+
+async function rotateToTheEnd(work: KeyWork): Promise<number> {
+  for (let calls = 1; ; calls += 1) {
+    const told = await rotateDataKey(work)
+    expect(told).toMatchObject({ unreadable: [] })
+    if (told?.['finished'] === true) return calls
+    if (calls === 50) throw new Error('it does not end')
+  }
+}
+
+describe('rotate-data-key', () => {
+  it('loses no write and hides no secret while four write and one reads', { timeout: 120_000 }, async () => {
+    const shop = await filled(100)
+    const work = busy(shop)
+    const instances = [service.runtime.vault, service.vault.openVault(service.database)]
+    for (let round = 0; round < 6; round += 1) await rotateToTheEnd(workOn(shop, instances[round % 2]))
+    const { writes, reads } = await work.stop()
+    console.log(`6 rotations of about ${shop.secrets.size} rows beside ${writes} writes and ${reads} openings`)
+    await rotateToTheEnd(workOn(shop))
+    await expectRotated(shop, shop.secrets)
+    expect(await audited(shop, 'data_key.rotated')).toHaveLength(7)
+    await instances[1]?.close()
+  })
+
+  it('may run twice at once: both end, and one key is left', { timeout: 120_000 }, async () => {
+    const shop = await filled(30)
+    const work = busy(shop)
+    const other = service.vault.openVault(service.database)
+    for (let round = 0; round < 6; round += 1) {
+      await Promise.all([rotateToTheEnd(workOn(shop)), rotateToTheEnd(workOn(shop, other))])
+    }
+    await work.stop()
+    await rotateToTheEnd(workOn(shop))
+    await expectRotated(shop, shop.secrets)
+    await other.close()
+  })
+
+  it('stops when it is told to, and is gone on with', async () => {
+    const shop = await filled(12)
+    let calls = 0
+    for (let left = 3; ; left = 3) {
+      const told = await rotateDataKey({ ...workOn(shop), enough: () => (left -= 1) < 0 })
+      calls += 1
+      if (told?.['finished'] === true) break
+      expect(told).toEqual({ resealed: 3, destroyed: 0, unreadable: [], finished: false })
+    }
+    expect(calls).toBeGreaterThan(3)
+    await expectRotated(shop, shop.secrets)
+    expect(await audited(shop, 'data_key.rotated')).toHaveLength(1)
+  })
+
+  it('names a secret that does not open, keeps its key, and ends when that account is revoked', async () => {
+    const shop = await filled(5)
+    const [broken = ''] = shop.secrets.keys()
+    await admin()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${broken}`
+    expect(await rotateDataKey(workOn(shop))).toEqual({
+      resealed: 4,
+      destroyed: 0,
+      unreadable: [broken],
+      finished: true,
+    })
+    expect(await keysOf(shop)).toEqual(expect.arrayContaining(['active', 'decrypt_only']))
+    shop.secrets.delete(broken)
+    await expectAll(shop, shop.secrets)
+    expect(await rotateDataKey(workOn(shop))).toMatchObject({ resealed: 0, unreadable: [broken] })
+    expect((await revoke(shop, broken)).status).toBe(200)
+    expect(await rotateDataKey(workOn(shop))).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
+    await expectRotated(shop, shop.secrets)
+  })
+
+  it('seals anew once more when the new key is destroyed before what it sealed is stored', async () => {
+    const shop = await filled(3)
+    let overtaken = false
+    const vault: Vault = {
+      ...service.runtime.vault,
+      seal: async (...of) => {
+        const sealed = await service.runtime.vault.seal(...of)
+        // As a second rotation that began at the same moment does.
+        if (!overtaken) {
+          await admin()`
+            update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
+             where tenant_id = ${shop.shop} and status = 'active'`
+        }
+        overtaken = true
+        return sealed
+      },
+    }
+    expect(await rotateDataKey(workOn(shop, vault))).toMatchObject({ resealed: 3, destroyed: 1, finished: true })
+    expect(await keysOf(shop)).toEqual(['destroyed', 'destroyed', 'active'])
+    await expectAll(shop, shop.secrets)
+  })
+
+  it('of a shop without a data key is refused', async () => {
+    expect(await rotateDataKey(workOn(await openShop()))).toBeNull()
+  })
+})
+
+describe('rewrap', () => {
+  it('moves the keys to another key of KMS, without which all opens and with which alone all opens', async () => {
+    const shop = await filled(5)
+    await rotateDataKey({ ...workOn(shop), enough: enoughAfter(3) })
+    expect(await keysOf(shop)).toHaveLength(2)
+    const toKeyArn = await anotherKmsKey()
+    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 2, finished: true })
+    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 0, finished: true })
+    await service.vault.kms.send(new DisableKeyCommand({ KeyId: service.vault.keyArn }))
+    try {
+      await expectAll(shop, shop.secrets)
+      const { body } = await post(shop, 'another')
+      await expectAll(shop, shop.secrets.set(body.id, 'another'))
+      // Keys made now are wrapped by the key of the settings.
+      const fresh = await post(await openShop(), 'x')
+      expect(fresh.status).toBe(503)
+    } finally {
+      await service.vault.kms.send(new EnableKeyCommand({ KeyId: service.vault.keyArn }))
+    }
+    await service.vault.kms.send(new DisableKeyCommand({ KeyId: toKeyArn }))
+    const [id = ''] = shop.secrets.keys()
+    const cold = service.vault.openVault(service.database)
+    await expect(secretOf(shop, id, cold)).rejects.toMatchObject({ name: 'KeyServiceUnavailable' })
+    await cold.close()
+  })
+
+  it('beside rotations and writers leaves every secret readable', { timeout: 60_000 }, async () => {
+    const shop = await filled(20)
+    const work = busy(shop)
+    const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
+    const other = service.vault.openVault(service.database)
+    for (let round = 0; round < 5; round += 1) {
+      const to = round % 2 === 0 ? first : second
+      await Promise.all([rotateToTheEnd(workOn(shop)), rewrapDataKeys(workOn(shop, other), to)])
+    }
+    await work.stop()
+    await rotateToTheEnd(workOn(shop))
+    await expectRotated(shop, shop.secrets)
+    await other.close()
+  })
+})
+
+describe('shred', () => {
+  it('leaves nothing that opens, nothing in the list, and a new key for a new secret', async () => {
+    const shop = await filled(5)
+    const bystander = await filled(2)
+    const before = service.vault.openVault(service.database)
+    for (const id of shop.secrets.keys()) await secretOf(shop, id, before)
+    expect(await shredTenant(workOn(shop))).toMatchObject({ secrets_erased: 5, keys_destroyed: 1 })
+    for (const id of shop.secrets.keys()) expect(await secretOf(shop, id, before)).toBeNull()
+    await before.close()
+    expect((await service.request('GET /v1/vendor-accounts', { token: shop.token })).body.data).toEqual([])
+    const rows = await admin()`
+      select from app.vendor_accounts where tenant_id = ${shop.shop} and (sealed_secret is not null or data_key_id is not null)`
+    expect(rows).toHaveLength(0)
+    expect(await keysOf(shop)).toEqual(['destroyed'])
+    expect((await audited(shop, 'vendor_account.revoked')).length).toBe(5)
+    const { status, body } = await post(shop, 'after it')
+    expect([status, await secretOf(shop, body.id)]).toEqual([200, 'after it'])
+    expect(await keysOf(shop)).toEqual(['destroyed', 'active'])
+    await expectAll(bystander, bystander.secrets)
+  })
+
+  it('beside writers leaves nothing of before, and breaks no write', { timeout: 60_000 }, async () => {
+    const shop = await openShop()
+    const state = { stopped: false }
+    const wrong: string[] = []
+    const answered: { id: string; secret: string; from: number }[] = []
+    const writers = [0, 1, 2, 3].map(async (which) => {
+      for (let turn = 0; !state.stopped; turn += 1) {
+        const secret = `${which}, ${turn}`
+        const from = performance.now()
+        const posted = await post(shop, secret)
+        if (posted.status === 200) answered.push({ id: posted.body.id, secret, from })
+        else wrong.push(posted.text)
+        const replaced = await put(shop, posted.body.id, `${secret} again`)
+        if (replaced.status !== 200 && replaced.status !== 404) wrong.push(replaced.text)
+      }
+    })
+    await sleep(200)
+    let last = 0
+    for (let round = 0; round < 8; round += 1) {
+      const written = answered.length
+      expect(await shredTenant(workOn(shop))).toMatchObject({ keys_destroyed: expect.any(Number) })
+      for (const { id } of answered.slice(0, written)) expect(await secretOf(shop, id)).toBeNull()
+      last = performance.now()
+      await sleep(50)
+    }
+    state.stopped = true
+    await Promise.all(writers)
+    expect(wrong).toEqual([])
+    console.log(`8 shreds beside ${answered.length} connected accounts`)
+    for (const { id, secret, from } of answered) {
+      const found = await secretOf(shop, id)
+      if (found === null) expect(from).toBeLessThan(last)
+      else expect([`${secret} again`, secret]).toContain(found)
+    }
+    expect((await keysOf(shop)).filter((status) => status !== 'destroyed').length).toBeLessThanOrEqual(1)
+  })
+
+  it('beside a rotation ends, and so does the rotation', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const shop = await filled(12)
+      const other = service.vault.openVault(service.database)
+      const [rotated] = await Promise.all([
+        rotateDataKey(workOn(shop, other)),
+        sleep(round * 8).then(() => shredTenant(workOn(shop))),
+      ])
+      expect(rotated === null || rotated['finished'] === true || rotated['finished'] === false).toBe(true)
+      expect(await shredTenant(workOn(shop))).toHaveProperty('secrets_erased')
+      expect(new Set(await keysOf(shop))).toEqual(new Set(['destroyed']))
+      await other.close()
+    }
+  })
+})
+
+/** Tells to stop after so many more. */
+const enoughAfter = (count: number) => {
+  let left = count
+  return () => (left -= 1) < 0
+}
+
+type Command = 'rotate' | 'rewrap' | 'shred'
+
+const carryOut = (command: Command, work: KeyWork, toKeyArn: string): Promise<unknown> =>
+  ({
+    rotate: () => rotateToTheEnd(work),
+    rewrap: () => rewrapDataKeys(work, toKeyArn),
+    shred: () => shredTenant(work),
+  })[command]()
+
+async function expectDone(command: Command, shop: Shop & { secrets: Map<string, string> }, toKeyArn: string) {
+  if (command === 'rotate') return expectRotated(shop, shop.secrets)
+  if (command === 'shred') {
+    expect(new Set(await keysOf(shop))).toEqual(new Set(['destroyed']))
+    for (const id of shop.secrets.keys()) expect(await secretOf(shop, id)).toBeNull()
+    return
+  }
+  const keys = await admin()`
+    select from app.data_keys where tenant_id = ${shop.shop} and kms_key_arn <> ${toKeyArn} and wrapped_key is not null`
+  expect(keys).toHaveLength(0)
+  await expectAll(shop, shop.secrets)
+}
+
+describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
+  it('cut off at any step, before it or after its commit, is gone on with', { timeout: 120_000 }, async () => {
+    const toKeyArn = await anotherKmsKey()
+    const shop = await filled(6)
+    let cuts = 0
+    for (const when of ['before', 'after'] as const) {
+      for (let step = 1; ; step += 1) {
+        if (command === 'shred') {
+          const { body } = await post(shop, 'more')
+          shop.secrets.set(body.id, 'more')
+        }
+        const to = (step + (when === 'after' ? 1 : 0)) % 2 === 0 ? service.vault.keyArn : toKeyArn
+        let calls = 0
+        const vault = service.vault.openVault(service.database)
+        const cut: Vault = {
+          ...vault,
+          database: {
+            ...vault.database,
+            transaction: async (mode, work) => {
+              calls += 1
+              if (calls === step && when === 'before') throw new Error('cut off')
+              const done = await vault.database.transaction(mode, work)
+              if (calls === step) throw new Error('cut off')
+              return done
+            },
+          },
+        }
+        const outcome = await carryOut(command, workOn(shop, cut), to).catch((error: Error) => error.message)
+        await vault.close()
+        if (outcome === 'cut off') {
+          cuts += 1
+          if (command !== 'shred') await expectAll(shop, shop.secrets)
+        }
+        await carryOut(command, workOn(shop), to)
+        await expectDone(command, shop, to)
+        if (outcome !== 'cut off') break
+      }
+    }
+    console.log(`${command}: ${cuts} cuts`)
+    expect(cuts).toBeGreaterThanOrEqual(2)
+  })
+
+  it('killed at any moment is gone on with by another process', { timeout: 120_000 }, async () => {
+    const shop = await filled(40)
+    const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
+    const ends: string[] = []
+    for (let round = 0; round < 6; round += 1) {
+      const toKeyArn = round % 2 === 0 ? first : second
+      const { database, vault } = service
+      const told = {
+        command,
+        tenantId: shop.shop,
+        vaultUrl: database.vaultUrl,
+        kmsUrl: vault.kmsUrl,
+        keyArn: vault.keyArn,
+      }
+      const child = fork(fileURLToPath(new URL('../../support/key-work-process.ts', import.meta.url)), {
+        env: {
+          PATH: process.env['PATH'],
+          POWERTOOLS_LOG_LEVEL: 'SILENT',
+          KEY_WORK: JSON.stringify({ ...told, toKeyArn }),
+        },
+        execArgv: [],
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      })
+      const ended = once(child, 'exit')
+      await once(child, 'message')
+      await sleep(command === 'rotate' ? round * 40 : round * 6)
+      child.kill('SIGKILL')
+      const [code, signal] = await ended
+      ends.push(String(signal ?? code))
+      if (command !== 'shred') await expectAll(shop, shop.secrets)
+      await carryOut(command, workOn(shop), toKeyArn)
+      await expectDone(command, shop, toKeyArn)
+      if (command === 'shred') {
+        const { body } = await post(shop, 'more')
+        shop.secrets.set(body.id, 'more')
+      }
+    }
+    console.log(`${command}: ${ends.join(' ')}`)
+    expect(ends).toContain('SIGKILL')
+  })
+
+  it('while KMS is down leaves nothing half done, and goes when it is back', async () => {
+    const shop = await filled(3)
+    const toKeyArn = await anotherKmsKey()
+    const rows = () => admin()`
+      select a.id, a.sealed_secret, a.data_key_id, k.status, k.wrapped_key from app.vendor_accounts a
+        full join app.data_keys k on k.id = a.data_key_id
+       where coalesce(a.tenant_id, k.tenant_id) = ${shop.shop} order by a.id, k.id`
+    const before = await rows()
+    const names = { rotate: 'rotate-data-key', rewrap: 'rewrap', shred: 'shred' } as const
+    const give = () =>
+      operateKeys(
+        { ...service.mail.worker, database: operators },
+        command === 'rewrap'
+          ? { command, slug: shop.slug, key: toKeyArn }
+          : { command: names[command], slug: shop.slug },
+        { ...workOn(shop), vault: cold },
+      )
+    const cold = service.vault.openVault(service.database)
+    for (const mode of ['refuse', 'hang']) {
+      await service.vault.faults.set({ part: 'kms', mode })
+      const asked = performance.now()
+      const outcome = await give().catch((error: unknown) => error)
+      if (command === 'shred') {
+        // It asks KMS nothing, and cannot be kept from erasing by it.
+        expect(outcome).toHaveProperty('done')
+        break
+      }
+      expect(outcome).toEqual({ refused: expect.stringMatching(/KMS/) })
+      expect(performance.now() - asked).toBeLessThan(3000)
+      expect(await rows()).toEqual(before)
+    }
+    await service.vault.faults.set({ part: 'kms', mode: 'ok' })
+    expect(await give()).toHaveProperty('done')
+    await expectDone(command, shop, toKeyArn)
+    await cold.close()
+  })
+})

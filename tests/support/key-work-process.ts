@@ -1,0 +1,21 @@
+// Works on a tenant's data keys in a process of its own, for tests that kill it. Its message is what became of the work.
+import { KMSClient } from '@aws-sdk/client-kms'
+import { rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/operate/data-keys.ts'
+import { keyService } from '#shared/vault/kms.ts'
+import { createVault } from '#shared/vault/vault.ts'
+import { connectTo } from './access.ts'
+
+const { command, tenantId, vaultUrl, kmsUrl, keyArn, toKeyArn } = JSON.parse(process.env['KEY_WORK'] ?? '')
+const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+const kms = new KMSClient({ endpoint: kmsUrl, region: 'us-east-1', credentials })
+const vault = createVault(connectTo(vaultUrl), keyService(kms, keyArn))
+const work = { vault, tenantId, requestId: 'a process', enough: () => false }
+await vault.database.sql`select 1`
+process.send?.('begun')
+const done = {
+  rotate: () => rotateDataKey(work),
+  rewrap: () => rewrapDataKeys(work, toKeyArn),
+  shred: () => shredTenant(work),
+}
+const outcome = await done[command as keyof typeof done]()
+process.send?.(outcome, () => process.exit(0))
