@@ -115,7 +115,7 @@ export function keyService(client: KMSClient, keyId: string): KeyService {
 }
 
 function there<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('KMS left out what it answers')
+  if (value === undefined) throw new KeyServiceUnavailable(new Error('KMS left out what it answers'))
   return value
 }
 

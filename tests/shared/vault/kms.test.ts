@@ -1,0 +1,172 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { createServer, type ServerResponse } from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { describeError } from '#shared/log.ts'
+import { SealBroken } from '#shared/vault/envelope.ts'
+import { KeyServiceUnavailable, keyService, kmsClient } from '#shared/vault/kms.ts'
+
+const CONTEXT = { tenantId: randomUUID(), purpose: 'vendor-credential' }
+const ARN = 'arn:aws:kms:us-east-1:000000000000:key/0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
+const PLAINTEXT = randomBytes(32)
+const WRAPPED = { kmsKeyArn: ARN, wrapped: randomBytes(100) }
+const ANSWER = JSON.stringify({
+  KeyId: ARN,
+  Plaintext: PLAINTEXT.toString('base64'),
+  CiphertextBlob: randomBytes(100).toString('base64'),
+})
+
+const listen = async (answer: (call: number, response: ServerResponse) => void) => {
+  let calls = 0
+  const server = createServer((request, response) => {
+    calls += 1
+    const call = calls
+    request.resume().on('end', () => answer(call, response))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return { calls: () => calls, url: `http://127.0.0.1:${address.port}` }
+}
+
+/** The service before a KMS that answers the n-th call so. */
+async function before(answer: (call: number, response: ServerResponse) => void) {
+  const { calls, url } = await listen(answer)
+  const client = kmsClient({
+    endpoint: url,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+  })
+  onTestFinished(() => client.destroy())
+  return { calls, keys: keyService(client, ARN) }
+}
+
+const good = (response: ServerResponse) =>
+  response.writeHead(200, { 'content-type': 'application/x-amz-json-1.1' }).end(ANSWER)
+const failed = (response: ServerResponse, type: string, status: number) =>
+  response
+    .writeHead(status, { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-errortype': type })
+    .end(JSON.stringify({ __type: type, message: `said of ${PLAINTEXT.toString('base64')}` }))
+
+const failure = async (work: Promise<unknown>): Promise<{ error: unknown; ms: number }> => {
+  const asked = performance.now()
+  const error = await work.then(
+    () => 'it went well',
+    (thrown: unknown) => thrown,
+  )
+  return { error, ms: performance.now() - asked }
+}
+
+describe('what may go better another time is asked again', () => {
+  it.each([
+    ['ThrottlingException', 400],
+    ['KMSInternalException', 500],
+    ['DependencyTimeoutException', 503],
+    ['KeyUnavailableException', 500],
+    ['InternalFailure', 500],
+    ['ServiceUnavailable', 503],
+  ])('%s', async (type, status) => {
+    const { keys, calls } = await before((call, response) =>
+      call === 1 ? failed(response, type, status) : good(response),
+    )
+    expect(await keys.unwrap(WRAPPED, CONTEXT)).toEqual(PLAINTEXT)
+    expect(calls()).toBe(2)
+  })
+
+  it('a connection that is cut', async () => {
+    const { keys, calls } = await before((call, response) => (call <= 2 ? response.destroy() : good(response)))
+    expect((await keys.generate(CONTEXT)).plaintext).toEqual(PLAINTEXT)
+    expect(calls()).toBe(3)
+  })
+})
+
+describe('what KMS refuses is asked once', () => {
+  it.each([
+    ['AccessDeniedException', KeyServiceUnavailable],
+    ['DisabledException', KeyServiceUnavailable],
+    ['NotFoundException', KeyServiceUnavailable],
+    ['KMSInvalidStateException', KeyServiceUnavailable],
+    ['InvalidGrantTokenException', KeyServiceUnavailable],
+    ['InvalidKeyUsageException', KeyServiceUnavailable],
+    ['IncorrectKeyException', SealBroken],
+    ['InvalidCiphertextException', SealBroken],
+  ])('%s', async (type, thrown) => {
+    const { keys, calls } = await before((_, response) => failed(response, type, 400))
+    for (const ask of [
+      () => keys.unwrap(WRAPPED, CONTEXT),
+      () => keys.rewrap(WRAPPED, CONTEXT, ARN),
+      () => keys.generate(CONTEXT),
+    ]) {
+      const { error, ms } = await failure(ask())
+      expect(error).toBeInstanceOf(thrown)
+      expect(ms).toBeLessThan(500)
+      expect(JSON.stringify(describeError(error))).not.toContain(PLAINTEXT.toString('base64').slice(0, 10))
+    }
+    expect(calls()).toBe(3)
+  })
+})
+
+describe('two seconds are all that it takes', () => {
+  const drip = (response: ServerResponse, text: string) => {
+    let at = 0
+    const timer = setInterval(() => {
+      response.write(text[at % text.length] ?? ' ')
+      at += 1
+    }, 50)
+    response.on('close', () => clearInterval(timer))
+  }
+
+  it.each<[string, (call: number, response: ServerResponse) => void]>([
+    ['a KMS that never answers', () => {}],
+    ['one that answers byte by byte, without end', (_, response) => drip(response.writeHead(200), ' ')],
+    [
+      'one that promises an answer and sends none of it',
+      (_, response) => response.writeHead(200, { 'content-length': '1000' }).flushHeaders(),
+    ],
+    ['one that always throttles', (_, response) => failed(response, 'ThrottlingException', 400)],
+    ['one that always fails', (_, response) => failed(response, 'KMSInternalException', 500)],
+    ['one that cuts every connection', (_, response) => void response.destroy()],
+    [
+      'one that answers late, each time',
+      (_, response) => void setTimeout(() => failed(response, 'KMSInternalException', 500), 550),
+    ],
+  ])('for %s', async (_, answer) => {
+    const { keys, calls } = await before(answer)
+    for (const ask of [() => keys.unwrap(WRAPPED, CONTEXT), () => keys.generate(CONTEXT)]) {
+      const { error, ms } = await failure(ask())
+      expect(error).toBeInstanceOf(KeyServiceUnavailable)
+      expect(ms).toBeLessThan(2300)
+    }
+    expect(calls()).toBeGreaterThanOrEqual(2)
+    expect(calls()).toBeLessThanOrEqual(12)
+  })
+
+  it('for one that is not there', async () => {
+    const client = kmsClient({
+      endpoint: 'http://127.0.0.1:1',
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    })
+    const { error, ms } = await failure(keyService(client, ARN).generate(CONTEXT))
+    expect(error).toBeInstanceOf(KeyServiceUnavailable)
+    expect(ms).toBeLessThan(2300)
+  })
+
+  it('and is enough for a second attempt when the first one hangs', async () => {
+    const { keys, calls } = await before((call, response) => (call === 1 ? undefined : good(response)))
+    expect(await keys.unwrap(WRAPPED, CONTEXT)).toEqual(PLAINTEXT)
+    expect(calls()).toBe(2)
+  })
+
+  it('nor does an answer that cannot be read, or leaves something out, say what was in it', async () => {
+    for (const body of [`{"Plaintext": "${PLAINTEXT.toString('base64')}`, `[${ANSWER}`, '{}', 'null']) {
+      const { keys } = await before((_, response) => response.writeHead(200).end(body))
+      const { error } = await failure(keys.generate(CONTEXT))
+      expect(error).toBeInstanceOf(KeyServiceUnavailable)
+      expect(JSON.stringify(describeError(error))).not.toContain(PLAINTEXT.toString('base64').slice(0, 10))
+    }
+  })
+})
