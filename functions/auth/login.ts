@@ -4,7 +4,7 @@ import { ipHash } from '#shared/audit/audit.ts'
 import { endpoint, type LimitInput } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
-import { log } from '#shared/log.ts'
+import { countMetric, log } from '#shared/log.ts'
 import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
@@ -52,6 +52,7 @@ export const login = endpoint({
     const hash = ipHash(runtime, client)
     if (account === null || account.password_hash === null || account.disabled_at !== null || !verified) {
       await recordFailedSignIn(sql, { userId: account?.id ?? null, requestId, ipHash: hash })
+      countMetric('SignInFailed')
       throw unauthorized('sign-in: no account, no password that verifies, or a disabled account')
     }
     const { password_hash, disabled_at: _, ...user } = account
@@ -73,7 +74,11 @@ export const login = endpoint({
       absoluteSeconds: config.session.absoluteSeconds,
     })
     const [session] = await Promise.all([minting, limiter.forget(emailLimit({ config, pepper }, body.email))])
-    if (session === null) throw unauthorized('sign-in: the account changed meanwhile')
+    if (session === null) {
+      countMetric('SignInFailed')
+      throw unauthorized('sign-in: the account changed meanwhile')
+    }
+    countMetric('SignInSucceeded')
     log.info('signed in', {
       request_id: requestId,
       user_id: user.id,

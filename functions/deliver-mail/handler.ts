@@ -1,5 +1,6 @@
 import { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { Context } from 'aws-lambda'
+import { metered } from '#shared/log.ts'
 import { processWorker } from '#shared/worker.ts'
 import { deliverDueMail } from './deliver.ts'
 import { job } from './job.ts'
@@ -10,7 +11,7 @@ const worker = processWorker(job)
 const ses = new SESv2Client({ maxAttempts: 1 })
 
 /** Woken after each commit that enqueued mail, and every minute in case a call was lost. */
-export async function handler(_event: unknown, context: Context): Promise<{ sent: number }> {
+export const handler = metered(async (_event: unknown, context: Context): Promise<{ sent: number }> => {
   const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
   return { sent: await deliverDueMail(await worker.open(), ses, enough) }
-}
+})

@@ -1,4 +1,5 @@
 import type { Context } from 'aws-lambda'
+import { metered } from '#shared/log.ts'
 import { processWorker } from '#shared/worker.ts'
 import { maintain } from './maintain.ts'
 import { job } from './job.ts'
@@ -8,7 +9,7 @@ const RESERVE_MS = 10_000
 const worker = processWorker(job)
 
 /** Run every hour. */
-export async function handler(_event: unknown, context: Context): Promise<object> {
+export const handler = metered(async (_event: unknown, context: Context): Promise<object> => {
   const { database } = await worker.open()
   return maintain(database.sql, () => context.getRemainingTimeInMillis() < RESERVE_MS)
-}
+})

@@ -1,5 +1,6 @@
 import type { Context } from 'aws-lambda'
 import * as v from 'valibot'
+import { metered } from '#shared/log.ts'
 import { invokeLambda } from '#shared/runtime.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { processWorker } from '#shared/worker.ts'
@@ -12,7 +13,7 @@ const RESERVE_MS = 10_000
 const worker = processWorker(job, openVault)
 
 /** Invoked by operators with their AWS credentials; no route leads here. */
-export async function handler(event: unknown, context: Context): Promise<Outcome> {
+export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {
   const parsed = v.safeParse(Command, event)
   if (!parsed.success) {
     return { invalid: parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'command'} ${issue.message}`).join('; ') }
@@ -27,4 +28,4 @@ export async function handler(event: unknown, context: Context): Promise<Outcome
   const outcome = await operate(opened, command, requestId)
   if ('done' in outcome) await invokeLambda('deliver-mail')
   return outcome
-}
+})

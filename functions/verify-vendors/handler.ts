@@ -1,5 +1,6 @@
 import type { Context } from 'aws-lambda'
 import { openVault } from '#shared/vault/open-vault.ts'
+import { metered } from '#shared/log.ts'
 import { processWorker } from '#shared/worker.ts'
 import { job } from './job.ts'
 import { verifyDueAccounts } from './verify.ts'
@@ -9,7 +10,7 @@ const RESERVE_MS = 15_000
 const worker = processWorker(job, openVault)
 
 /** Run every minute. */
-export async function handler(_event: unknown, context: Context): Promise<{ answered: number }> {
+export const handler = metered(async (_event: unknown, context: Context): Promise<{ answered: number }> => {
   const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
   return { answered: await verifyDueAccounts(await worker.open(), enough) }
-}
+})

@@ -39,7 +39,7 @@ export class Tenantry extends Stack {
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
-    const settings = { WEB_BASE_URL: addresses.webBaseUrl, PROBLEM_BASE_URL: problemBaseUrl }
+    const settings = { STAGE: stage, WEB_BASE_URL: addresses.webBaseUrl, PROBLEM_BASE_URL: problemBaseUrl }
     const surroundings: Surroundings = {
       stage,
       numbers,

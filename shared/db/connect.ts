@@ -1,6 +1,7 @@
 import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { ANSWER_TIMEOUT_MS, answerOf, type Link, openLink } from '#shared/db/link.ts'
+import { recordMetric } from '#shared/log.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
 /** What may stand as a value in a statement. Values travel as parameters, never as text of the statement. */
@@ -82,16 +83,19 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions): Database
   const acquire = (alone: boolean, deadline: number): Lane | Promise<Lane> => {
     const lane = waiting.length === 0 ? pick(alone) : undefined
     if (lane !== undefined) return enter(lane, alone)
+    const since = performance.now()
     return new Promise((resolve, reject) => {
       const request = {
         alone,
         take: (free: Lane) => {
           clearTimeout(timer)
+          recordMetric('DatabaseWait', performance.now() - since)
           resolve(free)
         },
       }
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(request), 1)
+        recordMetric('DatabaseWait', performance.now() - since)
         reject(new DatabaseUnavailable('every connection was in use for too long'))
       }, deadline - Date.now())
       waiting.push(request)

@@ -1,10 +1,12 @@
 import { errorCode } from '#shared/db/failure.ts'
+import { countMetric } from '#shared/log.ts'
 import { forbidden, Problem, unauthorized } from '#shared/http/problem.ts'
 
 /** The problem that a rule of the database stands for, or null: the migrations raise these SQLSTATEs by name. */
 export function violation(error: unknown): Problem | null {
   switch (errorCode(error)) {
     case 'TN401':
+      countMetric('Unauthorized', 'ended')
       return unauthorized('the session died under the request', true)
     case 'TN403':
       return forbidden('the role changed under the request')

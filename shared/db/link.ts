@@ -2,6 +2,7 @@ import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
 import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
 import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
+import { countMetric, recordMetric } from '#shared/log.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
 /**
@@ -43,6 +44,7 @@ export function openLink(
   const discard = () => {
     if (isLost) return
     isLost = true
+    countMetric(isOpen ? 'DatabaseLost' : 'DatabaseRefused')
     lost()
     end(client)
   }
@@ -64,7 +66,9 @@ export function openLink(
       },
     })
     client = made
+    const since = performance.now()
     await made`select`
+    recordMetric('DatabaseConnect', performance.now() - since)
     isOpen = true
     return made
   }

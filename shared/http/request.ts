@@ -32,13 +32,17 @@ export function matched(exchange: ExchangeState): NonNullable<ExchangeState['mat
 }
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{8,128}$/
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const USER_AGENT_KEPT = 512
 
-/** The state of a request of which nothing is known but the gateway's event. A well-formed id that was sent is kept. */
+/**
+ * The state of a request of which nothing is known but the gateway's event. A well-formed id that was sent is kept;
+ * otherwise it is the gateway's own, by which its access log has the request too.
+ */
 export function beginExchange(event: APIGatewayProxyEvent): ExchangeState {
   const sent = header(event, 'x-request-id')
   return {
-    requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : randomUUID(),
+    requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : gatewayId(event),
     client: {
       ip: event.requestContext.identity.sourceIp,
       userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_KEPT) ?? null,
@@ -49,6 +53,10 @@ export function beginExchange(event: APIGatewayProxyEvent): ExchangeState {
     body: null,
   }
 }
+
+// A client may set the gateway's id too (x-amzn-requestid).
+const gatewayId = ({ requestContext: { requestId } }: APIGatewayProxyEvent): string =>
+  UUID.test(requestId) ? requestId : randomUUID()
 
 /** One header's value, whatever the case of its name. */
 export function header(event: APIGatewayProxyEvent, name: string): string | undefined {

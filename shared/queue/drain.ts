@@ -43,7 +43,7 @@ async function runJob(database: Database, work: Work, job: LeasedJob): Promise<b
     const final = work.isFinal(error) || job.attempts >= work.attempts
     const { id, attempts } = job
     log.error('a job failed', { kind: work.kind, job_id: id, attempts, final, error: describeError(error) })
-    countMetric(final ? 'JobDead' : 'JobFailed')
+    countMetric(final ? 'JobDead' : 'JobFailed', work.kind)
     const name = error instanceof Error ? error.name : 'unknown'
     await failJob(database.sql, job, name, final ? null : backoffSeconds(attempts))
     return false

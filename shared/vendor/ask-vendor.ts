@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config.ts'
 import { type FieldError, invalid } from '#shared/http/problem.ts'
+import { countMetric, log } from '#shared/log.ts'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
 import { credentialFaults, type Vendor, verifyCredential } from '#shared/vendor/vendor.ts'
 
@@ -23,6 +24,8 @@ export async function askVendor(config: Config, vendor: Vendor, credential: Vend
     case 'refused':
       return REFUSED
     case 'unreachable':
+      log.warn('a vendor gave no answer', { vendor: vendor.code, reason: answer.reason })
+      countMetric('VendorUnreachable', vendor.code)
       return answer.reason
   }
 }

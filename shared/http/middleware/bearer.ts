@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { unauthorized } from '#shared/http/problem.ts'
+import { type Problem, unauthorized } from '#shared/http/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
+import { countMetric } from '#shared/log.ts'
 import { TOKEN_PATTERN, tokenKeys } from '#shared/secret/secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 
@@ -10,16 +11,21 @@ export const bearer = (): Middleware => ({
     const { endpoint, runtime } = matched(context.exchange)
     if (endpoint.access === 'anyone') return
     const credentials = authorization(event)
-    if (credentials.length === 0) throw unauthorized('no credentials')
+    if (credentials.length === 0) throw refused('absent', 'no credentials')
     const [scheme = '', token = '', ...rest] = (credentials[0] ?? '').split(' ')
-    if (scheme.toLowerCase() !== 'bearer') throw unauthorized('not a bearer token')
+    if (scheme.toLowerCase() !== 'bearer') throw refused('malformed', 'not a bearer token')
     if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
-      throw unauthorized('malformed token', true)
+      throw refused('malformed', 'malformed token', true)
     const { database, config } = runtime
     context.exchange.caller = await authenticate(database.sql, tokenKeys(runtime, token), config.session.idleSeconds)
-    if (context.exchange.caller === null) throw unauthorized('no live session has this token', true)
+    if (context.exchange.caller === null) throw refused('unknown', 'no live session has this token', true)
   },
 })
+
+function refused(cause: 'absent' | 'malformed' | 'unknown', reason: string, tokenSent = false): Problem {
+  countMetric('Unauthorized', cause)
+  return unauthorized(reason, tokenSent)
+}
 
 const authorization = (event: APIGatewayProxyEvent): string[] =>
   Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values]) =>

@@ -2,7 +2,7 @@ import { violation } from '#shared/db/constraints.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import { Problem, problemBody, unavailable } from '#shared/http/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
-import { describeError, log } from '#shared/log.ts'
+import { countMetric, describeError, log } from '#shared/log.ts'
 
 /** Turns whatever was thrown into problem details (RFC 9457), and logs why with the request's id. */
 export const problemDetails = (baseUrl: string): Middleware => ({
@@ -16,6 +16,8 @@ export const problemDetails = (baseUrl: string): Middleware => ({
       user_id: exchange.caller?.user.id,
       tenant_id: exchange.caller?.tenant?.id,
     }
+    if (problem.status === 403) countMetric('Forbidden')
+    if (problem.status >= 500) countMetric('ServerError')
     if (problem.status >= 500) log.error('request failed', { ...line, error: describeError(request.error) })
     else log.info('request refused', { ...line, reason: problem.message })
     request.response = {

@@ -1,5 +1,6 @@
 import { Problem } from '#shared/http/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
+import { countMetric } from '#shared/log.ts'
 
 /** Counts the attempt against the endpoint's limits, before any costly work is done for it. */
 export const rateLimit = (): Middleware => ({
@@ -12,6 +13,7 @@ export const rateLimit = (): Middleware => ({
     const refusal = await limiter.attempt(limits)
     if (refusal === null) return
     const { limit, retryAfterSeconds } = refusal
+    countMetric('RateLimited', limit.name)
     throw new Problem(429, {
       slug: 'rate-limited',
       detail: 'Try again later.',

@@ -86,6 +86,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   ],
   health: [...APP, ...CACHE],
   maintain: [...WORKER, ...FAILED],
+  measure: [...WORKER, ...FAILED],
   members: [...APP, ...TOKENS, ...CACHE, ...WAKE],
   migrate: [...OWNER, ...APP, ...WORKER, ...OPERATOR, ...SEALER],
   openapi: [],

@@ -1,0 +1,46 @@
+import type { Sql } from '#shared/db/connect.ts'
+import { recordMetric } from '#shared/log.ts'
+import { IDLE } from '#shared/queue/queries.ts'
+
+interface QueueRow {
+  readonly kind: string
+  readonly waiting: number
+  readonly oldest_seconds: number
+  readonly dead: number
+}
+
+// Told of also while none is there, so that no news is not taken for good news.
+const KINDS = ['mail', 'verify-vendor']
+
+/**
+ * Measures the queue by kind, and what lies in the audit log outside of its partitions: one statement. It reads by the
+ * indexes of live and of ended jobs, of the latter those of the last hour; of the audit log the statistics alone, since
+ * nobody may read its rows.
+ */
+export async function measure(sql: Sql): Promise<void> {
+  const rows = await sql<QueueRow & { readonly unpartitioned: number }>`
+    with due as (
+      select kind, count(*)::int as waiting, extract(epoch from now() - min(run_at))::float8 as oldest_seconds
+        from app.jobs
+       where completed_at is null and dead_at is null and kind <> ${IDLE}
+         and run_at <= now() and (leased_until is null or leased_until < now())
+       group by kind
+    ), dead as (
+      select kind, count(*)::int as dead
+        from app.jobs
+       where (completed_at is not null or dead_at is not null)
+         and coalesce(completed_at, dead_at) > now() - interval '1 hour' and dead_at is not null
+       group by kind
+    )
+    select kind, coalesce(waiting, 0) as waiting, coalesce(oldest_seconds, 0) as oldest_seconds, coalesce(dead, 0) as dead,
+           pg_stat_get_live_tuples('app.audit_log_default'::regclass)::int as unpartitioned
+      from unnest(string_to_array(${KINDS.join()}, ',')) as known (kind)
+      full join due using (kind)
+      full join dead using (kind)`
+  for (const { kind, waiting, oldest_seconds, dead } of rows) {
+    recordMetric('QueueWaiting', waiting, kind)
+    recordMetric('QueueOldest', oldest_seconds, kind)
+    recordMetric('QueueDead', dead, kind)
+  }
+  recordMetric('AuditRowsWithoutPartition', rows[0]?.unpartitioned ?? 0)
+}
