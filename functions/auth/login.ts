@@ -4,7 +4,7 @@ import { ipHash } from '#shared/audit/audit.ts'
 import { endpoint, type LimitInput } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
-import { countMetric, log } from '#shared/log.ts'
+import { log, recordMetric } from '#shared/log.ts'
 import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
@@ -21,6 +21,12 @@ const emailLimit = ({ config, pepper }: Pick<LimitInput<unknown>, 'config' | 'pe
   limit: config.login.emailLimit,
   windowSeconds: config.login.windowSeconds,
 })
+
+// Both are written each time: where one of them is missing altogether, an alarm cannot put them in relation.
+function countSignIn(outcome: 'succeeded' | 'failed'): void {
+  recordMetric('SignInSucceeded', outcome === 'succeeded' ? 1 : 0)
+  recordMetric('SignInFailed', outcome === 'failed' ? 1 : 0)
+}
 
 export const login = endpoint({
   route: 'POST /v1/auth/login',
@@ -52,7 +58,7 @@ export const login = endpoint({
     const hash = ipHash(runtime, client)
     if (account === null || account.password_hash === null || account.disabled_at !== null || !verified) {
       await recordFailedSignIn(sql, { userId: account?.id ?? null, requestId, ipHash: hash })
-      countMetric('SignInFailed')
+      countSignIn('failed')
       throw unauthorized('sign-in: no account, no password that verifies, or a disabled account')
     }
     const { password_hash, disabled_at: _, ...user } = account
@@ -75,10 +81,10 @@ export const login = endpoint({
     })
     const [session] = await Promise.all([minting, limiter.forget(emailLimit({ config, pepper }, body.email))])
     if (session === null) {
-      countMetric('SignInFailed')
+      countSignIn('failed')
       throw unauthorized('sign-in: the account changed meanwhile')
     }
-    countMetric('SignInSucceeded')
+    countSignIn('succeeded')
     log.info('signed in', {
       request_id: requestId,
       user_id: user.id,

@@ -8,6 +8,8 @@ export const Addresses = v.strictObject({
   mailDomain: v.string(),
   /** Where the documents of problem types are; without it, below webBaseUrl. */
   problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
+  /** Who is mailed by the alarms, after confirming it; without it, whoever subscribes to their topic. */
+  alarmEmail: v.optional(v.pipe(v.string(), v.email())),
   /** The API's own domain, and the ARN of its certificate in ACM, in the stage's region. */
   apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
   /**

@@ -14,6 +14,7 @@ import { Keys } from './keys.ts'
 import type { LogKeeping } from './logs.ts'
 import { Mail } from './mail.ts'
 import { Network } from './network.ts'
+import { Operations } from './operations.ts'
 import { Secrets } from './secrets.ts'
 
 /** What a stage is made of: its numbers, its addresses, and the functions that there are. */
@@ -79,6 +80,10 @@ export class Tenantry extends Stack {
     new CfnOutput(this, 'MailEvents', { value: mail.events.topicArn })
     mail.records.forEach(({ name, value }, index) => {
       new CfnOutput(this, `MailRecord${index + 1}`, { value: `${name} CNAME ${value}` })
+    })
+    new Operations(this, 'Operations', {
+      ...{ stage, numbers, alarmEmail: addresses.alarmEmail, keys, api, jobs, database, mail },
+      groups: groups.map(({ made }) => made),
     })
     acknowledge(this, { api, database, jobs, secrets, groups: groups.map(({ made }) => made), keep })
   }

@@ -1,0 +1,142 @@
+import { Duration } from 'aws-cdk-lib'
+import { type IMetric, MathExpression, Metric, type MetricOptions, Stats } from 'aws-cdk-lib/aws-cloudwatch'
+import type { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
+import { type MetricName, METRICS } from '#shared/log.ts'
+import type { Api } from './api.ts'
+import type { Database } from './database.ts'
+import type { TenantryFunction } from './function.ts'
+import type { Jobs } from './jobs.ts'
+
+/** What of a stage is watched. */
+export interface Watched {
+  readonly stage: string
+  readonly api: Api
+  readonly groups: readonly TenantryFunction[]
+  readonly jobs: Jobs
+  readonly database: Database
+  /** The proxy before the database, where the stage has one. */
+  readonly proxy: DatabaseProxy | null
+  readonly configurationSetName: string
+  /** The functions that rotate the database's passwords. */
+  readonly rotations: readonly string[]
+  readonly numbers: { readonly maxCapacity: number; readonly minCapacity: number; readonly readers: number }
+}
+
+const SERVICE = 'tenantry'
+
+/** The measures of a stage by what they mean: our functions' own and those that AWS writes. A period is five minutes unless told otherwise. */
+export function measures({ stage, api, groups, jobs, database, proxy, configurationSetName, rotations }: Watched) {
+  const own = (name: MetricName, options: MetricOptions = {}): Metric =>
+    new Metric({
+      namespace: 'Tenantry',
+      metricName: name,
+      dimensionsMap: { service: SERVICE, stage },
+      statistic: METRICS[name].unit === 'Count' ? Stats.SUM : Stats.MAXIMUM,
+      ...options,
+    })
+  /** One line for each value by which the metric is told apart. */
+  const ownEach = (name: MetricName): IMetric => {
+    const { by, unit } = METRICS[name]
+    const search = `{Tenantry,service,stage,${by}} MetricName="${name}" service="${SERVICE}" stage="${stage}"`
+    const statistic = unit === 'Count' ? 'Sum' : 'Maximum'
+    return new MathExpression({
+      expression: `SEARCH('${search}', '${statistic}', 300)`,
+      label: `\${PROP('Dim.${by}')}`,
+    })
+  }
+  const aws = (
+    service: string,
+    name: string,
+    dimensionsMap: Record<string, string>,
+    options: MetricOptions = {},
+  ): Metric => new Metric({ namespace: `AWS/${service}`, metricName: name, dimensionsMap, ...options })
+  const firewall = (name: string) =>
+    // The names that the firewall gives its metrics: https://docs.aws.amazon.com/waf/latest/developerguide/waf-metrics.html
+    aws(
+      'WAFV2',
+      name,
+      { WebACL: `tenantry-${stage}-firewall`, Region: api.rest.stack.region, Rule: 'ALL' },
+      {
+        statistic: Stats.SUM,
+      },
+    )
+  // Each host of a proxy writes its own: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
+  const ofProxy = (name: string, { dbProxyName: ProxyName }: DatabaseProxy) =>
+    aws('RDS', name, { ProxyName }, { statistic: Stats.SUM })
+  const { deploymentStage } = api.rest
+  return {
+    own,
+    ownEach,
+    requests: deploymentStage.metricCount({ statistic: Stats.SUM, label: 'requests' }),
+    serverErrors: deploymentStage.metricServerError({ statistic: Stats.SUM, label: '5xx' }),
+    clientErrors: deploymentStage.metricClientError({ statistic: Stats.SUM, label: '4xx' }),
+    latency: (statistic: string) => deploymentStage.metricLatency({ statistic, label: statistic }),
+    duration: ({ function: lambda, node }: TenantryFunction, statistic: string) =>
+      lambda.metricDuration({ statistic, label: `${node.id} ${statistic}` }),
+    throttles: groups.map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
+    failures: [...groups, ...jobs.functions].map(({ function: lambda, node }) =>
+      lambda.metricErrors({ label: node.id }),
+    ),
+    concurrency: groups.map(({ function: lambda, node }) =>
+      lambda.metric('ConcurrentExecutions', { statistic: Stats.MAXIMUM, label: node.id }),
+    ),
+    invocationsOf: (job: string, period: Duration): Metric => {
+      const made = jobs.functions.find(({ node }) => node.id === job)
+      if (made === undefined) throw new Error(`there is no job ${job}`)
+      return made.function.metricInvocations({ period })
+    },
+    failuresOf: (job: string, period: Duration): Metric => {
+      const made = jobs.functions.find(({ node }) => node.id === job)
+      if (made === undefined) throw new Error(`there is no job ${job}`)
+      return made.function.metricErrors({ period })
+    },
+    deadLetters: jobs.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
+    // Of the configuration set, so that stages in one account are told apart; a share of 1, not a percentage.
+    // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html
+    bounceRate: aws('SES', 'Reputation.BounceRate', { 'ses:configuration-set': configurationSetName }),
+    complaintRate: aws('SES', 'Reputation.ComplaintRate', { 'ses:configuration-set': configurationSetName }),
+    // The names of the cluster as a whole: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html
+    database: (name: AuroraMetric, options: MetricOptions = {}): Metric =>
+      database.cluster.metric(name, { statistic: Stats.MAXIMUM, label: name, ...options }),
+    /** The share of borrowed connections that are pinned to a client; null without a proxy. */
+    pinned:
+      proxy === null
+        ? null
+        : new MathExpression({
+            label: 'pinned, percent',
+            period: Duration.minutes(1),
+            expression: 'IF(borrowed > 0, 100 * pinned / borrowed, 0)',
+            usingMetrics: {
+              pinned: ofProxy('DatabaseConnectionsCurrentlySessionPinned', proxy),
+              borrowed: ofProxy('DatabaseConnectionsCurrentlyBorrowed', proxy),
+            },
+          }),
+    blocked: firewall('BlockedRequests'),
+    allowed: firewall('AllowedRequests'),
+    rotationFailures: rotations.map((FunctionName) =>
+      aws('Lambda', 'Errors', { FunctionName }, { statistic: Stats.SUM, period: Duration.hours(1) }),
+    ),
+  }
+}
+
+export type Measures = ReturnType<typeof measures>
+
+type AuroraMetric =
+  | 'ACUUtilization'
+  | 'AuroraReplicaLagMaximum'
+  | 'CPUUtilization'
+  | 'DatabaseConnections'
+  | 'Deadlocks'
+  | 'FreeLocalStorage'
+  | 'ServerlessDatabaseCapacity'
+
+/** The sum of some metrics, none of which need be there. */
+export function sumOf(metrics: readonly Metric[], label: string): MathExpression {
+  const names = metrics.map((_, index) => `m${index}`)
+  return new MathExpression({
+    label,
+    expression: names.map((name) => `FILL(${name}, 0)`).join(' + '),
+    usingMetrics: Object.fromEntries(metrics.map((metric, index) => [`m${index}`, metric])),
+    ...(metrics[0] === undefined ? {} : { period: metrics[0].period }),
+  })
+}

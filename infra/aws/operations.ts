@@ -1,0 +1,72 @@
+import { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
+import { CfnApplication } from 'aws-cdk-lib/aws-sam'
+import { LogGroup } from 'aws-cdk-lib/aws-logs'
+import { ConfigurationSet } from 'aws-cdk-lib/aws-ses'
+import { Construct, type IConstruct } from 'constructs'
+import type { Stage } from '#infra/stages.ts'
+import { Alarms } from './alarms.ts'
+import type { Api } from './api.ts'
+import { Dashboard } from './dashboard.ts'
+import type { Database } from './database.ts'
+import type { TenantryFunction } from './function.ts'
+import type { Jobs } from './jobs.ts'
+import type { Keys } from './keys.ts'
+import type { Mail } from './mail.ts'
+import type { Watched } from './measures.ts'
+import { Queries } from './queries.ts'
+
+/** What operators have of a stage: its alarms, its dashboard and its saved queries. */
+export class Operations extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      stage: string
+      numbers: Stage
+      /** Who is mailed by the alarms; without it, whoever subscribes to the topic by hand. */
+      alarmEmail: string | undefined
+      keys: Keys
+      api: Api
+      groups: readonly TenantryFunction[]
+      jobs: Jobs
+      /** Its passwords rotate already. */
+      database: Database
+      mail: Mail
+    },
+  ) {
+    super(scope, id)
+    const { stage, numbers, alarmEmail, keys, api, groups, jobs, database, mail } = props
+    const watched: Watched = {
+      stage,
+      api,
+      groups,
+      jobs,
+      database,
+      proxy: below(database, DatabaseProxy)[0] ?? null,
+      configurationSetName: one(mail, ConfigurationSet).configurationSetName,
+      rotations: below(database, CfnApplication).map(({ parameters }) => {
+        const name = parameters !== undefined && 'functionName' in parameters ? parameters.functionName : undefined
+        if (name === undefined) throw new Error('a rotation has no function')
+        return name
+      }),
+      numbers: { ...numbers.database },
+    }
+    new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
+    new Dashboard(this, 'Dashboard', watched)
+    new Queries(this, 'Queries', {
+      stage,
+      functions: [...groups, ...jobs.functions].map(({ function: lambda }) => lambda.logGroup),
+      access: one(api.node.findChild('Access'), LogGroup),
+    })
+  }
+}
+
+/** The constructs of a kind within another. */
+const below = <Made extends IConstruct>(scope: IConstruct, kind: new (...args: never[]) => Made): Made[] =>
+  scope.node.findAll().filter((each): each is Made => each instanceof kind)
+
+function one<Made extends IConstruct>(scope: IConstruct, kind: new (...args: never[]) => Made): Made {
+  const [found] = below(scope, kind)
+  if (found === undefined) throw new Error(`${scope.node.path} has no ${kind.name}`)
+  return found
+}

@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs'
+import { glob, readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { METRICS, type MetricName } from '#shared/log.ts'
+import { listed, type Synthesized, synthesized } from './synthesized.ts'
+
+const OURS = 'Tenantry'
+const MOST_METRICS_OF_AN_ALARM = 10
+
+/** The metrics of AWS that are used, by namespace, as AWS documents them. */
+const OF_AWS: Readonly<Record<string, readonly string[]>> = {
+  // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
+  'AWS/ApiGateway': ['4XXError', '5XXError', 'Count', 'Latency'],
+  // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+  'AWS/Lambda': ['ConcurrentExecutions', 'Duration', 'Errors', 'Invocations', 'Throttles'],
+  // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html, and of the proxy
+  // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
+  'AWS/RDS': [
+    'ACUUtilization',
+    'AuroraReplicaLagMaximum',
+    'CPUUtilization',
+    'DatabaseConnections',
+    'DatabaseConnectionsCurrentlyBorrowed',
+    'DatabaseConnectionsCurrentlySessionPinned',
+    'Deadlocks',
+    'FreeLocalStorage',
+    'ServerlessDatabaseCapacity',
+  ],
+  // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html
+  'AWS/SES': ['Reputation.BounceRate', 'Reputation.ComplaintRate'],
+  // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+  'AWS/SQS': ['ApproximateNumberOfMessagesVisible'],
+  // https://docs.aws.amazon.com/waf/latest/developerguide/waf-metrics.html
+  'AWS/WAFV2': ['AllowedRequests', 'BlockedRequests'],
+}
+
+let prod: Synthesized
+// With a proxy, without a reader, and with somebody to mail.
+let other: Synthesized
+beforeAll(async () => {
+  prod = await synthesized('prod')
+  other = await synthesized('dev', { database: { proxy: true }, addresses: { alarmEmail: 'night@shop.test' } })
+})
+
+const alarms = (stage: Synthesized) => stage.ofType('AWS::CloudWatch::Alarm').map(({ Properties }) => Properties)
+const shortName = ({ AlarmName }: { AlarmName: string }) => AlarmName.replace(/^tenantry-[a-z]+-/, '')
+
+interface Used {
+  readonly namespace: string
+  readonly name: string
+  readonly dimensions: readonly string[]
+}
+
+/** The metrics that alarms read. */
+const alarmMetrics = (stage: Synthesized): Used[] =>
+  alarms(stage).flatMap(({ Metrics, Namespace, MetricName, Dimensions }) =>
+    (Metrics ?? [{ MetricStat: { Metric: { Namespace, MetricName, Dimensions } } }])
+      .filter(({ MetricStat }: any) => MetricStat !== undefined)
+      .map(({ MetricStat: { Metric } }: any) => ({
+        namespace: Metric.Namespace,
+        name: Metric.MetricName,
+        dimensions: (Metric.Dimensions ?? []).map(({ Name }: any) => Name),
+      })),
+  )
+
+/** The metrics that the dashboard shows: those that it names, and those that it searches for. */
+function dashboardMetrics(stage: Synthesized): Used[] {
+  const { DashboardBody } = stage.one('AWS::CloudWatch::Dashboard').Properties
+  const text = DashboardBody['Fn::Join'][1].map((part: unknown) => (typeof part === 'string' ? part : 'x')).join('')
+  const { widgets } = JSON.parse(text)
+  const found = widgets.flatMap(({ properties }: any) => properties.metrics ?? [])
+  return found.flatMap((metric: any[]): Used[] => {
+    const [first] = metric
+    if (typeof first === 'string') {
+      const [namespace = '', name = '', ...rest] = metric.filter((part) => typeof part === 'string')
+      return [{ namespace, name, dimensions: rest.filter((_, index) => index % 2 === 0) }]
+    }
+    const search =
+      /^SEARCH\('\{(\w+),([\w,]+)\} MetricName="(\w+)" service="tenantry" stage="\w+"', '\w+', 300\)$/.exec(
+        first.expression,
+      )
+    if (search === null) {
+      expect(first.expression).not.toContain('SEARCH')
+      return []
+    }
+    const [, namespace = '', dimensions = '', name = ''] = search
+    return [{ namespace, name, dimensions: dimensions.split(',') }]
+  })
+}
+
+describe('an alarm', () => {
+  it('tells somebody, when it goes off and when it is over, by a topic that is encrypted', () => {
+    for (const stage of [prod, other]) {
+      expect(alarms(stage).length).toBeGreaterThan(20)
+      for (const alarm of alarms(stage)) {
+        const [topic, another] = [...listed(alarm.AlarmActions), ...listed(alarm.OKActions)].map(stage.referred)
+        expect([topic?.Type, another], alarm.AlarmName).toEqual(['AWS::SNS::Topic', topic])
+        expect(stage.named(topic?.Properties.KmsMasterKeyId)).toBe('KeysService')
+        expect(alarm.ActionsEnabled).toBeUndefined()
+        expect(alarm.AlarmName).toMatch(/^tenantry-(prod|dev)-[a-z-]+$/)
+      }
+    }
+  })
+
+  it('may publish to that topic, and its service may encrypt for it, for the alarms of the stage alone', () => {
+    const policies = [
+      ...prod.one('AWS::SNS::TopicPolicy', 'OperationsAlarms').Properties.PolicyDocument.Statement,
+      ...prod.one('AWS::KMS::Key', 'KeysService').Properties.KeyPolicy.Statement,
+    ]
+    const allowed = policies.filter(({ Principal }: any) => Principal.Service === 'cloudwatch.amazonaws.com')
+    expect(allowed.map(({ Action }: any) => Action)).toEqual(['sns:Publish', ['kms:Decrypt', 'kms:GenerateDataKey*']])
+    for (const { Effect, Condition } of allowed) {
+      expect(Effect).toBe('Allow')
+      expect(prod.named(Condition.ArnLike['aws:SourceArn'])).toBe('arn::cloudwatch:::alarm:tenantry-prod-*')
+    }
+  })
+
+  it('mails the operator whom the stage names, and nobody else', () => {
+    expect(prod.ofType('AWS::SNS::Subscription')).toEqual([])
+    expect(other.ofType('AWS::SNS::Subscription').map(({ Properties }) => Properties)).toEqual([
+      expect.objectContaining({ Protocol: 'email', Endpoint: 'night@shop.test' }),
+    ])
+  })
+
+  it('has an entry of its name in the runbook, which names it, and there is no entry without an alarm', () => {
+    const runbook = readFileSync('infra/runbook.md', 'utf8')
+    const [, section = ''] = /^## Alarms\n([\s\S]*?)(?=^## )/m.exec(runbook) ?? []
+    const entries = section.split(/^### /m).slice(1)
+    const all = [...alarms(prod), ...alarms(other)]
+    expect(entries.map((entry) => entry.split('\n', 1)[0]).toSorted()).toEqual(
+      [...new Set(all.map(shortName))].toSorted(),
+    )
+    for (const entry of entries)
+      expect(entry, entry.slice(0, 40)).toMatch(/\*\*Means\*\*[\s\S]+\*\*Look\*\*[\s\S]+\*\*Repair\*\*/)
+    for (const alarm of all) expect(alarm.AlarmDescription).toContain(`See ${shortName(alarm)} in infra/runbook.md`)
+  })
+
+  it('says what no data means, and reads no more metrics than CloudWatch takes', () => {
+    const failing = alarms(prod).filter(({ TreatMissingData }) => TreatMissingData === 'breaching')
+    expect(failing.map(shortName).toSorted()).toEqual([
+      'database-at-capacity',
+      'database-connections',
+      'maintenance-missed',
+      'queue-late',
+    ])
+    for (const alarm of [...alarms(prod), ...alarms(other)]) {
+      expect(alarm.TreatMissingData).toMatch(/^(breaching|notBreaching)$/)
+      expect((alarm.Metrics ?? []).length).toBeLessThanOrEqual(MOST_METRICS_OF_AN_ALARM + 1)
+    }
+  })
+
+  it('watches readers and the proxy only where there are any, and each rotation by its own function', () => {
+    const [names, others] = [prod, other].map((stage) => alarms(stage).map(shortName))
+    expect([names?.includes('database-replica-lag'), names?.includes('proxy-pinned')]).toEqual([true, false])
+    expect([others?.includes('database-replica-lag'), others?.includes('proxy-pinned')]).toEqual([false, true])
+    const [rotation] = alarms(prod).filter((alarm) => shortName(alarm) === 'rotation-failed')
+    const watched = rotation.Metrics.flatMap(({ MetricStat }: any) => MetricStat?.Metric.Dimensions ?? [])
+    const rotating = prod
+      .ofType('AWS::Serverless::Application')
+      .map(({ Properties }) => Properties.Parameters.functionName)
+    expect(watched.map(({ Value }: any) => Value).toSorted()).toEqual(rotating.toSorted())
+  })
+})
+
+describe('a metric', () => {
+  it('that an alarm or the dashboard reads is one that the functions write, or one of AWS', () => {
+    for (const stage of [prod, other]) {
+      const used = [...alarmMetrics(stage), ...dashboardMetrics(stage)]
+      expect(used.length).toBeGreaterThan(80)
+      for (const { namespace, name, dimensions } of used) {
+        if (namespace !== OURS) {
+          expect(OF_AWS[namespace], `${namespace} ${name}`).toContain(name)
+          continue
+        }
+        expect(Object.keys(METRICS), name).toContain(name)
+        const [service, ofStage, by, ...more] = dimensions
+        expect([service, ofStage, more]).toEqual(['service', 'stage', []])
+        expect([undefined, METRICS[name as MetricName].by]).toContain(by)
+      }
+    }
+  })
+
+  it('of the functions is written by one of them, and shown', async () => {
+    const shown = new Set(dashboardMetrics(prod).map(({ name }) => name))
+    const files: string[] = []
+    for await (const file of glob('{functions,shared}/**/*.ts')) files.push(await readFile(file, 'utf8'))
+    const code = files.filter((text) => !text.includes('export const METRICS')).join('\n')
+    for (const name of Object.keys(METRICS)) {
+      const call = new RegExp(`(count|record)Metric\\([^)]*'${name}'`)
+      expect(name === 'ColdStart' || call.test(code), `${name} is written`).toBe(true)
+      expect([...shown], 'shown').toContain(name)
+    }
+  })
+})
