@@ -124,6 +124,9 @@ grant select (id, tenant_id, vendor, account_number, status, verified_at, secret
   update (status, verified_at, checked_at, last_error, revoked_at, sealed_secret, data_key_id)
   on app.vendor_accounts to identity_vault;
 
+-- The job that asks vendors later asks none for a shop that is closed.
+grant select (status) on app.tenants to identity_worker;
+
 -- A secret is never put back to an earlier one: its version only grows, and what is sealed is bound to it.
 create function app.secret_versions_grow() returns trigger
   language plpgsql

@@ -1,12 +1,14 @@
 import * as v from 'valibot'
 import { audit } from '#shared/audit/queries.ts'
-import { actFor } from '#shared/db/scope.ts'
+import { actFor, readInTenant } from '#shared/db/scope.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
+import { SealBroken } from '#shared/vault/envelope.ts'
 import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { findVendor, recordCheck } from '#shared/vendor/queries.ts'
 import type { Worker } from '#shared/worker.ts'
+import { tenantIsOpen } from './queries.ts'
 
 type VerifyWorker = Pick<Worker, 'config' | 'database' | 'vault'>
 
@@ -29,7 +31,8 @@ class VendorUnreachable extends Error {
 
 /**
  * Asks the vendors about the credentials that could not be verified when they were connected, until none is due or
- * `enough` says so. Returns how many vendors gave an answer.
+ * `enough` says so. For a shop that was suspended or cancelled meanwhile, none is asked: its members can have that done
+ * when it is open again. Returns how many vendors gave an answer.
  */
 export const verifyDueAccounts = (worker: VerifyWorker, enough: () => boolean): Promise<number> =>
   drain(
@@ -40,16 +43,17 @@ export const verifyDueAccounts = (worker: VerifyWorker, enough: () => boolean): 
       leaseSeconds: LEASE_SECONDS,
       attempts: ATTEMPTS,
       run: (job) => verify(worker, job),
-      isFinal: (error) => error instanceof UnknownJob,
+      isFinal: (error) => error instanceof UnknownJob || error instanceof SealBroken,
     },
     enough,
   )
 
-async function verify({ config, vault }: VerifyWorker, job: LeasedJob): Promise<boolean> {
+async function verify({ config, database, vault }: VerifyWorker, job: LeasedJob): Promise<boolean> {
   const { tenant_id: tenantId } = job
   const payload = v.safeParse(Payload, job.payload)
   if (!payload.success || tenantId === null) throw new UnknownJob('the payload of a job does not parse')
   const accountId = payload.output.account_id
+  if (!(await readInTenant(database, tenantId, tenantIsOpen))) return false
   const opening = { reason: 'verify', actorUserId: null, requestId: job.id } as const
   const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
   if (credential === null) return false

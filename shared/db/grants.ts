@@ -105,7 +105,7 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.roles': 'select',
     'app.sessions': 'delete, select(id, idle_expires_at, absolute_expires_at, revoked_at)',
     'app.set_tenant(uuid)': 'execute',
-    'app.tenants': 'select(id, legal_name, timezone)',
+    'app.tenants': 'select(id, legal_name, status, timezone)',
     'app.tokens': 'delete, insert(token_hash, purpose, user_id, expires_at), select',
     'app.users': 'select(id, email, email_verified_at, full_name, disabled_at)',
   },

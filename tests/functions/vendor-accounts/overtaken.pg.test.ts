@@ -1,0 +1,304 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { operate } from '#functions/operate/operate.ts'
+import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
+import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+// What happens to a request, or a job, while the vendor takes its time to answer.
+
+const LIMIT = 40
+
+let service: TestService
+let vendor: HttpServer
+let operators: Database
+let verdict = 200
+let asked = 0
+let hold: { arrived: () => void; answer: Promise<number> } | null = null
+
+beforeAll(async () => {
+  vendor = await startHttpServer({
+    answer: async (): Promise<LocalReply> => {
+      asked += 1
+      const held = hold
+      hold = null
+      held?.arrived()
+      const status = held === null ? verdict : await held.answer
+      return json(status, [])
+    },
+  })
+  service = await startService({
+    env: { VENDOR_TENANT_LIMIT: String(LIMIT), VENDOR_URLS: JSON.stringify({ 'ss-activewear': vendor.url }) },
+  })
+  operators = connectTo(service.database.operatorUrl)
+})
+afterAll(async () => {
+  await operators.close()
+  await service.close()
+  await vendor.close()
+})
+afterEach(async () => {
+  verdict = 200
+  await service.vault.faults.set({ part: 'kms', mode: 'ok' })
+})
+
+const sql = () => service.database.admin
+
+interface Shop {
+  readonly slug: string
+  readonly shop: string
+  readonly admin: TestMember
+}
+const openShop = (): Promise<Shop> => createShop(sql(), 'admin')
+
+const post = ({ admin: { token } }: Shop, secret = 'a secret') =>
+  service.request('POST /v1/vendor-accounts', { token, body: { vendor: 'ss-activewear', account_number: '1', secret } })
+const put = ({ admin: { token } }: Shop, id: string, secret = 'another secret') =>
+  service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
+const verify = ({ admin: { token } }: Shop, id: string) =>
+  service.request(`POST /v1/vendor-accounts/${id}/verify`, { token })
+const revoke = ({ admin: { token } }: Shop, id: string) =>
+  service.request(`DELETE /v1/vendor-accounts/${id}`, { token })
+
+async function connected(shop: Shop, secret?: string): Promise<string> {
+  const { status, body } = await post(shop, secret)
+  expect(status).toBe(200)
+  return body.id
+}
+
+/** An account that was connected while its vendor was down, with the job that verifies it. */
+async function waiting(shop: Shop): Promise<string> {
+  verdict = 500
+  const id = await connected(shop)
+  verdict = 200
+  return id
+}
+
+/** Does something while the vendor holds back its answer to a request. */
+async function during<T>(request: () => Promise<T>, status: number, between: () => Promise<unknown>): Promise<T> {
+  let answer: (status: number) => void = () => {}
+  const arrived = new Promise<void>((resolve) => {
+    hold = {
+      arrived: resolve,
+      answer: new Promise((release) => {
+        answer = release
+      }),
+    }
+  })
+  const requested = request()
+  await arrived
+  await between()
+  answer(status)
+  return requested
+}
+
+const stored = async (shop: Shop) => {
+  const rows = await sql()`
+    select id, status, secret_version, last_error, sealed_secret is null as erased from app.vendor_accounts
+     where tenant_id = ${shop.shop} order by created_at`
+  return Array.from(rows)
+}
+const audited = async (shop: Shop): Promise<string[]> =>
+  (
+    await sql()<{ action: string }[]>`
+      select action from app.audit_log where tenant_id = ${shop.shop} and action like 'vendor_account.%'
+       order by occurred_at`
+  ).map(({ action }) => action.replace('vendor_account.', ''))
+
+const secretOf = async ({ shop }: Shop, accountId: string) => {
+  const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
+  return (await openVendorCredential(service.runtime.vault, { tenantId: shop, accountId }, opening))?.secret ?? null
+}
+
+const verifyDue = async (): Promise<number> => {
+  await sql()`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null and dead_at is null`
+  return verifyDueAccounts(service.mail.worker, () => false)
+}
+const jobOf = async (id: string) => {
+  const [job] = await sql()`
+    select attempts, completed_at is not null as completed, dead_at is not null as dead, last_error from app.jobs
+     where payload->>'account_id' = ${id}`
+  return { ...job }
+}
+
+describe('a check of a secret that was replaced meanwhile', () => {
+  it.each([
+    ['accepted', 200],
+    ['refused', 401],
+    ['not answered', 500],
+  ])('and is then %s says nothing of the new one', async (_, status) => {
+    const shop = await openShop()
+    const id = await connected(shop)
+    const answer = await during(
+      () => verify(shop, id),
+      status,
+      async () => expect((await put(shop, id)).status).toBe(200),
+    )
+    expect(answer.status).toBe(status === 500 ? 503 : 200)
+    if (status !== 500) expect(answer.body).toMatchObject({ status: 'verified', last_error: null })
+    expect(await stored(shop)).toEqual([{ id, status: 'verified', secret_version: 2, last_error: null, erased: false }])
+    expect(await audited(shop)).toEqual(['created', 'opened', 'secret_replaced'])
+    expect(await secretOf(shop, id)).toBe('another secret')
+  })
+
+  it('by a job, says nothing of the new one either', async () => {
+    const shop = await openShop()
+    const id = await waiting(shop)
+    await during(verifyDue, 401, async () => expect((await put(shop, id)).status).toBe(200))
+    expect(await stored(shop)).toEqual([{ id, status: 'verified', secret_version: 2, last_error: null, erased: false }])
+    expect(await audited(shop)).toEqual(['created', 'opened', 'secret_replaced'])
+  })
+})
+
+describe('an account that is revoked while its vendor is asked', () => {
+  it.each<[string, (shop: Shop, id: string) => Promise<Answer>]>([
+    ['a check', verify],
+    ['a replacement', put],
+  ])('stays so: %s answers 404', async (_, request) => {
+    const shop = await openShop()
+    const id = await connected(shop)
+    const answer = await during(
+      () => request(shop, id),
+      200,
+      async () => expect((await revoke(shop, id)).status).toBe(200),
+    )
+    expect(answer.status).toBe(404)
+    expect(await stored(shop)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
+  })
+
+  it('stays so when a job had asked', async () => {
+    const shop = await openShop()
+    const id = await waiting(shop)
+    await during(verifyDue, 200, () => revoke(shop, id))
+    expect(await stored(shop)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
+    expect(await jobOf(id)).toMatchObject({ completed: true })
+  })
+})
+
+describe('a member who may no longer, by the time the vendor answers', () => {
+  const takings: [string, number, (shop: Shop) => Promise<unknown>][] = [
+    [
+      'whose role was taken',
+      403,
+      ({ admin }) => sql()`update app.memberships set role_id = 7 where id = ${admin.membershipId}`,
+    ],
+    [
+      'who was removed',
+      401,
+      ({ admin }) => sql()`update app.memberships set revoked_at = now() where id = ${admin.membershipId}`,
+    ],
+    [
+      'whose session was ended',
+      401,
+      ({ admin }) => sql()`update app.sessions set revoked_at = now() where id = ${admin.id}`,
+    ],
+    [
+      'whose session acts elsewhere',
+      403,
+      ({ admin }) => sql()`update app.sessions set tenant_id = null where id = ${admin.id}`,
+    ],
+    [
+      'whose shop was suspended',
+      401,
+      async ({ slug }) => {
+        const worker = { ...service.mail.worker, database: operators }
+        expect(await operate(worker, { command: 'set-status', slug, status: 'suspended' }, 'a test')).toHaveProperty(
+          'done',
+        )
+      },
+    ],
+  ]
+  it.each(takings)('%s: %i, and nothing was stored', async (_, status, take) => {
+    const requests: ((shop: Shop, id: string) => Promise<Answer>)[] = [(shop) => post(shop, 'too late'), put, verify]
+    for (const request of requests) {
+      const shop = await openShop()
+      const id = await connected(shop)
+      const before = await stored(shop)
+      const answer = await during(
+        () => request(shop, id),
+        200,
+        () => take(shop),
+      )
+      expect(answer.status).toBe(status)
+      expect(answer.text).not.toContain('secret')
+      expect(await stored(shop)).toEqual(before)
+      expect((await audited(shop)).filter((action) => action !== 'opened')).toEqual(['created'])
+      expect(await secretOf(shop, id)).toBe('a secret')
+    }
+  })
+})
+
+describe('the job that verifies an account', () => {
+  it.each(['suspended', 'cancelled'])('of a shop that is %s opens nothing and asks nobody', async (status) => {
+    const shop = await openShop()
+    const id = await waiting(shop)
+    const before = await stored(shop)
+    await sql()`update app.tenants set status = ${status} where id = ${shop.shop}`
+    const askedBefore = asked
+    expect(await verifyDue()).toBe(0)
+    expect(asked).toBe(askedBefore)
+    expect(await stored(shop)).toEqual(before)
+    expect(await audited(shop)).toEqual(['created'])
+    expect(await jobOf(id)).toMatchObject({ completed: true, dead: false })
+  })
+
+  it('comes back while KMS is down, and the account stays as it was', async () => {
+    const shop = await openShop()
+    const id = await waiting(shop)
+    const before = await stored(shop)
+    const cold = service.vault.openVault(service.database)
+    await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
+    await sql()`update app.jobs set run_at = now() where payload->>'account_id' = ${id}`
+    await verifyDueAccounts({ ...service.mail.worker, vault: cold }, () => false)
+    await cold.close()
+    expect(await stored(shop)).toEqual(before)
+    expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: false, last_error: 'KeyServiceUnavailable' })
+    await service.vault.faults.set({ part: 'kms', mode: 'ok' })
+    expect(await verifyDue()).toBe(1)
+    expect(await stored(shop)).toMatchObject([{ status: 'verified' }])
+  })
+
+  it('of what does not open is put aside at once, since trying again is of no use', async () => {
+    const shop = await openShop()
+    const id = await waiting(shop)
+    await sql()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
+    expect(await verifyDue()).toBe(0)
+    expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: true, last_error: 'SealBroken' })
+  })
+})
+
+describe('VENDOR_TENANT_LIMIT', () => {
+  it('bounds how often a shop has vendors asked, by whichever route, and no other shop', async () => {
+    const [shop, other] = [await openShop(), await openShop()]
+    const id = await connected(shop)
+    verdict = 401
+    for (let turn = 1; turn < LIMIT; turn += 1) {
+      const { status } = turn % 2 === 0 ? await put(shop, id) : await post(shop, `guess ${turn}`)
+      expect(status).toBe(422)
+    }
+    const before = [asked, service.vault.faults.counts().kms]
+    for (const request of [() => post(shop, 'one more'), () => put(shop, id), () => verify(shop, id)]) {
+      const refused = await request()
+      expect([refused.status, refused.body.type]).toEqual([429, expect.stringMatching(/rate-limited$/)])
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    expect([asked, service.vault.faults.counts().kms]).toEqual(before)
+    verdict = 200
+    await connected(other)
+    const listed = await service.request('GET /v1/vendor-accounts', { token: shop.admin.token })
+    expect([listed.status, (await revoke(shop, id)).status]).toEqual([200, 200])
+  })
+
+  it('is not spent by what is not asked', async () => {
+    const shop = await openShop()
+    const { token } = shop.admin
+    for (let turn = 0; turn < LIMIT; turn += 1) {
+      const body = { vendor: 'ss-activewear', account_number: '1', secret: '' }
+      expect((await service.request('POST /v1/vendor-accounts', { token, body })).status).toBe(422)
+    }
+    await connected(shop)
+  })
+})
