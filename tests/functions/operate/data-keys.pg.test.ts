@@ -435,7 +435,7 @@ async function expectDone(command: Command, shop: Shop & { secrets: Map<string, 
 describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
   it('cut off at any step, before it or after its commit, is gone on with', { timeout: 120_000 }, async () => {
     const toKeyArn = await anotherKmsKey()
-    const shop = await filled(6)
+    const shop = await filled(4)
     let cuts = 0
     for (const when of ['before', 'after'] as const) {
       for (let step = 1; ; step += 1) {
