@@ -3,7 +3,7 @@ import { type AuditEntry, audit } from '#shared/audit/queries.ts'
 import { errorCode } from '#shared/db/failure.ts'
 import { actFor, type TenantSql } from '#shared/db/scope.ts'
 import { SealBroken } from '#shared/vault/envelope.ts'
-import type { Purpose } from '#shared/vault/queries.ts'
+import type { DataKey, Purpose } from '#shared/vault/queries.ts'
 import { untilStored } from '#shared/vault/until-stored.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { secretPlace } from '#shared/vendor/account.ts'
@@ -123,23 +123,39 @@ async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | '
   }
 }
 
-/** Has KMS wrap the tenant's data keys by another of its keys. The data keys, and what they seal, stay as they are. */
+/**
+ * Has KMS wrap the tenant's data keys by another of its keys. The data keys, and what they seal, stay as they are. A key
+ * that KMS does not take for one of the tenant's is named, and left.
+ */
 export async function rewrapDataKeys(work: KeyWork, toKmsKeyArn: string): Promise<Record<string, unknown>> {
-  const { vault, tenantId } = work
   const keys = await inTenant(work, (sql) => queries.keysWrappedByOthers(sql, toKmsKeyArn))
-  let rewrapped = 0
+  const unreadable: string[] = []
+  const told = { rewrapped: 0, unreadable, finished: false }
   for (const key of keys) {
-    if (work.enough()) return { rewrapped, finished: false }
-    const { kmsKeyArn, wrapped } = await vault.keys.rewrap(key, { tenantId, purpose: key.purpose }, toKmsKeyArn)
-    const stored = await inTenant(work, async (sql, note) => {
-      if (!(await queries.replaceWrapping(sql, key, { kmsKeyArn, wrapped }))) return false
-      const change = { before: { kms_key_arn: key.kmsKeyArn }, after: { kms_key_arn: kmsKeyArn } }
-      await note({ action: 'data_key.rewrapped', targetType: 'data_key', targetId: key.id, ...change })
-      return true
-    })
-    if (stored) rewrapped += 1
+    if (work.enough()) return told
+    try {
+      if (await rewrap(work, key, toKmsKeyArn)) told.rewrapped += 1
+    } catch (error) {
+      if (!(error instanceof SealBroken)) throw error
+      unreadable.push(key.id)
+    }
   }
-  return { rewrapped, finished: true }
+  return { ...told, finished: true }
+}
+
+async function rewrap(
+  work: KeyWork,
+  key: DataKey & { readonly purpose: Purpose },
+  toKmsKeyArn: string,
+): Promise<boolean> {
+  const { vault, tenantId } = work
+  const { kmsKeyArn, wrapped } = await vault.keys.rewrap(key, { tenantId, purpose: key.purpose }, toKmsKeyArn)
+  return inTenant(work, async (sql, note) => {
+    if (!(await queries.replaceWrapping(sql, key, { kmsKeyArn, wrapped }))) return false
+    const change = { before: { kms_key_arn: key.kmsKeyArn }, after: { kms_key_arn: kmsKeyArn } }
+    await note({ action: 'data_key.rewrapped', targetType: 'data_key', targetId: key.id, ...change })
+    return true
+  })
 }
 
 /**

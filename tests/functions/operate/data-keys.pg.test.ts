@@ -294,8 +294,8 @@ describe('rewrap', () => {
     await rotateDataKey({ ...workOn(shop), enough: enoughAfter(3) })
     expect(await keysOf(shop)).toHaveLength(2)
     const toKeyArn = await anotherKmsKey()
-    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 2, finished: true })
-    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 0, finished: true })
+    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 2, unreadable: [], finished: true })
+    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 0, unreadable: [], finished: true })
     await service.vault.kms.send(new DisableKeyCommand({ KeyId: service.vault.keyArn }))
     try {
       await expectAll(shop, shop.secrets)
@@ -312,6 +312,16 @@ describe('rewrap', () => {
     const cold = service.vault.openVault(service.database)
     await expect(secretOf(shop, id, cold)).rejects.toMatchObject({ name: 'KeyServiceUnavailable' })
     await cold.close()
+  })
+
+  it('names a key that KMS does not take for the shop’s, and moves the others', async () => {
+    const shop = await filled(3)
+    await rotateDataKey({ ...workOn(shop), enough: enoughAfter(1) })
+    const [broken] = await admin()<{ id: string }[]>`
+      update app.data_keys set wrapped_key = wrapped_key || '\\x00'
+       where tenant_id = ${shop.shop} and status = 'decrypt_only' returning id`
+    const told = await rewrapDataKeys(workOn(shop), await anotherKmsKey())
+    expect(told).toEqual({ rewrapped: 1, unreadable: [broken?.id], finished: true })
   })
 
   it('beside rotations and writers leaves every secret readable', { timeout: 60_000 }, async () => {
