@@ -9,8 +9,8 @@ interface QueueRow {
   readonly dead: number
 }
 
-// Told of also while none is there, so that no news is not taken for good news.
-const KINDS = ['mail', 'verify-vendor']
+/** The kinds that are measured also while there is none of them, so that no news is not taken for good news. */
+export const KINDS: readonly string[] = ['mail', 'verify-vendor']
 
 /**
  * Measures the queue by kind, and what lies in the audit log outside of its partitions: one statement. It reads by the

@@ -82,7 +82,14 @@ export class Tenantry extends Stack {
       new CfnOutput(this, `MailRecord${index + 1}`, { value: `${name} CNAME ${value}` })
     })
     new Operations(this, 'Operations', {
-      ...{ stage, numbers, alarmEmail: addresses.alarmEmail, keys, api, jobs, database, mail },
+      stage,
+      numbers,
+      alarmEmail: addresses.alarmEmail,
+      keys,
+      api,
+      jobs,
+      database,
+      mail,
       groups: groups.map(({ made }) => made),
     })
     acknowledge(this, { api, database, jobs, secrets, groups: groups.map(({ made }) => made), keep })

@@ -55,12 +55,14 @@ beforeAll(async () => {
       done()
     },
   }).setMaxListeners(0)
-  const deployed = [
-    ...(await routeGroups()).map(({ group, handlerFile }) => ({ ...group, handlerFile })),
-    ...(await jobs()).map(({ job, handlerFile }) => ({ ...job, handlerFile })),
-  ]
+  const deployed = new Map(
+    [
+      ...(await routeGroups()).map(({ group, handlerFile }) => ({ needs: group.needs, name: group.name, handlerFile })),
+      ...(await jobs()).map(({ job, handlerFile }) => ({ needs: job.needs, name: job.name, handlerFile })),
+    ].map((each) => [each.name, each]),
+  )
   for (const name of ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'measure']) {
-    const [found] = deployed.filter((each) => each.name === name)
+    const found = deployed.get(name)
     if (found === undefined) throw new Error(`no function ${name}`)
     const env = {
       AWS_LAMBDA_FUNCTION_NAME: `tenantry-test-${name}`,
@@ -97,6 +99,8 @@ const parsed = (text: string): any[] =>
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line))
 
+const isMetrics = (line: object): boolean => '_aws' in line
+
 interface Ran {
   readonly status: number
   /** What was written in this invocation. */
@@ -114,8 +118,8 @@ async function run(name: string, event: unknown, until: (lines: any[]) => boolea
   await vi.waitUntil(() => until(parsed(logged.slice(from))), { timeout: 5000, interval: 5 })
   const lines = parsed(logged.slice(from))
   const values: Record<string, number | number[]> = {}
-  for (const line of lines.filter(({ _aws }) => _aws !== undefined)) {
-    for (const { Metrics } of line._aws.CloudWatchMetrics) {
+  for (const line of lines.filter(isMetrics)) {
+    for (const { Metrics } of line['_aws'].CloudWatchMetrics) {
       for (const { Name } of Metrics) {
         const { by } = METRICS[Name as MetricName]
         values[by === 'function' ? Name : `${Name} ${line[by]}`] = line[Name]
@@ -139,7 +143,7 @@ const event = (route: string, { token, headers = {}, ...rest }: Asked = {}): API
     route,
     headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
     ...rest,
-  }) as APIGatewayProxyEvent
+  })
 
 const signIn = (email: string, password: string, headers: Record<string, string> = {}) =>
   run('auth', event('POST /v1/auth/login', { body: { email, password }, headers }), (lines) =>
@@ -151,7 +155,11 @@ const owner = (name: string) => createMember(database.admin, { email: `${name}@o
 async function broken(part: 'kms' | 'vendor' | 'cache', work: () => Promise<unknown>): Promise<void> {
   const switchboard = part === 'cache' ? faults : vault.faults
   await switchboard.set({ part, mode: 'refuse' })
-  await work().finally(() => switchboard.set({ part, mode: 'ok' }))
+  try {
+    await work()
+  } finally {
+    await switchboard.set({ part, mode: 'ok' })
+  }
 }
 
 const connectVendor = (token: string, until: (lines: any[]) => boolean) => {
@@ -164,10 +172,10 @@ describe('a function', () => {
     const { status, lines, values } = await signIn('owner@acme.test', PASSWORD)
     expect(status).toBe(200)
     expect(values).toMatchObject({ SignInSucceeded: 1, SignInFailed: 0, ColdStart: 1 })
-    const [line, another] = lines.filter(({ _aws }) => _aws !== undefined)
+    const [line, another] = lines.filter(isMetrics)
     expect(another).toBeUndefined()
     expect(line).toMatchObject({ service: 'tenantry', stage: 'test', function: 'tenantry-test-auth' })
-    const [{ Namespace, Dimensions, Metrics }] = line._aws.CloudWatchMetrics
+    const [{ Namespace, Dimensions, Metrics }] = line['_aws'].CloudWatchMetrics
     expect([Namespace, Dimensions]).toEqual([
       'Tenantry',
       [
@@ -304,11 +312,10 @@ describe('a saved query', () => {
 
   /** The names of the fields of a line, as Logs Insights has them. */
   const names = (line: object, prefix = ''): string[] =>
-    Object.entries(line).flatMap(([name, value]) =>
-      value !== null && typeof value === 'object' && !Array.isArray(value)
-        ? [`${prefix}${name}`, ...names(value, `${prefix}${name}.`)]
-        : [`${prefix}${name}`],
-    )
+    Object.entries(line).flatMap(([name, value]) => {
+      const isObject = value !== null && typeof value === 'object' && !Array.isArray(value)
+      return [`${prefix}${name}`].concat(isObject ? names(value, `${prefix}${name}.`) : [])
+    })
 
   it('names fields that the lines of its logs have', async () => {
     const { token } = await owner('queried')
@@ -323,7 +330,7 @@ describe('a saved query', () => {
     const access = Object.keys(JSON.parse(prod.one('AWS::ApiGateway::Stage').Properties.AccessLogSetting.Format))
     const written = new Set(
       parsed(logged)
-        .filter(({ _aws }) => _aws === undefined)
+        .filter((line) => !isMetrics(line))
         .flatMap((line) => names(line)),
     )
     const queries = prod.ofType('AWS::Logs::QueryDefinition').map(({ Properties }) => Properties)
@@ -334,9 +341,9 @@ describe('a saved query', () => {
         ...(groups.includes('ApiAccess') ? access : []),
         ...(groups.some((group) => group !== 'ApiAccess') ? written : []),
       ])
-      const made = [...QueryString.matchAll(/ as (\w+)/g)].map(([, name]) => name)
+      const made = new Set<string>([...QueryString.matchAll(/ as (\w+)/g)].map(([, name]) => name))
       const named = QueryString.replaceAll(/"[^"]*"/g, '').match(/@?[\w.]+/g) ?? []
-      const fields = named.filter((name: string) => !WORDS.test(name) && !BUILT_IN.has(name) && !made.includes(name))
+      const fields = named.filter((name: string) => !WORDS.test(name) && !BUILT_IN.has(name) && !made.has(name))
       expect(fields.length, Name).toBeGreaterThan(0)
       for (const field of fields) expect(known, `${Name}: ${field}`).toContain(field)
     }
