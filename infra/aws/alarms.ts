@@ -13,7 +13,7 @@ import type { Key } from 'aws-cdk-lib/aws-kms'
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import { Construct } from 'constructs'
-import { type Measures, measures, sumOf, type Watched } from './measures.ts'
+import { chunks, type Measures, measures, sumOf, type Watched } from './measures.ts'
 
 /** What is worth waking somebody for. */
 interface Watch {
@@ -34,7 +34,8 @@ const HOUR = Duration.hours(1)
 const MOST_SUMMED = 10
 
 /**
- * The alarms of a stage, each by the name of its entry in infra/runbook.md; in CloudWatch with `tenantry-STAGE-` before it.
+ * The alarms of a stage, each by the name of its entry in infra/runbook.md; in CloudWatch with `tenantry-STAGE-` before it,
+ * and a number after it where one alarm cannot read all that it is about.
  * They send to one topic, both when they go off and when they are over.
  */
 export class Alarms extends Construct {
@@ -58,7 +59,7 @@ export class Alarms extends Construct {
       const [datapointsToAlarm, evaluationPeriods] = periods
       const alarm = new Alarm(this, name, {
         alarmName: prefix + name,
-        alarmDescription: `${says} See ${name} in infra/runbook.md.`,
+        alarmDescription: `${says} See ${name.replace(/-\d+$/, '')} in infra/runbook.md.`,
         metric,
         threshold: over ?? below ?? 0,
         comparisonOperator:
@@ -105,8 +106,16 @@ function watches(watched: Watched, measured: Measures): Record<string, Watch> {
       expression: `IF(FILL(part, 0) >= ${from}, 100 * FILL(part, 0) / (${of === 'sum' ? 'FILL(part, 0) + ' : ''}FILL(whole, 0)), 0)`,
       usingMetrics: { part, whole },
     })
-  const { throttles } = measured
-  if (throttles.length > MOST_SUMMED) throw new Error('more route groups than one alarm can add up: divide it')
+  const throttled = chunks(measured.throttles, MOST_SUMMED).map((part, index): [string, Watch] => [
+    index === 0 ? 'functions-throttled' : `functions-throttled-${index + 1}`,
+    {
+      metric: sumOf(part, 'throttled'),
+      over: 0,
+      periods: [3, 3],
+      missing: 'quiet',
+      says: 'Functions are refused an instance: their reserved concurrency or the quota of the account is used up.',
+    },
+  ])
 
   return {
     'api-errors': {
@@ -123,13 +132,7 @@ function watches(watched: Watched, measured: Measures): Record<string, Watch> {
       missing: 'quiet',
       says: 'One request in a hundred takes more than two seconds.',
     },
-    'functions-throttled': {
-      metric: sumOf(throttles, 'throttled'),
-      over: 0,
-      periods: [3, 3],
-      missing: 'quiet',
-      says: 'Functions are refused an instance: their reserved concurrency or the quota of the account is used up.',
-    },
+    ...Object.fromEntries(throttled),
     'firewall-blocks': {
       metric: measured.blocked,
       over: 10_000,

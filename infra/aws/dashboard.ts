@@ -1,6 +1,6 @@
 import { Dashboard as CloudWatchDashboard, GraphWidget, type IMetric, type IWidget } from 'aws-cdk-lib/aws-cloudwatch'
 import { Construct } from 'constructs'
-import { measures, sumOf, type Watched } from './measures.ts'
+import { chunks, measures, sumOf, type Watched } from './measures.ts'
 
 const WIDTH = 8
 
@@ -81,6 +81,3 @@ export class Dashboard extends Construct {
     new CloudWatchDashboard(this, 'Dashboard', { dashboardName: `tenantry-${watched.stage}`, widgets: rows })
   }
 }
-
-const chunks = <T>(all: readonly T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))

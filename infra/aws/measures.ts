@@ -41,7 +41,7 @@ export function measures({ stage, api, groups, jobs, database, proxy, configurat
     const statistic = unit === 'Count' ? 'Sum' : 'Maximum'
     return new MathExpression({
       expression: `SEARCH('${search}', '${statistic}', 300)`,
-      label: `\${PROP('Dim.${by}')}`,
+      label: `${name} \${PROP('Dim.${by}')}`,
     })
   }
   const aws = (
@@ -140,3 +140,7 @@ export function sumOf(metrics: readonly Metric[], label: string): MathExpression
     ...(metrics[0] === undefined ? {} : { period: metrics[0].period }),
   })
 }
+
+/** In parts of at most `size`. */
+export const chunks = <T>(all: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))

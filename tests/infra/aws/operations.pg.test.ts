@@ -298,10 +298,13 @@ describe('a job', () => {
       insert into app.audit_log (tenant_id, occurred_at, action, target_type)
       select ${tenant?.['id']}, now() + interval '5 years', 'test.stray', 'tenant' from generate_series(1, 3)`
     await database.admin`select pg_stat_force_next_flush()`
-    await vi.waitUntil(async () => {
-      const { values } = await measure(3)
-      return values['AuditRowsWithoutPartition'] === 3
-    })
+    await vi.waitUntil(
+      async () => {
+        const { values } = await measure(3)
+        return values['AuditRowsWithoutPartition'] === 3
+      },
+      { timeout: 15_000, interval: 100 },
+    )
   })
 })
 

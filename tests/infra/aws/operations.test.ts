@@ -44,7 +44,7 @@ beforeAll(async () => {
 })
 
 const alarms = (stage: Synthesized) => stage.ofType('AWS::CloudWatch::Alarm').map(({ Properties }) => Properties)
-const shortName = ({ AlarmName }: { AlarmName: string }) => AlarmName.replace(/^tenantry-[a-z]+-/, '')
+const shortName = ({ AlarmName }: { AlarmName: string }) => AlarmName.replace(/^tenantry-[a-z]+-|-\d+$/g, '')
 
 interface Used {
   readonly namespace: string
@@ -100,7 +100,7 @@ describe('an alarm', () => {
         expect([topic?.Type, another], alarm.AlarmName).toEqual(['AWS::SNS::Topic', topic])
         expect(stage.named(topic?.Properties.KmsMasterKeyId)).toBe('KeysService')
         expect(alarm.ActionsEnabled).toBeUndefined()
-        expect(alarm.AlarmName).toMatch(/^tenantry-(prod|dev)-[a-z-]+$/)
+        expect(alarm.AlarmName).toMatch(/^tenantry-(prod|dev)-[a-z0-9-]+$/)
       }
     }
   })
