@@ -58,7 +58,7 @@ async function failing(): Promise<ServerProcess> {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 
-const broken = [{ mode: 'refuse' }, { mode: 'hang' }, { mode: 'slow', ms: 1000 }] as const
+const broken = [{ mode: 'refuse' }, { mode: 'hang' }, { mode: 'slow', ms: 1500 }] as const
 
 /** The times of sign-ins, in turn by the server whose cache is well and by one whose cache is not. */
 async function compared(server: ServerProcess) {
