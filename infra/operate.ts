@@ -27,6 +27,8 @@ const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
 Runs against the local stack (npm start) or, with --stage, against the function of a deployed stage, with your AWS
 credentials. Exits 0 when done, 1 when refused, 2 when used wrongly.`
 
+const NOT_RUNNING = 'The local stack is not running: start it with npm start, or name a --stage'
+
 class WrongUse extends Error {}
 
 const options = {
@@ -81,7 +83,7 @@ async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClie
   if (stage !== undefined) return { client: new LambdaClient(), functionName: `tenantry-${stage}-operate` }
   const file = join(process.env['STATE_DIR'] ?? '.local', 'lambda-url')
   const endpoint = await readFile(file, 'utf8').catch(() => {
-    throw new Error('The local stack is not running: start it with npm start, or name a --stage')
+    throw new Error(NOT_RUNNING)
   })
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
   return {
@@ -92,7 +94,11 @@ async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClie
 
 async function invoke(event: Command | Record<string, string>, stage: string | undefined): Promise<Outcome> {
   const { client, functionName } = await lambdaOf(stage)
-  const answer = await client.send(new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) }))
+  const command = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) })
+  const answer = await client.send(command).catch((error: unknown) => {
+    const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
+    throw refused && stage === undefined ? new Error(NOT_RUNNING) : error
+  })
   const payload = Buffer.from(answer.Payload ?? []).toString()
   if (answer.FunctionError !== undefined) throw new Error(`The function failed: ${payload}`)
   return JSON.parse(payload)

@@ -29,7 +29,7 @@ const FullName = v.pipe(
   v.trim(),
   v.nonEmpty('must not be empty'),
   v.maxLength(200, 'must have at most 200 characters'),
-  v.check(isStorable, 'must be text'),
+  v.check((text) => isStorable(text) && !/\p{Cc}/u.test(text), 'must be one line of text'),
   v.examples(['Ann Archer']),
 )
 

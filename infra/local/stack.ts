@@ -137,8 +137,13 @@ export async function startStack(options: {
     const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
     const lambda = opened(await startLambda())
     // Where `npm run operate` finds the functions of this stack.
-    await writePrivateFile(join(stateDir, 'lambda-url'), lambda.url)
+    const lambdaUrlFile = join(stateDir, 'lambda-url')
+    await writePrivateFile(lambdaUrlFile, lambda.url)
+    closers.unshift(() => rm(lambdaUrlFile, { force: true }))
+    let gatewayUrl = ''
+    const web = opened(await startWeb({ port: options.webPort, gatewayUrl: () => gatewayUrl }))
     const functionEnv = {
+      WEB_BASE_URL: web.url,
       VENDOR_URLS: JSON.stringify(vendors.urls),
       VAULT_KEY_ID: await kms.keyArn('alias/tenantry-vault'),
       ...settings,
@@ -180,7 +185,7 @@ export async function startStack(options: {
     const gateway = opened(
       await startGateway({ port: options.port, problemBaseUrl: config.problemBaseUrl, integrations }),
     )
-    const web = opened(await startWeb({ port: options.webPort, gatewayUrl: gateway.url }))
+    gatewayUrl = gateway.url
     return {
       info: {
         gateway_url: gateway.url,

@@ -85,6 +85,9 @@ Tenantry ${version} is ready (${seconds.toFixed(1)} s)
 Accounts, each with the password "${SEED_PASSWORD}":
 ${seedEmails.map((email) => `  ${email}`).join('\n')}
 
+Vendor accounts that the local vendors accept:
+${info.vendors.map(({ code, account_number, secret }) => `  ${code}: account number ${account_number}, secret ${secret}`).join('\n')}
+
 Addresses and the vendors' accounts are in ${stackFile}. Ctrl-C stops everything; the state stays.`)
 }
 

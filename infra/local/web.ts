@@ -1,7 +1,7 @@
 import { type HttpServer, json, startHttpServer } from './http-server.ts'
 
 /** The address of the front end: its health, and where the API is. */
-export const startWeb = (options: { port: number; gatewayUrl: string }): Promise<HttpServer> =>
+export const startWeb = (options: { port: number; gatewayUrl: () => string }): Promise<HttpServer> =>
   startHttpServer({
     port: options.port,
     answer: ({ method, url }) => {
@@ -10,7 +10,7 @@ export const startWeb = (options: { port: number; gatewayUrl: string }): Promise
         case '/healthz':
           return json(200, { status: 'ok' })
         case '/':
-          return json(200, { api: options.gatewayUrl })
+          return json(200, { api: options.gatewayUrl() })
         default:
           return json(404, { error: 'Not found' })
       }

@@ -70,7 +70,7 @@ const TITLES: Readonly<Record<ProblemSlug, string>> = {
   'dependency-unavailable': 'Temporarily unavailable',
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Renders a failure for the request with this id. */
 export function problemBody(problem: Problem, requestId: string, baseUrl: string): ProblemBody {
