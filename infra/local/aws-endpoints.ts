@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import * as v from 'valibot'
 import { type Answer, type HttpServer, type LocalReply, json, startHttpServer } from './http-server.ts'
 
@@ -16,8 +17,29 @@ export class AwsError extends Error {
   }
 }
 
+/** What a caller wants to do, in IAM's words. `caller` is the access key id of its credentials. */
+export interface AwsCall {
+  readonly caller: string
+  readonly action: string
+  readonly resource: string
+  /** The condition keys of this call, such as `kms:EncryptionContext:purpose`. */
+  readonly context: Readonly<Record<string, string>>
+}
+
+/** Throws AwsError for a call that the caller's policies do not allow. */
+export type Authorize = (call: AwsCall) => void
+
+/** Asks whether the caller of a request may do something, and throws when not. */
+export type Ask = (action: string, resource: string, context?: AwsCall['context']) => void
+
+/** `Ask` for one request. Without `authorize` everybody may do everything. */
+export const asking = (authorize: Authorize | undefined, headers: IncomingHttpHeaders): Ask => {
+  const [, caller = ''] = /Credential=([^/]+)\//.exec(headers.authorization ?? '') ?? []
+  return (action, resource, context = {}) => authorize?.({ caller, action, resource, context })
+}
+
 /** One operation: given the parsed JSON input, resolves to the output. Throws AwsError. */
-export type AwsOperation = (input: unknown) => object | Promise<object>
+export type AwsOperation = (input: unknown, ask: Ask) => object | Promise<object>
 
 /** Parses an operation's input, or throws the ValidationException that names the wrong field. */
 export function parseInput<Schema extends v.GenericSchema>(schema: Schema, input: unknown): v.InferOutput<Schema> {
@@ -53,6 +75,7 @@ export const withAwsFailures =
 export const startAwsJson = (options: {
   readonly service: string
   readonly operations: ReadonlyMap<string, AwsOperation>
+  readonly authorize?: Authorize | undefined
   readonly port?: number
   readonly meet?: () => Promise<'go' | 'refuse'>
 }): Promise<HttpServer> =>
@@ -63,7 +86,7 @@ export const startAwsJson = (options: {
       const [service, name = ''] = String(headers['x-amz-target'] ?? '').split('.')
       const operation = service === options.service ? options.operations.get(name) : undefined
       if (operation === undefined) throw new AwsError('UnknownOperationException', `No local operation ${name}`)
-      const output = await operation(JSON.parse(body.toString() || '{}'))
+      const output = await operation(JSON.parse(body.toString() || '{}'), asking(options.authorize, headers))
       return json(200, output, { 'content-type': 'application/x-amz-json-1.1' })
     }),
   })

@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { AWS_ACCOUNT, AwsError, type AwsOperation, parseInput, startAwsJson } from './aws-endpoints.ts'
+import {
+  type Ask,
+  AWS_ACCOUNT,
+  AwsError,
+  type AwsOperation,
+  type Authorize,
+  parseInput,
+  startAwsJson,
+} from './aws-endpoints.ts'
 import type { Faults } from './faults.ts'
 import type { HttpServer } from './http-server.ts'
 import {
@@ -66,12 +74,13 @@ export async function startKms(options: {
   readonly stateDir: string
   readonly faults?: Faults
   readonly port?: number
+  readonly authorize?: Authorize | undefined
 }): Promise<Kms> {
-  const { stateDir, faults, port } = options
+  const { stateDir, faults, port, authorize } = options
   const keys = await openKmsKeys(join(stateDir, 'kms-keys.json'))
   const operations = new Map([...cryptography(keys), ...administration(keys)])
   const meet = faults && (() => faults.meet('kms'))
-  const server = await startAwsJson({ service: 'TrentService', operations, port, meet })
+  const server = await startAwsJson({ service: 'TrentService', operations, port, meet, authorize })
   return {
     ...server,
     keyArn: async (alias) => {
@@ -93,7 +102,21 @@ function usable(key: KmsKey): KmsKey {
   return key
 }
 
-function decrypt(keys: KmsKeys, ciphertext: Buffer, context: EncryptionContext, expected: string | undefined) {
+/** Asks for a use of a key with an encryption context. */
+const askFor = (ask: Ask, action: string, key: KmsKey, context: EncryptionContext): void =>
+  ask(
+    action,
+    keyArn(key),
+    Object.fromEntries(Object.entries(context).map(([name, value]) => [`kms:EncryptionContext:${name}`, value])),
+  )
+
+function decrypt(
+  keys: KmsKeys,
+  ciphertext: Buffer,
+  context: EncryptionContext,
+  expected: string | undefined,
+  allowed: (key: KmsKey) => void,
+) {
   const wanted = expected === undefined ? undefined : keys.find(expected)
   const key = keys.withId(keyIdOf(ciphertext) ?? '')
   if (key === undefined) throw new AwsError('InvalidCiphertextException', 'The ciphertext is not valid')
@@ -103,55 +126,67 @@ function decrypt(keys: KmsKeys, ciphertext: Buffer, context: EncryptionContext, 
       'The key ID in the request does not identify a CMK that can perform this operation.',
     )
   }
+  allowed(key)
   return { key, plaintext: unseal(usable(key), ciphertext, context) }
 }
 
 function cryptography(keys: KmsKeys): [string, AwsOperation][] {
-  const generateDataKey = (input: unknown) => {
+  const generateDataKey = (input: unknown, ask: Ask, action = 'kms:GenerateDataKey') => {
     const { KeyId, KeySpec, NumberOfBytes, EncryptionContext } = parseInput(DataKeyInput, input)
     if ((KeySpec === undefined) === (NumberOfBytes === undefined)) {
       throw new AwsError('ValidationException', 'Please specify either number of bytes or key spec.')
     }
-    const key = usable(keys.find(KeyId))
+    const found = keys.find(KeyId)
+    askFor(ask, action, found, EncryptionContext)
+    const key = usable(found)
     const plaintext = randomBytes(NumberOfBytes ?? (KeySpec === 'AES_128' ? 16 : 32))
     const CiphertextBlob = seal(key, plaintext, EncryptionContext).toString('base64')
     return { KeyId: keyArn(key), CiphertextBlob, Plaintext: plaintext.toString('base64') }
   }
 
   return [
-    ['GenerateDataKey', generateDataKey],
+    ['GenerateDataKey', (input, ask) => generateDataKey(input, ask)],
     [
       'GenerateDataKeyWithoutPlaintext',
-      (input) => {
-        const { Plaintext: _, ...withoutPlaintext } = generateDataKey(input)
+      (input, ask) => {
+        const { Plaintext: _, ...withoutPlaintext } = generateDataKey(input, ask, 'kms:GenerateDataKeyWithoutPlaintext')
         return withoutPlaintext
       },
     ],
     [
       'Encrypt',
-      (input) => {
+      (input, ask) => {
         const { KeyId, Plaintext, EncryptionContext } = parseInput(EncryptInput, input)
-        const key = usable(keys.find(KeyId))
+        const found = keys.find(KeyId)
+        askFor(ask, 'kms:Encrypt', found, EncryptionContext)
+        const key = usable(found)
         const CiphertextBlob = seal(key, Plaintext, EncryptionContext).toString('base64')
         return { KeyId: keyArn(key), CiphertextBlob, EncryptionAlgorithm: ALGORITHM }
       },
     ],
     [
       'Decrypt',
-      (input) => {
+      (input, ask) => {
         const { KeyId, CiphertextBlob, EncryptionContext } = parseInput(DecryptInput, input)
-        const { key, plaintext } = decrypt(keys, CiphertextBlob, EncryptionContext, KeyId)
+        const { key, plaintext } = decrypt(keys, CiphertextBlob, EncryptionContext, KeyId, (named) =>
+          askFor(ask, 'kms:Decrypt', named, EncryptionContext),
+        )
         return { KeyId: keyArn(key), Plaintext: plaintext.toString('base64'), EncryptionAlgorithm: ALGORITHM }
       },
     ],
     [
       'ReEncrypt',
-      (input) => {
+      (input, ask) => {
         const asked = parseInput(ReEncryptInput, input)
-        const source = decrypt(keys, asked.CiphertextBlob, asked.SourceEncryptionContext, asked.SourceKeyId)
-        const key = usable(keys.find(asked.DestinationKeyId))
+        const { SourceEncryptionContext, DestinationEncryptionContext } = asked
+        const source = decrypt(keys, asked.CiphertextBlob, SourceEncryptionContext, asked.SourceKeyId, (named) =>
+          askFor(ask, 'kms:ReEncryptFrom', named, SourceEncryptionContext),
+        )
+        const found = keys.find(asked.DestinationKeyId)
+        askFor(ask, 'kms:ReEncryptTo', found, DestinationEncryptionContext)
+        const key = usable(found)
         return {
-          CiphertextBlob: seal(key, source.plaintext, asked.DestinationEncryptionContext).toString('base64'),
+          CiphertextBlob: seal(key, source.plaintext, DestinationEncryptionContext).toString('base64'),
           SourceKeyId: keyArn(source.key),
           KeyId: keyArn(key),
           SourceEncryptionAlgorithm: ALGORITHM,

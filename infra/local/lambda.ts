@@ -1,5 +1,5 @@
 import type { Job } from '#shared/job.ts'
-import { AwsError, withAwsFailures } from './aws-endpoints.ts'
+import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
 import { type HttpServer, json, startHttpServer } from './http-server.ts'
 
 /** A job's function. */
@@ -7,6 +7,8 @@ export interface Invokable {
   readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds'>
   readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
 }
+
+export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGION}:${AWS_ACCOUNT}:function:${name}`
 
 const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.timeoutSeconds * 1000)
 
@@ -19,11 +21,12 @@ export interface LocalLambda extends HttpServer {
  * Lambda's Invoke for the unmodified SDK client, and the schedules of the jobs. An asynchronous invocation is answered at
  * once; a function that fails then is not tried again, since its schedule does that.
  */
-export async function startLambda(): Promise<LocalLambda> {
+export async function startLambda({ authorize }: { authorize?: Authorize } = {}): Promise<LocalLambda> {
   const functions = new Map<string, Invokable>()
   const server = await startHttpServer({
     answer: withAwsFailures(async ({ method, url, headers, body }) => {
       const [, name = ''] = /^\/2015-03-31\/functions\/([\w-]+)\/invocations$/.exec(url.pathname) ?? []
+      asking(authorize, headers)('lambda:InvokeFunction', functionArn(name))
       const invokable = functions.get(name)
       if (method !== 'POST' || invokable === undefined) {
         throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { AWS_ACCOUNT, AWS_REGION, AwsError, parseInput, startAwsJson } from './aws-endpoints.ts'
+import {
+  AWS_ACCOUNT,
+  AWS_REGION,
+  AwsError,
+  type AwsOperation,
+  type Authorize,
+  parseInput,
+  startAwsJson,
+} from './aws-endpoints.ts'
 import type { HttpServer } from './http-server.ts'
 
 const GetSecretValueInput = v.object({
@@ -22,9 +30,10 @@ export function startSecretsManager(options: {
   readonly secrets: Readonly<Record<string, string>>
   readonly pending?: Readonly<Record<string, string>>
   readonly port?: number
+  readonly authorize?: Authorize
 }): Promise<HttpServer> {
   const started = Date.now() / 1000
-  const getSecretValue = (input: unknown) => {
+  const getSecretValue: AwsOperation = (input, ask) => {
     const { SecretId, VersionStage } = parseInput(GetSecretValueInput, input)
     const held = VersionStage === 'AWSCURRENT' ? options.secrets : (options.pending ?? {})
     const found = Object.entries(held).find(([name]) => name === SecretId || secretArn(name) === SecretId)
@@ -32,6 +41,7 @@ export function startSecretsManager(options: {
       throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.")
     }
     const [Name, SecretString] = found
+    ask('secretsmanager:GetSecretValue', secretArn(Name))
     const version = digest(SecretString)
     return {
       ARN: secretArn(Name),
@@ -43,5 +53,5 @@ export function startSecretsManager(options: {
     }
   }
   const operations = new Map([['GetSecretValue', getSecretValue]])
-  return startAwsJson({ service: 'secretsmanager', operations, port: options.port })
+  return startAwsJson({ service: 'secretsmanager', operations, port: options.port, authorize: options.authorize })
 }

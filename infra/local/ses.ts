@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AwsError, withAwsFailures } from './aws-endpoints.ts'
+import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
 import type { Faults } from './faults.ts'
 import { type HttpServer, json, startHttpServer } from './http-server.ts'
 import type { Letter, Mailbox } from './mailbox.ts'
@@ -23,24 +23,31 @@ const SendEmailInput = v.object({
 
 type SendEmail = v.InferOutput<typeof SendEmailInput>
 
-/** SES version 2 for the unmodified SDK client: SendEmail, simple or raw, into the mailbox. Every sender is allowed. */
+/** SES version 2 for the unmodified SDK client: SendEmail, simple or raw, into the mailbox. Senders need no verification. */
 export const startSes = (options: {
   readonly mailbox: Mailbox
   readonly faults?: Faults
   readonly port?: number
+  readonly authorize?: Authorize | undefined
 }): Promise<HttpServer> => {
-  const { mailbox, faults, port } = options
+  const { mailbox, faults, port, authorize } = options
   return startHttpServer({
     port,
     meet: faults && (() => faults.meet('ses')),
-    answer: withAwsFailures(async ({ method, url, body }) => {
+    answer: withAwsFailures(async ({ method, url, headers, body }) => {
       if (method !== 'POST' || url.pathname !== '/v2/email/outbound-emails') {
         throw new AwsError('NotFoundException', `No local operation ${method} ${url.pathname}`, 404)
       }
-      return json(200, { MessageId: await mailbox.keep(letterOf(parseSendEmail(JSON.parse(body.toString())))) })
+      const letter = letterOf(parseSendEmail(JSON.parse(body.toString())))
+      asking(authorize, headers)('ses:SendEmail', identityArn(letter.from))
+      return json(200, { MessageId: await mailbox.keep(letter) })
     }),
   })
 }
+
+/** The domain's identity, by which a sender sends. */
+const identityArn = (from: string): string =>
+  `arn:aws:ses:${AWS_REGION}:${AWS_ACCOUNT}:identity/${/@([^@>]+)>?$/.exec(from)?.[1] ?? ''}`
 
 function parseSendEmail(input: unknown): SendEmail {
   const parsed = v.safeParse(SendEmailInput, input)

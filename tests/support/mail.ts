@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SESv2Client } from '@aws-sdk/client-sesv2'
 import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
+import type { Authorize } from '#infra/local/aws-endpoints.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { type Message, startMailbox } from '#infra/local/mailbox.ts'
 import { startSes } from '#infra/local/ses.ts'
@@ -12,6 +13,7 @@ import type { Worker } from '#shared/worker.ts'
 export interface TestMail {
   readonly worker: Worker
   readonly ses: SESv2Client
+  readonly sesUrl: string
   readonly faults: Faults
   /** Delivers what is due; how many letters went out. */
   deliver(): Promise<number>
@@ -20,11 +22,12 @@ export interface TestMail {
   close(): Promise<void>
 }
 
-export async function startTestMail(worker: Worker): Promise<TestMail> {
+/** `authorize` says who may send as whom; without it, anybody as anybody. */
+export async function startTestMail(worker: Worker, { authorize }: { authorize?: Authorize } = {}): Promise<TestMail> {
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-mail-'))
   const faults = createFaults()
   const mailbox = await startMailbox({ stateDir })
-  const server = await startSes({ mailbox, faults })
+  const server = await startSes({ mailbox, faults, authorize })
   const ses = new SESv2Client({
     endpoint: server.url,
     region: 'us-east-1',
@@ -34,6 +37,7 @@ export async function startTestMail(worker: Worker): Promise<TestMail> {
   return {
     worker,
     ses,
+    sesUrl: server.url,
     faults,
     deliver: () => deliverDueMail(worker, ses, () => false),
     to: (address) => mailbox.messages(address),

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { KMSClient } from '@aws-sdk/client-kms'
+import type { Authorize } from '#infra/local/aws-endpoints.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { startKms } from '#infra/local/kms.ts'
 import { startVendors } from '#infra/local/vendors.ts'
@@ -24,10 +25,11 @@ export interface TestVault {
   close(): Promise<void>
 }
 
-export async function startTestVault(): Promise<TestVault> {
+/** `authorize` says who may use which key; without it, anybody any. */
+export async function startTestVault({ authorize }: { authorize?: Authorize } = {}): Promise<TestVault> {
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-vault-'))
   const faults = createFaults()
-  const [server, vendors] = await Promise.all([startKms({ stateDir, faults }), startVendors({ faults })])
+  const [server, vendors] = await Promise.all([startKms({ stateDir, faults, authorize }), startVendors({ faults })])
   const keyArn = await server.keyArn('alias/tenantry-vault')
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const kms = kmsClient({ endpoint: server.url, region: 'us-east-1', credentials })
