@@ -24,29 +24,53 @@ export interface Gateway {
   close(): Promise<void>
 }
 
+/** A method of a resource, and the function behind it; `method` is ANY or one of HTTP's. */
+export interface ApiMethod {
+  readonly method: string
+  readonly path: string
+  readonly timeoutMs: number
+  readonly invoke: Invoke
+}
+
+/** What a REST API is declared to be. */
+export interface Api {
+  readonly methods: readonly ApiMethod[]
+  /** What it answers when it fails by itself. */
+  readonly failure: (failure: GatewayFailure, requestId: string) => ReturnType<typeof gatewayResponse>
+}
+
 class TooLarge extends Error {}
 
 /**
- * A REST API on loopback: one ANY method per path, the Lambda proxy integration, and the failures, limits and timeout
- * that infra/gateway.ts declares for the deployed one.
+ * The API that infra/aws/api.ts deploys for these route groups: one ANY method per path, and the failures and the timeout
+ * of infra/gateway.ts.
  */
-export async function startGateway(options: {
+export function startGateway(options: {
   port: number
   problemBaseUrl: string
   integrations: readonly { group: RouteGroup; invoke: Invoke }[]
 }): Promise<Gateway> {
-  const integrations = new Map(
-    options.integrations.flatMap(({ group, invoke }) => group.endpoints.map(({ path }) => [path, invoke] as const)),
+  const { port, problemBaseUrl, integrations } = options
+  const methods = integrations.flatMap(({ group, invoke }) =>
+    group.endpoints.map(({ path }) => ({ method: 'ANY', path, timeoutMs: INTEGRATION_TIMEOUT_MS, invoke })),
   )
-  const match = createResourceMatcher([...integrations.keys()])
+  const failure: Api['failure'] = (name, requestId) => gatewayResponse(name, { requestId, problemBaseUrl })
+  return serveApi({ port, api: { methods, failure } })
+}
+
+/** A REST API on loopback, with the Lambda proxy integration and API Gateway's own limits. */
+export async function serveApi({ port, api }: { port: number; api: Api }): Promise<Gateway> {
+  const methods = new Map(api.methods.map((declared) => [`${declared.method} ${declared.path}`, declared]))
+  const match = createResourceMatcher(api.methods.map(({ path }) => path))
 
   const answer = async (request: IncomingMessage, requestId: string): Promise<APIGatewayProxyResult> => {
     const matched = match(splitTarget(request).path)
-    const invoke = matched === null ? undefined : integrations.get(matched.resource)
-    if (matched === null || invoke === undefined) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
+    if (matched === null) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
+    const declared = methods.get(`${request.method} ${matched.resource}`) ?? methods.get(`ANY ${matched.resource}`)
+    if (declared === undefined) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
     try {
       const body = await readBody(request)
-      return await invoke(proxyEvent(request, { ...matched, requestId, body }), INTEGRATION_TIMEOUT_MS)
+      return await declared.invoke(proxyEvent(request, { ...matched, requestId, body }), declared.timeoutMs)
     } catch (error) {
       if (error instanceof TooLarge) return failed('REQUEST_TOO_LARGE', requestId)
       return failed(error instanceof TimedOut ? 'INTEGRATION_TIMEOUT' : 'INTEGRATION_FAILURE', requestId)
@@ -54,7 +78,7 @@ export async function startGateway(options: {
   }
 
   const failed = (failure: GatewayFailure, requestId: string): APIGatewayProxyResult => {
-    const { status, headers, body } = gatewayResponse(failure, { requestId, problemBaseUrl: options.problemBaseUrl })
+    const { status, headers, body } = api.failure(failure, requestId)
     return { statusCode: status, headers, body }
   }
 
@@ -72,11 +96,11 @@ export async function startGateway(options: {
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port, '127.0.0.1', resolve)
+    server.listen(port, '127.0.0.1', resolve)
   })
-  const { port } = server.address() as AddressInfo
+  const address = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${address.port}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

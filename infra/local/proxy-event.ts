@@ -9,16 +9,18 @@ export interface Resource {
 
 /**
  * Matches request paths against the resources of a REST API (`/v1/members/{id}`), as API Gateway does: case-sensitive,
- * a literal segment before a parameter, each parameter one segment, decoded once. Null when none matches.
+ * a literal segment before a parameter, each parameter one segment, decoded once, and `{name+}`, which takes all that is
+ * left, last. Null when none matches.
  */
 export function createResourceMatcher(resources: readonly string[]): (path: string) => Resource | null {
   const literal = new Set(resources.filter((resource) => !resource.includes('{')))
   const patterns = resources
     .filter((resource) => resource.includes('{'))
+    .toSorted((a, b) => Number(a.includes('+}')) - Number(b.includes('+}')))
     .map((resource) => ({
       resource,
-      names: [...resource.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name),
-      pattern: new RegExp(`^${resource.replace(/\{\w+\}/g, '([^/]+)')}$`),
+      names: [...resource.matchAll(/\{(\w+)\+?\}/g)].map(([, name = '']) => name),
+      pattern: new RegExp(`^${resource.replace(/\{\w+\}/g, '([^/]+)').replace(/\{\w+\+\}/, '(.+)')}$`),
     }))
   return (path) => {
     if (literal.has(path)) return { resource: path, params: {} }
