@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 const MEASURING = 'tests/**/*.alone.*'
+// Of the synthesized assembly: npm run test:assembly.
+const ASSEMBLY = 'tests/assembly/**'
 
 export default defineConfig({
   test: {
@@ -13,7 +15,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'together', include: ['tests/**/*.test.ts'], exclude: [MEASURING], maxWorkers: 2 },
+        test: { name: 'together', include: ['tests/**/*.test.ts'], exclude: [MEASURING, ASSEMBLY], maxWorkers: 2 },
       },
       // What measures comes afterwards, one file at a time, with nothing of ours beside it.
       {

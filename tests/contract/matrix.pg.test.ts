@@ -10,6 +10,7 @@ import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { createPerson, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { methodsByPath, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
@@ -275,7 +276,7 @@ describe('a live session without a tenant', () => {
       expect(answer.status).toBeLessThan(500)
     } else {
       expect(answer.status).toBe(403)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/tenant-not-selected')
+      expect(answer.body.type).toBe(`${PROBLEMS}/tenant-not-selected`)
     }
   })
 })

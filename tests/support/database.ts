@@ -20,6 +20,9 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
+/** What the roles sign in with; a deployment of the assembly made them secrets of their own. */
+const passwordOf = (role: string): string => inject('assembly')?.passwords[role] ?? ROLE_PASSWORD
+
 export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject('adminUrl')
   const name = `test_${randomUUID().replaceAll('-', '')}`
@@ -27,14 +30,15 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await cluster`create database ${cluster(name)} template ${cluster(TEMPLATE)}`
   await cluster`alter database ${cluster(name)} set search_path = app, public`
   const databaseUrl = urlFor(adminUrl, { database: name })
+  const as = (user: string) => urlFor(databaseUrl, { user, password: passwordOf(user) })
   const admin = postgres(databaseUrl, { max: 4, onnotice: () => {} })
   return {
     name,
     admin,
-    appUrl: urlFor(databaseUrl, { user: 'identity_app', password: ROLE_PASSWORD }),
-    workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: ROLE_PASSWORD }),
-    operatorUrl: urlFor(databaseUrl, { user: 'identity_operator', password: ROLE_PASSWORD }),
-    vaultUrl: urlFor(databaseUrl, { user: 'identity_vault', password: ROLE_PASSWORD }),
+    appUrl: as('identity_app'),
+    workerUrl: as('identity_worker'),
+    operatorUrl: as('identity_operator'),
+    vaultUrl: as('identity_vault'),
     drop: async () => {
       await admin.end({ timeout: 1 })
       await cluster`drop database ${cluster(name)} with (force)`

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { createResourceMatcher } from '#infra/local/proxy-event.ts'
+import { PROBLEMS } from './problems.ts'
 
 /** An answer as it was seen: header names in lower case. */
 export interface SeenAnswer {
@@ -13,7 +14,9 @@ export interface SeenAnswer {
 type Part = Record<string, any>
 
 const file = new URL('../../functions/openapi/document.json', import.meta.url)
-export const document: Part = JSON.parse(readFileSync(file, 'utf8'))
+// As the service answers it: with the types of its own problems.
+const text = readFileSync(file, 'utf8').replaceAll('https://tenantry.example/problems', PROBLEMS)
+export const document: Part = JSON.parse(text)
 const { components, paths }: Part = document
 
 // Of the connection, and of every body.

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { PROBLEMS } from './problems.ts'
 import type { Answer } from './service.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -44,7 +45,7 @@ export function expectProblem({ status, headers, body }: Answer): void {
   const requestId = headers.get('x-request-id') ?? ''
   if (UUID.test(requestId)) expect(body.instance).toBe(`urn:uuid:${requestId}`)
   else expect(body).not.toHaveProperty('instance')
-  const slug = /^https:\/\/tenantry\.example\/problems\/([a-z-]+)$/.exec(body.type)?.[1]
+  const slug = body.type.startsWith(`${PROBLEMS}/`) ? body.type.slice(PROBLEMS.length + 1) : undefined
   if (body.type !== 'about:blank') expect(SLUGS).toContain(slug)
   else expect(PLAIN).toContain(status)
   const members = Object.keys(body).filter((name) => !['type', 'title', 'status', 'instance'].includes(name))

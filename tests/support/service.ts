@@ -1,21 +1,23 @@
+import { inject, vi } from 'vitest'
 import { startCache } from '#infra/local/cache.ts'
-import { type Gateway, startGateway } from '#infra/local/gateway.ts'
 import { loginOf } from '#infra/local/database.ts'
+import { type Gateway, startGateway } from '#infra/local/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
+import { log } from '#shared/log.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
 import { accessOf, connectTo, runtimeFor } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seeingFetch } from './documented.ts'
 import { startTestMail, type TestMail } from './mail.ts'
 import { lambdaContext } from './lambda-context.ts'
+import { MAIL_KEY, PEPPER, TEST_SETTINGS } from './settings.ts'
 import { startTestVault, type TestVault } from './vault.ts'
 
+export { MAIL_KEY, PEPPER }
 export const PASSWORD = 'correct horse battery staple'
-export const MAIL_KEY = 'a mail key for the tests, of which no other use is made'
-export const PEPPER = 'a pepper for the tests, of which no other use is made'
 
 /** The whole service on a copy of the template: real Postgres, real cache protocol, real HTTP. */
 export interface TestService {
@@ -28,6 +30,8 @@ export interface TestService {
   /** The jobs that were woken, in order. */
   readonly woken: readonly string[]
   request(route: string, options?: RequestOptions): Promise<Answer>
+  /** What the functions log during some work. */
+  logged(work: () => Promise<void>): Promise<string>
   /** Signs in and returns the session token; with a slug, the tenant is chosen too. */
   signIn(email: string, slug?: string): Promise<string>
   close(): Promise<void>
@@ -46,10 +50,62 @@ export interface Answer {
   readonly body: any
 }
 
-/** Starts the service. `groups` are route groups besides those of functions/; `env` overrides settings. */
-export async function startService(
-  options: { env?: Record<string, string>; groups?: readonly RouteGroup[] } = {},
-): Promise<TestService> {
+/** What a service is started with: route groups besides those of functions/, and settings that override its own. */
+export interface ServiceOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly groups?: readonly RouteGroup[]
+}
+
+/** What of the service differs by where its functions come from. */
+export type ServiceParts = Omit<TestService, 'request' | 'signIn'>
+
+/** Starts the service: from the sources, or where the run has an assembly, from its bundles (tests/assembly). */
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  if (inject('assembly') === undefined) return withRequests(await startFromSource(options))
+  const { startFromAssembly } = await import('#tests/assembly/service.ts')
+  return withRequests(await startFromAssembly(options))
+}
+
+/** The same service, with what tests ask of it. */
+export function withRequests<Parts extends ServiceParts>(parts: Parts): Parts & TestService {
+  const { database, gateway } = parts
+
+  const request = async (route: string, { token, body, headers = {} }: RequestOptions = {}): Promise<Answer> => {
+    const [method = 'GET', path = '/'] = route.split(' ')
+    const response = await seeingFetch(gateway.url + path, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? null : JSON.parse(text),
+    }
+  }
+
+  const signIn = async (email: string, slug?: string): Promise<string> => {
+    const login = await request('POST /v1/auth/login', { body: { email, password: PASSWORD } })
+    if (login.status !== 200) throw new Error(`sign-in of ${email}: ${login.status} ${login.text}`)
+    const token: string = login.body.token
+    if (slug !== undefined) {
+      const [tenant] = await database.admin`select id from app.tenants where slug = ${slug}`
+      const selected = await request(`POST /v1/auth/tenants/${tenant?.id}/select`, { token })
+      if (selected.status !== 200) throw new Error(`select of ${slug}: ${selected.status} ${selected.text}`)
+    }
+    return token
+  }
+
+  return Object.assign(parts, { request, signIn })
+}
+
+async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   const database = await createTestDatabase()
   const cache = await startCache({ force: 'in-process' })
   const vault = await startTestVault()
@@ -57,10 +113,7 @@ export async function startService(
   const config = parseConfig({
     DATABASE_TLS: 'disable',
     DATABASE_CONNECTIONS: '10',
-    ARGON2_MEMORY_KIB: '64',
-    ARGON2_ITERATIONS: '1',
-    LOGIN_IP_LIMIT: '1000000',
-    LOGIN_EMAIL_LIMIT: '1000000',
+    ...TEST_SETTINGS,
     VENDOR_URLS: vault.vendorUrls,
     ...options.env,
   })
@@ -96,38 +149,6 @@ export async function startService(
     }),
   })
 
-  const request = async (route: string, { token, body, headers = {} }: RequestOptions = {}): Promise<Answer> => {
-    const [method = 'GET', path = '/'] = route.split(' ')
-    const response = await seeingFetch(gateway.url + path, {
-      method,
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: text === '' ? null : JSON.parse(text),
-    }
-  }
-
-  const signIn = async (email: string, slug?: string): Promise<string> => {
-    const login = await request('POST /v1/auth/login', { body: { email, password: PASSWORD } })
-    if (login.status !== 200) throw new Error(`sign-in of ${email}: ${login.status} ${login.text}`)
-    const token: string = login.body.token
-    if (slug !== undefined) {
-      const [tenant] = await database.admin`select id from app.tenants where slug = ${slug}`
-      const selected = await request(`POST /v1/auth/tenants/${tenant?.id}/select`, { token })
-      if (selected.status !== 200) throw new Error(`select of ${slug}: ${selected.status} ${selected.text}`)
-    }
-    return token
-  }
-
   return {
     database,
     gateway,
@@ -136,8 +157,7 @@ export async function startService(
     mail,
     vault,
     woken,
-    request,
-    signIn,
+    logged,
     close: async () => {
       await gateway.close()
       await runtime.database.close()
@@ -148,4 +168,18 @@ export async function startService(
       await database.drop()
     },
   }
+}
+
+async function logged(work: () => Promise<void>): Promise<string> {
+  const lines: string[] = []
+  const keep = (...line: unknown[]): void => {
+    lines.push(JSON.stringify(line))
+  }
+  const spies = (['info', 'warn', 'error'] as const).map((level) => vi.spyOn(log, level).mockImplementation(keep))
+  try {
+    await work()
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+  return lines.join('')
 }

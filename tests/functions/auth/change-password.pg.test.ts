@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { createPerson, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 const COST = { memoryKib: 64, iterations: 1 }
@@ -50,7 +51,7 @@ const isLive = async ({ token }: MintedSession): Promise<boolean> =>
 
 const rejected = (answer: Answer, cause: RegExp): void => {
   expect(answer.status).toBe(422)
-  expect(answer.body.type).toBe('https://tenantry.example/problems/password-rejected')
+  expect(answer.body.type).toBe(`${PROBLEMS}/password-rejected`)
   expect(answer.body.errors).toHaveLength(1)
   expect(answer.body.errors[0].pointer).toBe('#/new_password')
   expect(answer.body.errors[0].detail).toMatch(cause)
@@ -92,7 +93,7 @@ describe('a change of the password', () => {
     for (const wrong of ['not the old one', OLD.toUpperCase(), `${OLD} `, NEW]) {
       const answer = await change(NEW, wrong)
       expect(answer.status).toBe(422)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/validation-failed')
+      expect(answer.body.type).toBe(`${PROBLEMS}/validation-failed`)
       expect(answer.body.errors).toEqual([{ pointer: '#/current_password', detail: expect.any(String) }])
     }
     expect(await signsIn(OLD)).toBe(true)

@@ -3,6 +3,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the invited'
@@ -104,7 +105,7 @@ describe('a new person who accepts', () => {
     for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`]) {
       const answer = await accept(token, { password })
       expect(answer.status, password).toBe(422)
-      expect(answer.body.type, password).toBe('https://tenantry.example/problems/password-rejected')
+      expect(answer.body.type, password).toBe(`${PROBLEMS}/password-rejected`)
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
@@ -237,7 +238,7 @@ describe('a token that opens nothing', () => {
       ]) {
         const answer = await call(token)
         expect(answer.status, token).toBe(400)
-        expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+        expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
         expectContract(answer, null)
         const { headers, ...rest } = indistinguishable(answer) as { headers: [string, string][] }
         // Attempts are counted down from one to the next, which says nothing of the token.
@@ -263,7 +264,7 @@ describe('a token that opens nothing', () => {
       if (why === 'disabled') await sql()`update app.memberships set revoked_at = null where id = ${membership}`
       const answer = await accept(token)
       expect(answer.status, why).toBe(400)
-      expect(answer.body.type, why).toBe('https://tenantry.example/problems/token-invalid')
+      expect(answer.body.type, why).toBe(`${PROBLEMS}/token-invalid`)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(email)).toBeUndefined()
@@ -286,7 +287,7 @@ describe('a token that opens nothing', () => {
     else await sql()`update app.tenants set status = ${status} where id = ${shop}`
     for (const answer of [await inspect(token), await accept(token)]) {
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(`closed@${slug}.test`)).toBeUndefined()

@@ -6,6 +6,7 @@ import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { createPerson, mintSession } from '#tests/support/minted-session.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 const PER_EMAIL = 10
@@ -67,7 +68,7 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
       const answer = await login(service, email, password)
       expect(answer.status).toBe(429)
       expectContract(answer, null)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/rate-limited')
+      expect(answer.body.type).toBe(`${PROBLEMS}/rate-limited`)
       const retry = answer.headers.get('retry-after') ?? ''
       expect(retry).toMatch(/^[1-9]\d*$/)
       expect(Number(retry)).toBeLessThanOrEqual(WINDOW_SECONDS)

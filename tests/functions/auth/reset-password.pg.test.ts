@@ -3,6 +3,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the reset'
@@ -114,7 +115,7 @@ describe('POST /v1/auth/password/reset', () => {
     for (const password of ['short', 'passwordpassword', `Person ${email}`, 'x'.repeat(129)]) {
       const answer = await reset(token, password)
       expect(answer.status, password).toBe(422)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/password-rejected')
+      expect(answer.body.type).toBe(`${PROBLEMS}/password-rejected`)
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
@@ -144,7 +145,7 @@ describe('POST /v1/auth/password/reset', () => {
     ]) {
       const answer = await reset(token)
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
       expectContract(answer, null)
       answers.add(JSON.stringify(indistinguishable(answer)))
     }

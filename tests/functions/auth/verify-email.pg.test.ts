@@ -3,6 +3,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, tenantId } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the matrix'
@@ -63,7 +64,7 @@ describe('POST /v1/auth/verify', () => {
     for (const token of [newToken(), expired, person.token, '', 'x', 'x'.repeat(44), `${expired} `]) {
       const answer = await verify(token)
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
       expectContract(answer, null)
       answers.add(JSON.stringify(indistinguishable(answer)))
     }
@@ -138,7 +139,7 @@ describe('a single-use token', () => {
     if (purpose === use) expect(answer.status).toBe(use === 'invite' ? 200 : 204)
     else {
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
       expect(await sql()`select * from app.tokens order by id`).toEqual(before)
       expect(await verifiedAt()).toBeNull()
       // It was not used up by the attempt.

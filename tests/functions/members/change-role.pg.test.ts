@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -77,7 +78,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect((await change(founder, 'viewer')).status).toBe(200)
     const answer = await change(owner, 'admin')
     expect(answer.status).toBe(409)
-    expect(answer.body.type).toBe('https://tenantry.example/problems/last-owner')
+    expect(answer.body.type).toBe(`${PROBLEMS}/last-owner`)
     expectContract(answer, shop)
     expect(await roleOf(owner)).toBe('owner')
     // Neither an invited nor a revoked owner is one who could take over.

@@ -4,6 +4,7 @@ import { tokenKey } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the invited'
@@ -90,7 +91,7 @@ describe('an invitation', () => {
     for (const email of [`admin@${slug}.test`, `ADMIN@${slug}.TEST`]) {
       const answer = await invite(email)
       expect(answer.status).toBe(409)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/already-member')
+      expect(answer.body.type).toBe(`${PROBLEMS}/already-member`)
       expectContract(answer, shop)
     }
     expect(await membershipOf(`admin@${slug}.test`)).toEqual(before)
@@ -119,7 +120,7 @@ describe('an invitation', () => {
     expect(fresh).not.toBe(old)
     for (const answer of [await inspect(old), await accept(old)]) {
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe('https://tenantry.example/problems/token-invalid')
+      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
     }
     expect((await inspect(fresh)).body).toMatchObject({ role: 'viewer' })
     expect((await open()).body.data).toHaveLength(1)

@@ -10,6 +10,7 @@ import {
   mintSession,
   type TestMember,
 } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -93,7 +94,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect((await revoke(founder?.['id'])).status).toBe(200)
     const answer = await revoke(owner.membershipId)
     expect(answer.status).toBe(409)
-    expect(answer.body.type).toBe('https://tenantry.example/problems/last-owner')
+    expect(answer.body.type).toBe(`${PROBLEMS}/last-owner`)
     expectContract(answer, shop)
     expect(await statusOf(owner.token)).toBe(200)
   })

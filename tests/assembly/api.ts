@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { GATEWAY_RESPONSES, type GatewayFailure, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
+import type { Api, ApiMethod, Invoke } from '#infra/local/gateway.ts'
+import { functionArn } from '#infra/local/lambda.ts'
+import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
+
+const { paths } = JSON.parse(readFileSync('functions/openapi/document.json', 'utf8'))
+
+/**
+ * The REST API that the template declares. Throws Undeployable, naming it, when an operation of the API document has no
+ * method, a method no function that it may invoke, a failure of the gateway no response or another one than infra/gateway.ts
+ * has, or a timeout is another than the contract's or outlasts the function's own.
+ */
+export function declaredApi(
+  assembly: Assembly,
+  options: { readonly resolve: Resolve; readonly problemBaseUrl: string; readonly invokeOf: (name: string) => Invoke },
+): Api {
+  const { resolve, problemBaseUrl, invokeOf } = options
+  const methods = declaredMethods(assembly, resolve, invokeOf)
+  const declared = new Set(methods.map(({ method, path }) => `${method} ${path}`))
+  for (const [path, operations] of Object.entries<object>(paths)) {
+    for (const method of Object.keys(operations).map((name) => name.toUpperCase())) {
+      if (declared.has(`ANY ${path}`) || declared.has(`${method} ${path}`)) continue
+      throw new Undeployable(`the API has no method for ${method} ${path}`)
+    }
+  }
+  return { methods, failure: declaredFailures(assembly, problemBaseUrl) }
+}
+
+function declaredMethods(assembly: Assembly, resolve: Resolve, invokeOf: (name: string) => Invoke): ApiMethod[] {
+  const functions = [...declaredFunctions(assembly).values()]
+  const permitted = permissions(assembly, resolve)
+  return ofType(assembly, 'AWS::ApiGateway::Method').map(([id, { HttpMethod: method, ResourceId, Integration }]) => {
+    const path = pathOf(assembly, ResourceId)
+    const what = `${method} ${path}`
+    const uri = resolve(Integration.Uri, id)
+    const [, arn = ''] =
+      /^arn:aws:apigateway:[\w-]+:lambda:path\/2015-03-31\/functions\/(.+)\/invocations$/.exec(uri) ?? []
+    const target = functions.find(({ name }) => functionArn(name) === arn)
+    if (Integration.Type !== 'AWS_PROXY' || target === undefined)
+      throw new Undeployable(`${what} is integrated with no function: ${Integration.Type} ${uri}`)
+    if (!permitted(target.name, method, path))
+      throw new Undeployable(`no permission lets the API invoke ${target.name} for ${what}`)
+    const timeoutMs = Integration.TimeoutInMillis ?? 29_000
+    if (timeoutMs !== INTEGRATION_TIMEOUT_MS)
+      throw new Undeployable(`${what} is given ${timeoutMs} ms, and the contract says ${INTEGRATION_TIMEOUT_MS}`)
+    if (target.timeoutSeconds * 1000 <= timeoutMs)
+      throw new Undeployable(`${target.name} is stopped after ${target.timeoutSeconds} s, before the API gives it up`)
+    return { method, path, timeoutMs, invoke: invokeOf(target.name) }
+  })
+}
+
+function pathOf(assembly: Assembly, resourceId: any): string {
+  const part = (id: any): string => {
+    const properties = assembly.resources[id.Ref ?? '']?.Properties
+    return properties === undefined ? '' : `${part(properties.ParentId)}/${properties.PathPart}`
+  }
+  return part(resourceId) || '/'
+}
+
+/** Whether API Gateway may invoke a function for a method, by the function's own policy. */
+function permissions(assembly: Assembly, resolve: Resolve) {
+  const granted = ofType(assembly, 'AWS::Lambda::Permission')
+    .filter(
+      ([, { Action, Principal }]) => Action === 'lambda:InvokeFunction' && Principal === 'apigateway.amazonaws.com',
+    )
+    .map(([id, { FunctionName, SourceArn }]) => ({
+      arn: resolve(FunctionName, id),
+      // arn:…:API/STAGE/METHOD/path, where a star stands for anything.
+      source: resolve(SourceArn, id)
+        .replace(/^(?:[^/]*\/){2}/, '')
+        .split('*'),
+    }))
+  return (name: string, method: string, path: string): boolean =>
+    granted.some(({ arn, source }) => {
+      const pattern = source.map((text) => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*')
+      return arn === functionArn(name) && new RegExp(`^${pattern}$`).test(`${method === 'ANY' ? 'GET' : method}${path}`)
+    })
+}
+
+const HEADER = 'gatewayresponse.header.'
+
+function declaredFailures(assembly: Assembly, problemBaseUrl: string): Api['failure'] {
+  const declared = new Map(
+    ofType(assembly, 'AWS::ApiGateway::GatewayResponse').map(([, each]) => [each.ResponseType, each]),
+  )
+  const failure: Api['failure'] = (name, requestId) => {
+    const { StatusCode, ResponseParameters = {}, ResponseTemplates = {} } = declared.get(name)
+    const filled = (text: string): string => text.replaceAll('$context.requestId', requestId)
+    const headers = Object.entries<string>(ResponseParameters).map(([parameter, value]) => {
+      const text = /^'(.*)'$/.exec(value)?.[1]
+      return [parameter.slice(HEADER.length), text ?? filled(`$${value}`)]
+    })
+    return {
+      status: Number(StatusCode),
+      headers: Object.fromEntries(headers),
+      body: filled(ResponseTemplates['application/json'] ?? ''),
+    }
+  }
+  for (const name of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]) {
+    if (!declared.has(name)) throw new Undeployable(`the API has no gateway response ${name}`)
+    const requestId = 'request-of-a-check'
+    if (!isDeepStrictEqual(failure(name, requestId), gatewayResponse(name, { requestId, problemBaseUrl })))
+      throw new Undeployable(`the gateway response ${name} is ${JSON.stringify(failure(name, requestId))}`)
+  }
+  return failure
+}

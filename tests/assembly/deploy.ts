@@ -1,0 +1,148 @@
+import { chmod, chown, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import * as v from 'valibot'
+import { loginOf, MIGRATIONS } from '#infra/local/database.ts'
+import type { Postgres } from '#infra/local/postgres.ts'
+import { selfSigned } from '#tests/shared/vendor/self-signed.ts'
+import { declaredApi } from './api.ts'
+import { startEndpoints } from './endpoints.ts'
+import { type DeployedFunction, startInstance } from './runtime-api.ts'
+import { deployedFunction, makeSecrets, passwords, type SecretValues } from './stage.ts'
+import { type Assembly, declaredFunctions, ofType, resolver, Undeployable } from './template.ts'
+
+/** Milliseconds from the spawn of an instance to its first question for work, and of the processor's time: the least of some. */
+export interface Init {
+  readonly ms: number
+  readonly cpuMs: number
+}
+
+/** What a stage is, once it is deployed: what its functions are started with. */
+export interface Deployed {
+  readonly secrets: SecretValues
+  /** What the start of an instance takes, by the function's name, and EMPTY_FUNCTION's. */
+  readonly inits: Readonly<Record<string, Init>>
+}
+
+// Nothing that runs during a deployment counts requests.
+const NO_CACHE = { url: 'https://cache.invalid', token: 'none' }
+
+/** Makes a server encrypt, with a certificate for localhost that `caFile` holds. */
+export async function encrypt({ adminUrl }: Postgres, caFile: string): Promise<void> {
+  const sql = postgres(adminUrl, { max: 1, onnotice: () => {} })
+  const [row] = await sql<{ data_directory: string }[]>`show data_directory`
+  const folder = row?.data_directory ?? ''
+  const { uid, gid } = await stat(folder)
+  const { cert, key } = selfSigned()
+  for (const [name, text] of [
+    ['server.crt', cert],
+    ['server.key', key],
+  ] as const) {
+    await writeFile(join(folder, name), text, { mode: 0o600 })
+    await chown(join(folder, name), uid, gid)
+  }
+  await writeFile(caFile, cert)
+  await chmod(caFile, 0o644)
+  await sql`alter system set ssl = on`
+  await sql`select pg_reload_conf()`
+  await sql.end()
+}
+
+/**
+ * Deploys a stage to an empty server: makes its secrets and the database with its owner, who is no superuser, runs the
+ * migrations by the stage's own function, and starts every function, `rounds` times. Rejects with what a deployment would
+ * fail with, and when the database is not what the functions expect.
+ */
+export async function deploy(
+  assembly: Assembly,
+  options: {
+    readonly adminUrl: string
+    readonly caFile: string
+    readonly problemBaseUrl: string
+    readonly rounds: number
+  },
+): Promise<Deployed> {
+  const { adminUrl, caFile, problemBaseUrl, rounds } = options
+  const secrets = makeSecrets(assembly, { databasePort: loginOf(adminUrl).port, cache: NO_CACHE })
+  await createDatabase(assembly, secrets, adminUrl)
+  const endpoints = await startEndpoints(assembly, { secrets, dbname: null })
+  try {
+    const { resolve, urls, vault } = endpoints
+    declaredApi(assembly, { resolve, problemBaseUrl, invokeOf: () => () => Promise.reject(new Error('not started')) })
+    const functions = [...declaredFunctions(assembly).values()].map((declared) =>
+      deployedFunction(declared, { resolve, caFile, endpoints: urls, replaced: { VENDOR_URLS: vault.vendorUrls } }),
+    )
+    await migrate(functions, secrets)
+    return { secrets, inits: await measureInits(functions, rounds) }
+  } catch (error) {
+    const [first] = endpoints.refused
+    throw first === undefined ? error : new Undeployable(first, { cause: error })
+  } finally {
+    await endpoints.close()
+  }
+}
+
+async function migrate(functions: readonly DeployedFunction[], secrets: SecretValues): Promise<void> {
+  const declared = functions.find(({ name }) => name.endsWith('-migrate'))
+  if (declared === undefined) throw new Undeployable('there is no function that migrates')
+  const instance = await startInstance(declared, () => {})
+  try {
+    const done = v.parse(
+      v.object({ applied: v.array(v.string()), passwords: v.array(v.string()) }),
+      await instance.invoke({}),
+    )
+    const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql'))
+    const lacking = [
+      ...files.filter((name) => !done.applied.includes(name)).map((name) => `the migration ${name} was not applied`),
+      ...Object.keys(passwords(secrets))
+        .filter((role) => role.startsWith('identity_') && !done.passwords.includes(role))
+        .map((role) => `the role ${role} was given no password`),
+    ]
+    if (lacking.length > 0) throw new Undeployable(lacking.join('; '))
+  } finally {
+    await instance.close()
+  }
+}
+
+/** The name of the function that does nothing, with which the others are compared. */
+export const EMPTY_FUNCTION = 'empty'
+
+async function measureInits(functions: readonly DeployedFunction[], rounds: number): Promise<Record<string, Init>> {
+  const taskRoot = await mkdtemp(join(tmpdir(), 'tenantry-empty-'))
+  await writeFile(join(taskRoot, 'index.mjs'), 'export const handler = async () => null\n')
+  const [first] = functions
+  const empty = { ...first, environment: { ...first?.environment, LAMBDA_TASK_ROOT: taskRoot } }
+  const least: Record<string, Init> = {}
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      for (const each of [{ ...empty, name: EMPTY_FUNCTION, arn: '', taskRoot, timeoutSeconds: 1 }, ...functions]) {
+        const instance = await startInstance(each, () => {})
+        const { ms, cpuMs } = least[each.name] ?? { ms: Infinity, cpuMs: Infinity }
+        least[each.name] = { ms: Math.min(ms, instance.initMs), cpuMs: Math.min(cpuMs, instance.initCpuMs) }
+        await instance.close()
+      }
+    }
+  } finally {
+    await rm(taskRoot, { recursive: true, force: true })
+  }
+  return least
+}
+
+/** As Amazon gives one: an empty database, whose owner may make roles and is no superuser. */
+async function createDatabase(assembly: Assembly, secrets: SecretValues, adminUrl: string): Promise<void> {
+  const [[, cluster] = ['', {}]] = ofType(assembly, 'AWS::RDS::DBCluster')
+  const resolve = resolver(assembly, { keyArn: (id) => id, secretValue: (id) => secrets[id] ?? '' })
+  const [owner, password] = [cluster.MasterUsername, cluster.MasterUserPassword].map((value) =>
+    resolve(value, 'DBCluster'),
+  )
+  if (owner === undefined || passwords(secrets)[owner] !== password)
+    throw new Undeployable(`no secret is that of the database's owner ${owner}`)
+  const admin = postgres(adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    await admin.unsafe(`create role ${owner} login createrole createdb password '${password}'`)
+    await admin.unsafe(`create database ${cluster.DatabaseName} owner ${owner}`)
+  } finally {
+    await admin.end()
+  }
+}

@@ -1,0 +1,66 @@
+import type { Authorize } from '#infra/local/aws-endpoints.ts'
+import { startLambda } from '#infra/local/lambda.ts'
+import { startSecretsManager } from '#infra/local/secrets-manager.ts'
+import { startTestVault, type TestVault } from '#tests/support/vault.ts'
+import { authorizing } from './policies.ts'
+import { secretsFor, type SecretValues, stageResolver } from './stage.ts'
+import { type Assembly, declaredFunctions, type Resolve } from './template.ts'
+
+/** AWS's services as the functions of a stage see them: each answers what the template's policies allow. */
+export interface Endpoints {
+  readonly resolve: Resolve
+  readonly authorize: Authorize
+  readonly vault: TestVault
+  readonly urls: Readonly<Record<string, string>>
+  /** The calls that were refused, and those of functions that are not there. */
+  readonly refused: readonly string[]
+  /** The functions that were invoked, in order; none of them runs. */
+  readonly invoked: readonly string[]
+  close(): Promise<void>
+}
+
+/** Starts KMS, Secrets Manager and Lambda for a stage; `dbname` is the database that its logins name. */
+export async function startEndpoints(
+  assembly: Assembly,
+  { secrets, dbname }: { secrets: SecretValues; dbname: string | null },
+): Promise<Endpoints> {
+  const refused: string[] = []
+  const invoked: string[] = []
+  let permit: Authorize = () => {}
+  const authorize: Authorize = (call) => permit(call)
+  const vault = await startTestVault({ authorize })
+  const resolve = stageResolver(assembly, secrets, vault.keyArn)
+  permit = authorizing(assembly, resolve, (call) => refused.push(call))
+  const functions = declaredFunctions(assembly)
+  const [secretsManager, lambda] = await Promise.all([
+    startSecretsManager({ secrets: secretsFor(secrets, dbname), authorize }),
+    startLambda({
+      authorize: (call) => {
+        authorize(call)
+        const name = call.resource.split(':').at(-1) ?? ''
+        if (!functions.has(name)) refused.push(`${call.caller} invoked ${name}, which there is not`)
+      },
+    }),
+  ])
+  for (const name of functions.keys()) {
+    const invoke = async () => {
+      invoked.push(name)
+    }
+    lambda.serve(name, { job: { timeoutSeconds: 1 }, invoke })
+  }
+  return {
+    resolve,
+    authorize,
+    vault,
+    refused,
+    invoked,
+    urls: {
+      AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
+      AWS_ENDPOINT_URL_LAMBDA: lambda.url,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+    },
+    close: async () => {
+      await Promise.all([vault.close(), secretsManager.close(), lambda.close()])
+    },
+  }
+}

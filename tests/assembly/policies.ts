@@ -1,0 +1,156 @@
+import { type AwsCall, AwsError, AWS_REGION, type Authorize } from '#infra/local/aws-endpoints.ts'
+import { secretArn } from '#infra/local/secrets-manager.ts'
+import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
+
+interface Statement {
+  readonly allows: boolean
+  readonly actions: readonly RegExp[]
+  readonly resources: readonly RegExp[]
+  /** ARNs of those whom a resource's own policy means; none in a role's policy. */
+  readonly principals: readonly string[]
+  readonly condition: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+}
+
+/** The credentials of the tests themselves, who are nobody's function. */
+export const TEST_CALLER = 'test'
+
+const listed = <T>(value: T | readonly T[] | undefined): readonly T[] =>
+  value === undefined ? [] : Array.isArray(value) ? value : [value as T]
+
+const wildcard = (text: string): RegExp =>
+  new RegExp(
+    `^${text
+      .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+      .replaceAll('*', '.*')
+      .replaceAll('?', '.')}$`,
+    'i',
+  )
+
+/** What IAM's condition operators ask of a key's value, undefined when the call has none. */
+const OPERATORS: Readonly<Record<string, (actual: string | undefined, expected: string) => boolean>> = {
+  StringEquals: (actual, expected) => actual === expected,
+  StringLike: (actual, expected) => actual !== undefined && wildcard(expected).test(actual),
+  ArnEquals: (actual, expected) => actual !== undefined && wildcard(expected).test(actual),
+  ArnLike: (actual, expected) => actual !== undefined && wildcard(expected).test(actual),
+  Bool: (actual, expected) => actual === expected,
+  Null: (actual, expected) => (actual === undefined) === (expected === 'true'),
+}
+
+function holds({ condition }: Statement, context: AwsCall['context']): boolean {
+  return Object.entries(condition).every(([operator, keys]) => {
+    const test = OPERATORS[operator]
+    if (test === undefined) throw new Undeployable(`the condition operator ${operator} is not known here`)
+    return Object.entries(keys).every(([key, values]) => values.some((value) => test(context[key], value)))
+  })
+}
+
+const fits = (statement: Statement, { action, resource, context }: AwsCall): boolean =>
+  statement.actions.some((pattern) => pattern.test(action)) &&
+  statement.resources.some((pattern) => pattern.test(resource)) &&
+  holds(statement, context)
+
+const allowedBy = (statements: readonly Statement[], call: AwsCall): boolean => {
+  const fitting = statements.filter((statement) => fits(statement, call))
+  return fitting.length > 0 && fitting.every(({ allows }) => allows)
+}
+
+function parse(statement: any, resolve: Resolve, where: string): Statement {
+  const text = (value: unknown) => resolve(value, where)
+  return {
+    allows: statement.Effect === 'Allow',
+    actions: listed(statement.Action).map((action) => wildcard(text(action))),
+    resources: listed(statement.Resource).map((resource) => wildcard(text(resource))),
+    principals: listed(statement.Principal?.AWS).map(text),
+    condition: Object.fromEntries(
+      Object.entries<Record<string, unknown>>(statement.Condition ?? {}).map(([operator, keys]) => [
+        operator,
+        Object.fromEntries(Object.entries(keys).map(([key, values]) => [key, listed(values).map(text)])),
+      ]),
+    ),
+  }
+}
+
+/**
+ * Allows what the template's policies allow each function, whose name is its access key id: by its role's policies, for a
+ * key also by the key's own, and for the value of a secret also the use of the key that encrypts it. Stricter than AWS for
+ * a key that a function uses itself: AWS asks its policy or the role's, the design wants both. What is refused is told to
+ * `refused`.
+ */
+export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call: string) => void): Authorize {
+  const functions = declaredFunctions(assembly)
+  const roles = new Map([...functions.values()].map(({ name, role }) => [name, statementsOf(assembly, role, resolve)]))
+  const keys = new Map(
+    ofType(assembly, 'AWS::KMS::Key').map(([id, { KeyPolicy }]) => [
+      resolve({ 'Fn::GetAtt': [id, 'Arn'] }, id),
+      KeyPolicy.Statement.map((statement: unknown) => parse(statement, resolve, id)) as Statement[],
+    ]),
+  )
+  const secrets = new Map(
+    ofType(assembly, 'AWS::SecretsManager::Secret').map(([id, { KmsKeyId }]) => [secretArn(id), KmsKeyId]),
+  )
+  const identities = new Map(
+    ofType(assembly, 'AWS::SES::EmailIdentity').map(([, properties]) => [properties.EmailIdentity, properties]),
+  )
+
+  const byKey = (key: string, principal: string, call: AwsCall): boolean =>
+    allowedBy(
+      (keys.get(key) ?? []).filter(({ principals }) => principals.includes(principal)),
+      call,
+    )
+
+  const permitted = (call: AwsCall, role: string): boolean => {
+    const [service] = call.action.split(':')
+    const own = allowedBy(roles.get(call.caller) ?? [], call)
+    const roleArn = resolve({ 'Fn::GetAtt': [role, 'Arn'] }, role)
+    const root = roleArn.replace(/:role\/.*$/, ':root')
+    if (service !== 'kms') return own
+    if (call.context['kms:ViaService'] === undefined)
+      return own && [roleArn, root].some((principal) => byKey(call.resource, principal, call))
+    return byKey(call.resource, roleArn, call) || (own && byKey(call.resource, root, call))
+  }
+
+  /** The calls that AWS makes of one: it asks for each of them. */
+  const implied = (call: AwsCall): readonly AwsCall[] => {
+    if (call.action === 'secretsmanager:GetSecretValue') {
+      const key = secrets.get(call.resource)
+      if (key === undefined) return [call]
+      const context = {
+        'kms:ViaService': `secretsmanager.${AWS_REGION}.amazonaws.com`,
+        'kms:EncryptionContext:SecretARN': call.resource,
+      }
+      return [call, { ...call, action: 'kms:Decrypt', resource: resolve(key, call.resource), context }]
+    }
+    if (call.action === 'ses:SendEmail') {
+      // https://docs.aws.amazon.com/ses/latest/dg/managing-configuration-sets.html: the identity's default set is used.
+      const set = identities.get(call.resource.split('/')[1])?.ConfigurationSetAttributes?.ConfigurationSetName
+      const resource = call.resource.replace(/:identity\/.*$/, `:configuration-set/${set && resolve(set, 'SES')}`)
+      return set === undefined ? [call] : [call, { ...call, resource }]
+    }
+    return [call]
+  }
+
+  return (call) => {
+    if (call.caller === TEST_CALLER) return
+    const declared = functions.get(call.caller)
+    if (declared === undefined) {
+      throw new AwsError('UnrecognizedClientException', 'The security token included in the request is invalid.')
+    }
+    for (const each of implied(call)) {
+      if (permitted(each, declared.role)) continue
+      const message = `${each.caller} is not authorized to perform ${each.action} on ${each.resource}`
+      refused(message)
+      throw new AwsError('AccessDeniedException', message)
+    }
+  }
+}
+
+function statementsOf(assembly: Assembly, role: string, resolve: Resolve): Statement[] {
+  const { ManagedPolicyArns = [], Policies = [] } = assembly.resources[role]?.Properties ?? {}
+  if (ManagedPolicyArns.length > 0) throw new Undeployable(`${role} has managed policies, which are not read here`)
+  const attached = ofType(assembly, 'AWS::IAM::Policy')
+    .map(([, properties]) => properties)
+    .filter(({ Roles }) => Roles.some((each: any) => each.Ref === role))
+  return [...Policies, ...attached].flatMap(({ PolicyDocument }) =>
+    listed(PolicyDocument.Statement).map((statement) => parse(statement, resolve, role)),
+  )
+}

@@ -1,0 +1,170 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { APIGatewayProxyResult } from 'aws-lambda'
+import { inject } from 'vitest'
+import { startCache } from '#infra/local/cache.ts'
+import { loginOf } from '#infra/local/database.ts'
+import { type ApiMethod, type Invoke, serveApi } from '#infra/local/gateway.ts'
+import { parseConfig } from '#shared/config.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { createRuntime, type Runtime } from '#shared/runtime.ts'
+import { accessOf, connectTo, runtimeFor } from '#tests/support/access.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { startTestMail } from '#tests/support/mail.ts'
+import type { ServiceOptions, ServiceParts } from '#tests/support/service.ts'
+import { MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
+import { declaredApi } from './api.ts'
+import { startEndpoints } from './endpoints.ts'
+import { CACHE_SECRET, MOST_INSTANCES } from './overrides.ts'
+import { type Pool, startPool } from './runtime-api.ts'
+import { deployedFunction } from './stage.ts'
+import { type Assembly, declaredFunctions, readAssembly } from './template.ts'
+
+const JOB_TIMEOUT_MS = 60_000
+
+/** The service from its assembly, its jobs among it. */
+export interface AssembledService extends ServiceParts {
+  readonly assembly: Assembly
+  /** Invokes a function by its name without the stage. */
+  invoke(name: string, event: object): Promise<unknown>
+  /** What the functions have logged. */
+  log(): string
+}
+
+/**
+ * Starts the service from the assembly of this run: each function is its bundle in processes of their own, before the API
+ * that the template declares. `runtime`, and the groups that a test brings along, are of the sources, on the same database.
+ * Closing it throws when AWS refused anything. `mutate` may change the template first.
+ */
+export async function startFromAssembly(
+  { env = {}, groups = [] }: ServiceOptions,
+  mutate: (assembly: Assembly) => void = () => {},
+): Promise<AssembledService> {
+  const run = inject('assembly')
+  if (run === undefined) throw new Error('this run has no assembly')
+  const { folder, stage, secrets, caFile, webBaseUrl, problemBaseUrl } = run
+  const assembly = readAssembly(folder, stage)
+  mutate(assembly)
+  const database = await createTestDatabase()
+  const cache = await startCache({ force: 'in-process' })
+  const named = Object.fromEntries(
+    Object.entries(secrets).map(([id, value]) => [
+      id,
+      id.startsWith(CACHE_SECRET) ? JSON.stringify({ url: cache.url, token: cache.token }) : value,
+    ]),
+  )
+  const endpoints = await startEndpoints(assembly, { secrets: named, dbname: database.name })
+  const { vault, resolve, authorize, refused } = endpoints
+
+  const config = parseConfig({
+    ...TEST_SETTINGS,
+    DATABASE_TLS: 'disable',
+    VENDOR_URLS: vault.vendorUrls,
+    WEB_BASE_URL: webBaseUrl,
+    PROBLEM_BASE_URL: problemBaseUrl,
+    ...env,
+  })
+  const runtime = createRuntime(
+    config,
+    accessOf({
+      login: loginOf(database.appUrl),
+      tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
+      cache: { url: cache.url, token: cache.token },
+      vaultLogin: loginOf(database.vaultUrl),
+    }),
+    { wake: async () => {}, openVault: () => vault.openVault(database) },
+  )
+  const mail = await startTestMail(
+    {
+      config,
+      database: connectTo(database.workerUrl, config.database),
+      pepper: PEPPER,
+      mailKey: MAIL_KEY,
+      vault: runtime.vault,
+    },
+    { authorize },
+  )
+
+  let log = ''
+  const pools = new Map<string, Pool>()
+  for (const declared of declaredFunctions(assembly).values()) {
+    const deployed = deployedFunction(declared, {
+      resolve,
+      caFile,
+      endpoints: { ...endpoints.urls, AWS_ENDPOINT_URL_SESV2: mail.sesUrl },
+      replaced: { VENDOR_URLS: vault.vendorUrls },
+      added: env,
+    })
+    const keep = (text: string) => {
+      log += text
+    }
+    pools.set(declared.name, startPool(deployed, { most: MOST_INSTANCES, log: keep }))
+  }
+  const invoke = (name: string, event: object) => poolOf(`tenantry-${stage}-${name}`).invoke(event, JOB_TIMEOUT_MS)
+  const poolOf = (name: string): Pool => {
+    const pool = pools.get(name)
+    if (pool === undefined) throw new Error(`there is no function ${name}`)
+    return pool
+  }
+  const broken: string[] = []
+  const invokeOf =
+    (name: string): Invoke =>
+    async (event, timeoutMs) => {
+      try {
+        return (await poolOf(name).invoke(event, timeoutMs)) as APIGatewayProxyResult
+      } catch (error) {
+        broken.push(String(error))
+        throw error
+      }
+    }
+  const declared = declaredApi(assembly, { resolve, problemBaseUrl, invokeOf })
+  const api = { ...declared, methods: [...declared.methods, ...groups.flatMap((group) => methodsOf(group, runtime))] }
+  const gateway = await serveApi({ port: 0, api })
+
+  return {
+    database,
+    gateway,
+    runtime,
+    cache,
+    vault,
+    assembly,
+    invoke,
+    log: () => log,
+    mail: {
+      ...mail,
+      deliver: async () => Number(Object(await invoke('deliver-mail', {})).sent),
+    },
+    get woken() {
+      return endpoints.invoked.map((name) => name.replace(`tenantry-${stage}-`, ''))
+    },
+    logged: async (work) => {
+      const before = log.length
+      await work()
+      // What a process wrote before it answered may be read a moment after the answer.
+      await delay(100)
+      return log.slice(before)
+    },
+    close: async () => {
+      await gateway.close()
+      await Promise.all([...pools.values()].map((pool) => pool.close()))
+      await runtime.database.close()
+      await runtime.vault.close()
+      await endpoints.close()
+      await mail.close()
+      await cache.close()
+      await database.drop()
+      if (refused.length + broken.length > 0) throw new Error([...refused, ...broken].join('\n'))
+    },
+  }
+}
+
+const methodsOf = (group: RouteGroup, runtime: Runtime): ApiMethod[] => {
+  const handle = lambda(group, { config: runtime.config, open: async () => runtimeFor(group, runtime) })
+  return group.endpoints.map(({ path }) => ({
+    method: 'ANY',
+    path,
+    timeoutMs: 10_000,
+    invoke: (event) => handle(event, lambdaContext),
+  }))
+}

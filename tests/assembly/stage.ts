@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { AWS_REGION } from '#infra/local/aws-endpoints.ts'
+import { functionArn } from '#infra/local/lambda.ts'
+import { ADDED_SETTINGS, CACHE_SECRET, placedAt, REPLACED_SETTINGS, SECRET_FIELDS } from './overrides.ts'
+import type { DeployedFunction } from './runtime-api.ts'
+import {
+  type Assembly,
+  type DeclaredFunction,
+  declaredFunctions,
+  ofType,
+  type Resolve,
+  resolver,
+  type Running,
+  secretOf,
+  Undeployable,
+} from './template.ts'
+
+/** The values of a stage's secrets, by the logical id of each. */
+export type SecretValues = Readonly<Record<string, string>>
+
+/** Where the stage's parts are on this machine. */
+export interface Addresses {
+  readonly databasePort: number
+  readonly cache: { readonly url: string; readonly token: string }
+  readonly caFile: string
+}
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+
+/** As Secrets Manager generates a password: of letters and digits, whatever else a template allows it. */
+const generated = (length: number): string =>
+  Array.from(randomBytes(length), (byte) => LETTERS[byte % LETTERS.length]).join('')
+
+/**
+ * Makes the secrets that the template declares: generated as it says, and attached to the database. Throws Undeployable
+ * when one cannot be made so.
+ */
+export function makeSecrets(
+  assembly: Assembly,
+  { databasePort, cache }: Pick<Addresses, 'databasePort' | 'cache'>,
+): SecretValues {
+  const made = new Map<string, string>()
+  const declared = new Map(ofType(assembly, 'AWS::SecretsManager::Secret'))
+  const valueOf = (id: string): string => {
+    const value = made.get(id) ?? generate(id)
+    made.set(id, value)
+    return value
+  }
+  const resolve = resolver(assembly, { keyArn: keyArnOf, secretValue: valueOf })
+  const generate = (id: string): string => {
+    const { GenerateSecretString: how } = declared.get(id) ?? {}
+    if (how === undefined) throw new Undeployable(`${id} is given no value`)
+    const { PasswordLength = 32, SecretStringTemplate, GenerateStringKey } = how
+    const password = generated(PasswordLength)
+    if (SecretStringTemplate === undefined) return password
+    const fields = { ...JSON.parse(resolve(SecretStringTemplate, id)), [GenerateStringKey]: password }
+    const overrides = Object.entries(SECRET_FIELDS).find(([begin]) => id.startsWith(begin))?.[1] ?? {}
+    for (const name of Object.keys(overrides))
+      if (!(name in fields)) throw new Undeployable(`${id} has no field ${name}`)
+    return JSON.stringify({ ...fields, ...overrides, ...(id.startsWith(CACHE_SECRET) ? cache : {}) })
+  }
+  // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-secretsmanager-secrettargetattachment.html
+  for (const [id, { TargetId }] of ofType(assembly, 'AWS::SecretsManager::SecretTargetAttachment')) {
+    const secret = secretOf(assembly, id)
+    const { DatabaseName: dbname } = assembly.resources[TargetId.Ref]?.Properties ?? {}
+    const server = { engine: 'postgres', host: 'localhost', port: databasePort, dbname }
+    made.set(secret, JSON.stringify({ ...JSON.parse(valueOf(secret)), ...server }))
+  }
+  for (const id of declared.keys()) valueOf(id)
+  return Object.fromEntries(made)
+}
+
+/** A key that nothing here encrypts with. */
+const keyArnOf = (id: string): string => `arn:aws:kms:${AWS_REGION}:000000000000:key/${id}`
+
+/** The logical id of the key that the functions seal with. Throws Undeployable when no function is told of one. */
+export function vaultKey(assembly: Assembly): string {
+  for (const { variables } of declaredFunctions(assembly).values()) {
+    const id = Object(variables['VAULT_KEY_ID'])['Fn::GetAtt']?.[0]
+    if (id !== undefined) return id
+  }
+  throw new Undeployable('no function is told of a vault key')
+}
+
+/** Resolves the template's values for a stage with these secrets, whose vault's key is a local one. */
+export const stageResolver = (assembly: Assembly, secrets: SecretValues, vaultKeyArn: string): Resolve => {
+  const vault = vaultKey(assembly)
+  const running: Running = {
+    keyArn: (id) => (id === vault ? vaultKeyArn : keyArnOf(id)),
+    secretValue: (id) => secrets[id] ?? '',
+  }
+  return resolver(assembly, running)
+}
+
+/** The secrets by their names in Secrets Manager; each login's database is the one of this name. */
+export const secretsFor = (secrets: SecretValues, dbname: string | null): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(secrets).map(([id, value]) => {
+      const fields: unknown = value.startsWith('{') ? JSON.parse(value) : value
+      const isLogin = dbname !== null && typeof fields === 'object' && fields !== null && 'dbname' in fields
+      return [id, isLogin ? JSON.stringify({ ...fields, dbname }) : value]
+    }),
+  )
+
+/** What each role of the database signs in with. */
+export function passwords(secrets: SecretValues): Record<string, string> {
+  const logins = Object.values(secrets).flatMap((value) => (value.startsWith('{') ? [JSON.parse(value)] : []))
+  return Object.fromEntries(
+    logins.filter(({ username }) => username !== undefined).map(({ username, password }) => [username, password]),
+  )
+}
+
+/**
+ * A function with the environment that Lambda would give it: the template's variables, Lambda's own, and the addresses of
+ * AWS's services (`endpoints`). Nothing of this process comes with it. The access key id is the function's name.
+ */
+export function deployedFunction(
+  declared: DeclaredFunction,
+  options: {
+    readonly resolve: Resolve
+    readonly caFile: string
+    readonly endpoints: Readonly<Record<string, string>>
+    readonly replaced: Readonly<Record<(typeof REPLACED_SETTINGS)[number], string>>
+    readonly added?: Readonly<Record<string, string>>
+  },
+): DeployedFunction {
+  const { resolve, caFile, endpoints, replaced, added = {} } = options
+  const { name, bundle, handler, variables, timeoutSeconds, memoryMib } = declared
+  const places = placedAt({ bundle, caFile })
+  const place = (value: string): string => {
+    const [from, to] = [...places].find(([path]) => value === path || value.startsWith(`${path}/`)) ?? ['', '']
+    return from === '' ? value : to + value.slice(from.length)
+  }
+  const settings = Object.fromEntries(
+    Object.entries(variables).map(([key, value]) => [key, place(resolve(value, `${name}: ${key}`))]),
+  )
+  for (const key of REPLACED_SETTINGS) if (settings[key] !== undefined) settings[key] = replaced[key]
+  return {
+    name,
+    arn: functionArn(name),
+    taskRoot: bundle,
+    timeoutSeconds,
+    environment: {
+      ...ADDED_SETTINGS,
+      ...settings,
+      ...added,
+      ...endpoints,
+      // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
+      _HANDLER: handler,
+      AWS_ACCESS_KEY_ID: name,
+      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_SESSION_TOKEN: 'local',
+      AWS_DEFAULT_REGION: AWS_REGION,
+      AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMib),
+      AWS_LAMBDA_FUNCTION_NAME: name,
+      AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+      AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+      AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${name}`,
+      AWS_LAMBDA_LOG_STREAM_NAME: 'local',
+      AWS_REGION,
+      LAMBDA_TASK_ROOT: bundle,
+      LANG: 'en_US.UTF-8',
+      PATH: '/usr/local/bin:/usr/bin/:/bin',
+      TZ: ':UTC',
+    },
+  }
+}

@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws-endpoints.ts'
+import { functionArn } from '#infra/local/lambda.ts'
+import { secretArn } from '#infra/local/secrets-manager.ts'
+
+/** A resource of a CloudFormation template. */
+export interface Resource {
+  readonly Type: string
+  readonly Properties: any
+}
+
+/** A stage as `cdk synth` wrote it: its template, and the folders of its bundles beside it. */
+export interface Assembly {
+  readonly folder: string
+  readonly resources: Readonly<Record<string, Resource>>
+}
+
+/** A function of the service, as the template declares it. */
+export interface DeclaredFunction {
+  readonly id: string
+  readonly name: string
+  /** The logical id of its role. */
+  readonly role: string
+  /** The folder of its bundle. */
+  readonly bundle: string
+  /** `file.export`. */
+  readonly handler: string
+  readonly timeoutSeconds: number
+  readonly memoryMib: number
+  /** Its variables, not yet resolved. */
+  readonly variables: Readonly<Record<string, unknown>>
+}
+
+/** What a template says cannot be had, or not here. */
+export class Undeployable extends Error {
+  override name = 'Undeployable'
+}
+
+export function readAssembly(folder: string, stage: string): Assembly {
+  const template = JSON.parse(readFileSync(join(folder, `tenantry-${stage}.template.json`), 'utf8'))
+  return { folder, resources: template.Resources }
+}
+
+export const ofType = ({ resources }: Assembly, type: string): [id: string, properties: any][] =>
+  Object.entries(resources)
+    .filter(([, { Type }]) => Type === type)
+    .map(([id, { Properties }]) => [id, Properties])
+
+/** The functions of the service by their names; the CDK's own have none, and are left out. */
+export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, DeclaredFunction> {
+  const named = ofType(assembly, 'AWS::Lambda::Function').filter(([, { FunctionName }]) => FunctionName !== undefined)
+  return new Map(
+    named.map(([id, { FunctionName, Role, Code, Handler, Timeout, MemorySize, Environment }]) => {
+      const role = Role['Fn::GetAtt'][0]
+      return [
+        FunctionName,
+        {
+          id,
+          name: FunctionName,
+          role,
+          bundle: join(assembly.folder, `asset.${Code.S3Key.replace(/\.zip$/, '')}`),
+          handler: Handler,
+          timeoutSeconds: Timeout,
+          memoryMib: MemorySize,
+          variables: Environment.Variables,
+        },
+      ]
+    }),
+  )
+}
+
+/** What only a running stage knows. */
+export interface Running {
+  /** The ARN of a KMS key. */
+  readonly keyArn: (id: string) => string
+  /** The value of a secret, for dynamic references. */
+  readonly secretValue: (id: string) => string
+}
+
+/** Resolves a value of the template to text; `where` is what the message of a failure names. */
+export type Resolve = (value: unknown, where: string) => string
+
+const PSEUDO: Readonly<Record<string, string>> = {
+  'AWS::AccountId': AWS_ACCOUNT,
+  'AWS::Partition': 'aws',
+  'AWS::Region': AWS_REGION,
+  'AWS::URLSuffix': 'amazonaws.com',
+}
+
+/** The secret that a secret or its attachment to the database is. Throws Undeployable when it is neither. */
+export function secretOf({ resources }: Assembly, id: string): string {
+  const resource = resources[id]
+  if (resource?.Type === 'AWS::SecretsManager::Secret') return id
+  if (resource?.Type === 'AWS::SecretsManager::SecretTargetAttachment') return resource.Properties.SecretId.Ref
+  throw new Undeployable(`${id} is no secret`)
+}
+
+/**
+ * Resolves intrinsic functions and dynamic references as a deployment would, to the local parts. Throws Undeployable for
+ * what it cannot resolve.
+ */
+export function resolver(assembly: Assembly, running: Running): Resolve {
+  const { resources } = assembly
+  const arn = (service: string, rest: string) => `arn:aws:${service}:${AWS_REGION}:${AWS_ACCOUNT}:${rest}`
+
+  const ref = (id: string, where: string): string => {
+    const pseudo = PSEUDO[id]
+    if (pseudo !== undefined) return pseudo
+    const resource = resources[id]
+    switch (resource?.Type ?? '') {
+      case 'AWS::SecretsManager::Secret':
+      case 'AWS::SecretsManager::SecretTargetAttachment':
+        return secretArn(secretOf(assembly, id))
+      case 'AWS::Lambda::Function':
+        return resource?.Properties.FunctionName
+      case 'AWS::SES::EmailIdentity':
+        return resource?.Properties.EmailIdentity
+      case 'AWS::ApiGateway::Stage':
+        return resource?.Properties.StageName
+      case 'AWS::ApiGateway::RestApi':
+      case 'AWS::SES::ConfigurationSet':
+      case 'AWS::IAM::Role':
+        return id
+      default:
+        throw new Undeployable(`${where}: Ref ${id} (${resource?.Type ?? 'no such resource'}) cannot be resolved`)
+    }
+  }
+
+  const attribute = (id: string, name: string, where: string): string => {
+    const resource = resources[id]
+    switch (`${resource?.Type} ${name}`) {
+      case 'AWS::KMS::Key Arn':
+        return running.keyArn(id)
+      case 'AWS::Lambda::Function Arn':
+        return functionArn(resource?.Properties.FunctionName)
+      case 'AWS::IAM::Role Arn':
+        return `arn:aws:iam::${AWS_ACCOUNT}:role/${id}`
+      case 'AWS::Logs::LogGroup Arn':
+        return arn('logs', `log-group:${id}:*`)
+      case 'AWS::SQS::Queue Arn':
+        return arn('sqs', id)
+      case 'AWS::ApiGateway::RestApi RootResourceId':
+        return '/'
+      default:
+        throw new Undeployable(
+          `${where}: Fn::GetAtt ${id}.${name} (${resource?.Type ?? 'no such resource'}) cannot be resolved`,
+        )
+    }
+  }
+
+  const resolve: Resolve = (value, where) => {
+    if (typeof value === 'string') return dynamic(value, where)
+    if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+    const [[name, argument] = [], second] = Object.entries(Object(value)) as [string, any][]
+    if (second !== undefined || name === undefined) throw new Undeployable(`${where}: ${JSON.stringify(value)}`)
+    switch (name) {
+      case 'Ref':
+        return ref(argument, where)
+      case 'Fn::GetAtt':
+        return attribute(argument[0], argument[1], where)
+      case 'Fn::Join':
+        return dynamic(argument[1].map((part: unknown) => resolve(part, where)).join(argument[0]), where)
+      case 'Fn::Sub': {
+        const [text, own] = typeof argument === 'string' ? [argument, {}] : argument
+        return text.replace(/\$\{(!?)([\w:.]+)\}/g, (_: string, bare: string, id: string) => {
+          if (bare === '!') return `\${${id}}`
+          if (own[id] !== undefined) return resolve(own[id], where)
+          const [resource = '', ...attributes] = id.split('.')
+          return attributes.length === 0 ? ref(id, where) : attribute(resource, attributes.join('.'), where)
+        })
+      }
+      default:
+        throw new Undeployable(`${where}: ${name} is not resolved here`)
+    }
+  }
+
+  /** https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references-secretsmanager.html */
+  const dynamic = (text: string, where: string): string =>
+    text.replace(/\{\{resolve:([^}]*)\}\}/g, (reference: string, inside: string) => {
+      const [, named = '', rest] = /^secretsmanager:(arn:[^:]+(?::[^:]*){4}:[^:]+|[^:]+):?(.*)$/.exec(inside) ?? []
+      const id = Object.keys(resources).find((name) => secretArn(name) === named || name === named)
+      const [kind, key = ''] = (rest ?? '').split(':')
+      if (id === undefined || kind !== 'SecretString')
+        throw new Undeployable(`${where}: ${reference} cannot be resolved`)
+      const held = running.secretValue(id)
+      return key === '' ? held : JSON.parse(held)[key]
+    })
+
+  return resolve
+}
