@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import { gatewayResponse, PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
+import { vendorAccounts } from '#infra/local/vendors.ts'
+import { faultsOf } from '#tests/support/documented.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
+import { routes, withId } from '#tests/support/routes.ts'
+import { type Answer, PASSWORD, type TestService } from '#tests/support/service.ts'
+import type { AssembledService } from './service.ts'
+
+type Service = AssembledService & TestService
+
+const SHOP = 'acme-print'
+const UNKNOWN_TOKEN = 'x'.repeat(43)
+let people = 0
+
+function expectStatus(answer: Answer, status: number, what: string): Answer {
+  if (answer.status === status) return answer
+  throw new Error(`${what}: answered ${answer.status} ${answer.text}, not ${status}`)
+}
+
+const ask = async (service: Service, status: number, route: string, token?: string, body?: object): Promise<any> =>
+  expectStatus(await service.request(route, { token, body }), status, route).body
+
+const newOwner = async ({ database }: Service): Promise<{ email: string; token: string }> => {
+  people += 1
+  const email = `smoke${people}@acme.test`
+  return { email, ...(await createMember(database.admin, { email, slug: SHOP })) }
+}
+
+/** Every route, asked without anything: it is there, and refuses or answers as it is documented to. */
+async function operations(service: Service): Promise<void> {
+  for (const { name, endpoint } of routes) {
+    const path = withId(endpoint.path, randomUUID())
+    const answer = await service.request(`${endpoint.method} ${path}`)
+    const faults = faultsOf(endpoint.method, path, answer)
+    if (faults.length > 0) throw new Error(`${name}: ${faults.join('; ')}`)
+    if (endpoint.access !== 'anyone') expectStatus(answer, 401, name)
+    else if (endpoint.body !== null) expectStatus(answer, 415, name)
+    else expectStatus(answer, 200, name)
+  }
+  const { body } = await service.request('POST /v1/auth/login', { body: {} })
+  if (body.type !== `${PROBLEMS}/validation-failed`) throw new Error(`PROBLEM_BASE_URL: ${body.type}`)
+}
+
+/** What the gateway answers by itself. */
+async function gateway(service: Service): Promise<void> {
+  const body = `"${'a'.repeat(PAYLOAD_LIMIT_BYTES)}"`
+  const answer = await service.request('POST /v1/auth/login', { body })
+  const requestId = answer.headers.get('x-request-id') ?? ''
+  const expected = gatewayResponse('REQUEST_TOO_LARGE', { requestId, problemBaseUrl: PROBLEMS })
+  expectStatus(answer, expected.status, 'REQUEST_TOO_LARGE')
+  if (answer.text !== expected.body) throw new Error(`REQUEST_TOO_LARGE: ${answer.text}`)
+  const unknown = await service.request('GET /v1/no/such/path', { token: UNKNOWN_TOKEN })
+  expectStatus(unknown, 404, 'a path that is no route')
+  if (unknown.text.includes(UNKNOWN_TOKEN)) throw new Error('a path that is no route repeats the token')
+}
+
+/** A person signs in, chooses a shop, and reads what the shop has. */
+async function signIn(service: Service): Promise<void> {
+  const token = await service.signIn('owner@acme.test', SHOP)
+  for (const path of ['/v1/auth/session', '/v1/members', '/v1/catalog/styles', '/v1/audit-log', '/health/ready'])
+    await ask(service, 200, `GET ${path}`, token)
+}
+
+/** An owner invites; the letter comes, and its link is taken. */
+async function invite(service: Service): Promise<void> {
+  const owner = await newOwner(service)
+  const email = `invited-${owner.email}`
+  await ask(service, 200, 'POST /v1/members/invite', owner.token, { email, role: 'viewer' })
+  if (service.woken.at(-1) !== 'deliver-mail') throw new Error('POST /v1/members/invite did not wake deliver-mail')
+  await service.mail.deliver()
+  const [letter] = service.mail.to(email)
+  const { webBaseUrl } = service.runtime.config.mail
+  if (letter === undefined) throw new Error('deliver-mail sent no letter')
+  if (!letter.text?.includes(`\n${webBaseUrl}/`))
+    throw new Error(`WEB_BASE_URL: the letter's link is not at ${webBaseUrl}`)
+  const body = { token: tokenIn(letter), password: PASSWORD, full_name: 'A Person' }
+  await ask(service, 200, 'POST /v1/auth/invitations/accept', undefined, body)
+}
+
+/** A shop connects a vendor, whose secret another instance then opens; operators give it another data key. */
+async function vendors(service: Service): Promise<void> {
+  const { token } = await newOwner(service)
+  const [vendor] = vendorAccounts
+  const connect = async (label: string): Promise<string> => {
+    const account = { vendor: vendor?.code, label, account_number: vendor?.account_number, secret: vendor?.secret }
+    return (await ask(service, 200, 'POST /v1/vendor-accounts', token, account)).status
+  }
+  people += 1
+  const status = await connect(`Smoke ${people}`)
+  if (status !== 'verified') throw new Error(`POST /v1/vendor-accounts: the vendor account is ${status}`)
+  await service.vault.faults.set({ part: 'vendor', mode: 'refuse' })
+  await connect(`Smoke ${people}, later`)
+  await service.vault.faults.set({ part: 'vendor', mode: 'ok' })
+  await service.database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor'`
+  const { answered } = Object(await service.invoke('verify-vendors', {}))
+  if (answered !== 1) throw new Error(`verify-vendors: ${answered} answered`)
+  const rotated = Object(await service.invoke('operate', { command: 'rotate-data-key', slug: SHOP }))
+  if (rotated.done?.finished !== true) throw new Error(`operate: ${JSON.stringify(rotated)}`)
+}
+
+/** What operators and the clock do. */
+async function work(service: Service): Promise<void> {
+  people += 1
+  const shop = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
+  const made = Object(await service.invoke('operate', { command: 'create-tenant', ...shop }))
+  if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
+  if (service.woken.at(-1) !== 'deliver-mail') throw new Error('operate did not wake deliver-mail')
+  for (const job of ['maintain', 'measure']) await service.invoke(job, {})
+}
+
+/** The main flows of the service, by the part of it that each is about. */
+export const SMOKE = { operations, gateway, signIn, invite, vendors, work }
