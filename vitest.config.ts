@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 const MEASURING = 'tests/**/*.alone.*'
+// Longer ones: npm run test:proofs.
+const PROOFS = 'tests/**/*.proof.*'
 // Of the synthesized assembly: npm run test:assembly.
 const ASSEMBLY = 'tests/assembly/**'
 
@@ -15,8 +17,14 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'together', include: ['tests/**/*.test.ts'], exclude: [MEASURING, ASSEMBLY], maxWorkers: 2 },
+        test: {
+          name: 'together',
+          include: ['tests/**/*.test.ts'],
+          exclude: [MEASURING, PROOFS, ASSEMBLY],
+          maxWorkers: 2,
+        },
       },
+      { extends: true, test: { name: 'proofs', include: [`${PROOFS}test.ts`], maxWorkers: 2 } },
       // What measures comes afterwards, one file at a time, with nothing of ours beside it.
       {
         extends: true,

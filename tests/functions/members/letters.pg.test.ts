@@ -33,7 +33,8 @@ async function letters(slug: string): Promise<Record<string, Message | undefined
   }
   await send('invitation', 'POST /v1/members/invite', { email, role: 'viewer' }, owner.token)
   const token = tokenIn(found['invitation'])
-  await send('added', 'POST /v1/auth/invitations/accept', { token, password: PASSWORD, full_name: HOSTILE })
+  await send('added', 'POST /v1/auth/invitations/accept', { token, password: PASSWORD })
+  await sql()`update app.users set full_name = ${HOSTILE} where email = ${email}`
   await send('verification', 'POST /v1/auth/verify/resend', undefined, owner.token)
   await send('reset', 'POST /v1/auth/password/forgot', { email })
   await send('changed', 'POST /v1/auth/password/reset', {

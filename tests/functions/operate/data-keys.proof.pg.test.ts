@@ -208,7 +208,7 @@ describe('rotate-data-key', () => {
     const instances = [service.runtime.vault, service.vault.openVault(service.database)]
     for (let round = 0; round < 6; round += 1) await rotateToTheEnd(workOn(shop, instances[round % 2]))
     const { writes, reads } = await work.stop()
-    console.log(`6 rotations of about ${shop.secrets.size} rows beside ${writes} writes and ${reads} openings`)
+    expect([writes > 100, reads > 100]).toEqual([true, true])
     await rotateToTheEnd(workOn(shop))
     await expectRotated(shop, shop.secrets)
     expect(await audited(shop, 'data_key.rotated')).toHaveLength(7)
@@ -379,7 +379,7 @@ describe('shred', () => {
     })
     await sleep(200)
     let last = 0
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < 5; round += 1) {
       const written = answered.length
       expect(await shredTenant(workOn(shop))).toMatchObject({ keys_destroyed: expect.any(Number) })
       for (const { id } of answered.slice(0, written)) expect(await secretOf(shop, id)).toBeNull()
@@ -389,7 +389,6 @@ describe('shred', () => {
     state.stopped = true
     await Promise.all(writers)
     expect(wrong).toEqual([])
-    console.log(`8 shreds beside ${answered.length} connected accounts`)
     for (const { id, secret, from } of answered) {
       const found = await secretOf(shop, id)
       if (found === null) expect(from).toBeLessThan(last)
@@ -480,7 +479,6 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
         if (outcome !== 'cut off') break
       }
     }
-    console.log(`${command}: ${cuts} cuts`)
     expect(cuts).toBeGreaterThanOrEqual(2)
   })
 
@@ -488,7 +486,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
     const shop = await filled(40)
     const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
     const ends: string[] = []
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 4; round += 1) {
       const toKeyArn = round % 2 === 0 ? first : second
       const { database, vault } = service
       const told = {
@@ -509,7 +507,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
       })
       const ended = once(child, 'exit')
       await once(child, 'message')
-      await sleep(command === 'rotate' ? round * 40 : round * 6)
+      await sleep(command === 'rotate' ? round * 60 : round * 8)
       child.kill('SIGKILL')
       const [code, signal] = await ended
       ends.push(String(signal ?? code))
@@ -521,7 +519,6 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
         shop.secrets.set(body.id, 'more')
       }
     }
-    console.log(`${command}: ${ends.join(' ')}`)
     expect(ends).toContain('SIGKILL')
   })
 
