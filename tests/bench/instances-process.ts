@@ -26,6 +26,9 @@ const instanceEnv = {
   DATABASE_SECRET_ID: 'login',
   SERVICE_SECRET_ID: 'tokens',
   CACHE_SECRET_ID: 'cache',
+  // No request of a measurement opens a secret.
+  VAULT_DATABASE_SECRET_ID: 'login',
+  VAULT_KEY_ID: 'none',
   AWS_REGION,
   AWS_ACCESS_KEY_ID: 'bench',
   AWS_SECRET_ACCESS_KEY: 'bench',
