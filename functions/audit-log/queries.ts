@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { TenantSql } from '#shared/db/scope.ts'
+import { type AgeKey, END } from '#shared/http/page.ts'
 import { Id, Moment } from '#shared/http/wire.ts'
 import { User } from '#shared/user/user.ts'
 
@@ -41,20 +42,18 @@ interface EntryRow {
 
 export interface EntrySearch {
   readonly limit: number
-  readonly before: readonly [occurredAt: string, id: string] | null
+  readonly before: AgeKey | null
   readonly actor: string | null
   readonly action: string | null
   readonly from: string | null
   readonly to: string | null
 }
 
-const END = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff'] as const
-
 /** The tenant's audit log, newest first, one entry more than `limit` if there is one, each with its position. */
 export async function searchEntries(
   sql: TenantSql,
   { limit, before, actor, action, from, to }: EntrySearch,
-): Promise<{ entry: Entry; key: readonly [string, string] }[]> {
+): Promise<{ entry: Entry; key: AgeKey }[]> {
   const [occurredBefore, idBefore] = before ?? END
   const rows = await sql<EntryRow>`
     select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id,

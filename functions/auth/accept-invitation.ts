@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { record } from '#shared/audit/audit.ts'
 import { actFor, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { isStorable } from '#shared/http/page.ts'
+import { isOneLine } from '#shared/http/page.ts'
 import { invalid } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
@@ -29,7 +29,7 @@ const FullName = v.pipe(
   v.trim(),
   v.nonEmpty('must not be empty'),
   v.maxLength(200, 'must have at most 200 characters'),
-  v.check((text) => isStorable(text) && !/\p{Cc}/u.test(text), 'must be one line of text'),
+  v.check(isOneLine, 'must be one line of text'),
   v.examples(['Ann Archer']),
 )
 

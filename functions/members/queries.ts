@@ -1,15 +1,11 @@
 import type { TenantSql } from '#shared/db/scope.ts'
+import { type AgeKey, BEGINNING } from '#shared/http/page.ts'
 import type { InvitationView, MemberView } from '#shared/membership/member.ts'
 
 export type MemberStatus = 'active' | 'invited' | 'revoked'
 
-/** A position in a list by age: the time to the microsecond, and the id. */
-export type AgeKey = readonly [createdAt: string, id: string]
-
 // In place of a null in the statements: a coalesce there keeps the cursor out of the index under row security, since the
 // planner does not know it to be leakproof.
-const BEGINNING: AgeKey = ['-infinity', '00000000-0000-0000-0000-000000000000']
-
 interface Aged {
   readonly sort_key: string
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditEntry, audit } from '#shared/audit/queries.ts'
-import { errorCode } from '#shared/db/failure.ts'
+import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { actFor, type TenantSql } from '#shared/db/scope.ts'
 import { SealBroken } from '#shared/vault/envelope.ts'
 import type { DataKey, Purpose } from '#shared/vault/queries.ts'
@@ -12,7 +12,6 @@ import * as queries from './data-key-queries.ts'
 
 const PURPOSE: Purpose = 'vendor-credential'
 const BATCH = 50
-const FOREIGN_KEY_VIOLATION = '23503'
 
 /** One tenant's keys, worked on in steps: each is a transaction of its own, and can be the last one that happens. */
 export interface KeyWork {
@@ -41,7 +40,7 @@ const inTenant = <T>(
  * the old one. A rotation that was cut off is gone on with. Null when the tenant has no data key.
  */
 export async function rotateDataKey(work: KeyWork): Promise<Record<string, unknown> | null> {
-  const retired = (await inTenant(work, (sql) => queries.retiredKeys(sql, PURPOSE))) ?? []
+  const retired = await inTenant(work, (sql) => queries.retiredKeys(sql, PURPOSE))
   if (retired.length === 0) {
     const replaced = await replaceActiveKey(work)
     if (replaced === null) return null

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { isStorable } from '#shared/http/page.ts'
+import { isOneLine, isStorable } from '#shared/http/page.ts'
 import { invalid } from '#shared/http/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { enqueue } from '#shared/queue/queries.ts'
@@ -21,7 +21,7 @@ const Label = v.pipe(
   v.trim(),
   v.nonEmpty('must not be empty'),
   v.maxLength(100, 'must have at most 100 characters'),
-  v.check((text) => isStorable(text) && !/\p{Cc}/u.test(text), 'must be one line of text'),
+  v.check(isOneLine, 'must be one line of text'),
   v.examples(['Main account']),
 )
 

@@ -1,11 +1,9 @@
 import type { TenantSql } from '#shared/db/scope.ts'
+import { type AgeKey, BEGINNING } from '#shared/http/page.ts'
 import type { Sealed } from '#shared/vault/vault.ts'
 import type { VendorAccount } from '#shared/vendor/account.ts'
 
 export type AccountStatus = VendorAccount['status']
-
-/** A position in a list by age: the time to the microsecond, and the id. */
-export type AgeKey = readonly [createdAt: string, id: string]
 
 interface AccountRow extends Omit<VendorAccount, 'vendor'> {
   readonly vendor: string
@@ -46,8 +44,6 @@ interface Search {
   readonly after?: AgeKey | null
   readonly limit?: number
 }
-
-const BEGINNING: AgeKey = ['-infinity', '00000000-0000-0000-0000-000000000000']
 
 /** The tenant's accounts by age, one more than `limit` if there is one. */
 export async function searchAccounts(sql: TenantSql, search: Search): Promise<FoundAccount[]> {

@@ -12,6 +12,9 @@ const text = (error: object, key: string): string => {
 export const errorCode = (error: unknown): string =>
   typeof error === 'object' && error !== null ? text(error, 'code') : ''
 
+/** The SQLSTATE of a row that refers to none, or of one that is still referred to. */
+export const FOREIGN_KEY_VIOLATION = '23503'
+
 // https://www.postgresql.org/docs/17/errcodes-appendix.html: class 08 connection, 28 sign-in, 53 resources, 57P0x
 // shutdown; then a timed-out lock or statement, a serialization failure, a deadlock. The rest are the driver's and Node's own codes.
 const UNAVAILABLE =

@@ -23,6 +23,16 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
+/** Text that Postgres can hold, on one line. */
+export const isOneLine = (text: string): boolean => isStorable(text) && !/\p{Cc}/u.test(text)
+
+/** A position in a list by age: the time to the microsecond, and the id. */
+export type AgeKey = readonly [at: string, id: string]
+
+/** Before the first item of a list by age, and after its last. */
+export const BEGINNING: AgeKey = ['-infinity', '00000000-0000-0000-0000-000000000000']
+export const END: AgeKey = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+
 /** What a list may be searched by. */
 export const SearchText = v.pipe(
   v.string('must be given once'),

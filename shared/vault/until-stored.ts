@@ -1,8 +1,7 @@
-import { errorCode } from '#shared/db/failure.ts'
+import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
 
 const ATTEMPTS = 3
-const FOREIGN_KEY_VIOLATION = '23503'
 const LIVING_KEY = 'vendor_accounts_key_is_usable'
 
 /** A row that was to hold what was sealed, but under a data key that was destroyed meanwhile, by a rotation. */
