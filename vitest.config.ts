@@ -1,15 +1,16 @@
 import { defineConfig } from 'vitest/config'
 
-const MEASURING = 'tests/**/*.alone.*'
-// Longer ones: npm run test:proofs.
-const PROOFS = 'tests/**/*.proof.*'
-// Of the synthesized assembly: npm run test:assembly.
+// Tests that measure time: npm run test:timing.
+const TIMING = 'tests/**/*.timing.*'
+// Tests that take minutes: npm run test:slow.
+const SLOW = 'tests/**/*.slow.*'
+// Tests of the synthesized assembly: npm run test:assembly.
 const ASSEMBLY = 'tests/assembly/**'
 
 export default defineConfig({
   test: {
-    globalSetup: ['tests/setup/cluster.ts'],
-    setupFiles: ['tests/setup/documented.ts'],
+    globalSetup: ['tests/support/setup/cluster.ts'],
+    setupFiles: ['tests/support/setup/documented.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
@@ -18,23 +19,17 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'together',
+          name: 'main',
           include: ['tests/**/*.test.ts'],
-          exclude: [MEASURING, PROOFS, ASSEMBLY],
+          exclude: [TIMING, SLOW, ASSEMBLY],
           maxWorkers: 2,
         },
       },
-      { extends: true, test: { name: 'proofs', include: [`${PROOFS}test.ts`], maxWorkers: 2 } },
-      // What measures comes afterwards, one file at a time, with nothing of ours beside it.
+      { extends: true, test: { name: 'slow', include: [`${SLOW}test.ts`], maxWorkers: 2 } },
+      // One file at a time, so that nothing of ours runs beside a measurement.
       {
         extends: true,
-        test: {
-          name: 'alone',
-          include: [`${MEASURING}test.ts`],
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
-          testTimeout: 300_000,
-        },
+        test: { name: 'timing', include: [`${TIMING}test.ts`], maxWorkers: 1, testTimeout: 300_000 },
       },
     ],
   },

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { ProblemBody } from '#shared/http/problem.ts'
+import type { ProblemBody } from '#shared/problem.ts'
 
 /** The failures that the gateway makes itself, by API Gateway's own names, and what each answers. */
 export const GATEWAY_RESPONSES = {

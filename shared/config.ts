@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type VendorUrls, VendorUrlsSetting } from '#shared/vendor/vendor-urls.ts'
+import { type VendorUrls, VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
 
 const wholeNumber = (fallback: number, min: number, max: number) =>
   v.pipe(

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { TenantSql } from '#shared/db/scope.ts'
-import { type AgeKey, END } from '#shared/http/page.ts'
-import { Id, Moment } from '#shared/http/wire.ts'
+import { type AgeKey, END } from '#shared/schema/page.ts'
+import { Id, Moment } from '#shared/schema/wire.ts'
 import { User } from '#shared/user/user.ts'
 
 const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))

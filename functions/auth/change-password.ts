@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { invalid, unauthorized } from '#shared/http/problem.ts'
+import { invalid, unauthorized } from '#shared/problem.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { verifyPassword } from '#shared/password/argon2.ts'
 import { hashNewPassword, refuseWeak } from '#shared/password/new-password.ts'

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { Id, Moment } from '#shared/http/wire.ts'
+import { Id, Moment } from '#shared/schema/wire.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { listSessions as list } from './queries.ts'
 

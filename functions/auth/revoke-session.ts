@@ -1,5 +1,5 @@
 import { endpoint } from '#shared/http/endpoint.ts'
-import { notFound } from '#shared/http/problem.ts'
+import { notFound } from '#shared/problem.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { endSessions } from './queries.ts'
 

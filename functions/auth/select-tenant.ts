@@ -1,6 +1,6 @@
 import { record } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { notFound } from '#shared/http/problem.ts'
+import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { selectTenant as select } from '#shared/session/queries.ts'
 import { CallerView, describeCaller } from '#shared/session/session.ts'

@@ -1,5 +1,5 @@
 import type { LimitInput } from '#shared/http/endpoint.ts'
-import { Problem } from '#shared/http/problem.ts'
+import { Problem } from '#shared/problem.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { keyedHash, type TokenKeys, tokenKeys, type TokenSecrets } from '#shared/secret/secret.ts'
 import { isToken } from '#shared/token/token.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { PageQuery, page, pageOf, SearchText } from '#shared/http/page.ts'
+import { PageQuery, page, pageOf, SearchText } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Style, searchStyles } from './queries.ts'
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { readInTenant, type TenantSql } from '#shared/db/scope.ts'
-import type { Letter } from '#shared/mail/letter.ts'
+import type { Letter } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/token/token.ts'

@@ -1,5 +1,5 @@
 import { SendEmailCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
-import { oneLine, renderHtml, renderText } from '#shared/mail/letter.ts'
+import { oneLine, renderHtml, renderText } from '#shared/mail/email-message.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import type { Worker } from '#shared/worker.ts'

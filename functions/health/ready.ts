@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { unavailable } from '#shared/http/problem.ts'
+import { unavailable } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { describeError, log } from '#shared/log.ts'
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { forbidden, invalid, Problem } from '#shared/http/problem.ts'
+import { forbidden, invalid, Problem } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, page, pageOf } from '#shared/http/page.ts'
+import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { showInvitation } from './issue-invitation.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, page, pageOf, SearchText, someOf } from '#shared/http/page.ts'
+import { AgePageQuery, page, pageOf, SearchText, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { MemberView } from '#shared/membership/member.ts'
 import { type MemberStatus, searchMembers } from './queries.ts'

@@ -1,5 +1,5 @@
 import type { TenantSql } from '#shared/db/scope.ts'
-import { type AgeKey, BEGINNING } from '#shared/http/page.ts'
+import { type AgeKey, BEGINNING } from '#shared/schema/page.ts'
 import type { InvitationView, MemberView } from '#shared/membership/member.ts'
 
 export type MemberStatus = 'active' | 'invited' | 'revoked'

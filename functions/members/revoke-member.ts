@@ -1,6 +1,6 @@
 import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { forbidden, notFound } from '#shared/http/problem.ts'
+import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { MemberView } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'

@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
-import { assertSound, inOneLine } from '#shared/db/doctor.ts'
+import { assertSound, inOneLine } from '#shared/doctor/doctor.ts'
 import { clientOptions, type Login, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 import { log } from '#shared/log.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, page, pageOf, someOf } from '#shared/http/page.ts'
+import { AgePageQuery, page, pageOf, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { VendorAccount } from '#shared/vendor/account.ts'
 import { type AccountStatus, searchAccounts } from './queries.ts'

@@ -1,5 +1,5 @@
 import type { TenantSql } from '#shared/db/scope.ts'
-import { type AgeKey, BEGINNING } from '#shared/http/page.ts'
+import { type AgeKey, BEGINNING } from '#shared/schema/page.ts'
 import type { Sealed } from '#shared/vault/vault.ts'
 import type { VendorAccount } from '#shared/vendor/account.ts'
 

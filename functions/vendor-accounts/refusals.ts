@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { DeclaredProblem } from '#shared/http/endpoint.ts'
-import { invalid, notFound, Problem } from '#shared/http/problem.ts'
+import { invalid, notFound, Problem } from '#shared/problem.ts'
 import { REFUSED } from '#shared/vendor/ask-vendor.ts'
 import type { TenantSql } from '#shared/db/scope.ts'
 import { type FoundAccount, findAccount } from './queries.ts'

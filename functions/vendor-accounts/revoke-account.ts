@@ -1,6 +1,6 @@
 import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { notFound } from '#shared/http/problem.ts'
+import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { VendorAccount } from '#shared/vendor/account.ts'
 import { eraseSecret, searchAccounts } from './queries.ts'

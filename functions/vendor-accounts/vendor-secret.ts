@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isStorable } from '#shared/http/page.ts'
+import { isStorable } from '#shared/schema/page.ts'
 
 /** The number, or name, of a shop's account with a vendor. */
 export const AccountNumber = v.pipe(

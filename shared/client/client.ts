@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
 import type { Api } from '#shared/client/api.ts'
 import type { ParamNames } from '#shared/http/endpoint.ts'
-import type { FieldError, ProblemBody, ProblemSlug } from '#shared/http/problem.ts'
+import type { FieldError, ProblemBody, ProblemSlug } from '#shared/problem.ts'
 
 /** `METHOD /path/{param}`, as the endpoint's file writes it. */
 export type Route = Api['route']

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
-import { ANSWER_TIMEOUT_MS, answerOf, type Link, openLink } from '#shared/db/link.ts'
+import { ANSWER_TIMEOUT_MS, answerOf, type Link, openLink } from '#shared/db/connection.ts'
 import { recordMetric } from '#shared/log.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 

@@ -3,7 +3,7 @@ import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
-import { Problem, type ProblemSlug, problemBody } from '#shared/http/problem.ts'
+import { Problem, type ProblemSlug, problemBody } from '#shared/problem.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
 

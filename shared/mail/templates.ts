@@ -1,4 +1,4 @@
-import type { Letter } from '#shared/mail/letter.ts'
+import type { Letter } from '#shared/mail/email-message.ts'
 
 // A link carries its token behind the #, which no server and no referrer ever sees; its page sends it with a form.
 const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}#token=${token}`

@@ -1,5 +1,5 @@
 import type { Config } from '#shared/config.ts'
-import { invalid } from '#shared/http/problem.ts'
+import { invalid } from '#shared/problem.ts'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { commonPasswords } from '#shared/password/common-passwords.ts'
 import { normalize, weakness } from '#shared/password/password.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/http/wire.ts'
+import { Id, Moment } from '#shared/schema/wire.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { User } from '#shared/user/user.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/http/wire.ts'
+import { Id, Moment } from '#shared/schema/wire.ts'
 
 const EXAMPLE = 'ann@acme.example'
 

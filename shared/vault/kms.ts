@@ -7,7 +7,7 @@ import {
   type KMSClientConfig,
   ReEncryptCommand,
 } from '@aws-sdk/client-kms'
-import { Problem } from '#shared/http/problem.ts'
+import { Problem } from '#shared/problem.ts'
 import { countMetric } from '#shared/log.ts'
 import { SealBroken } from '#shared/vault/envelope.ts'
 

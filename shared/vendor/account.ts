@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/http/wire.ts'
+import { Id, Moment } from '#shared/schema/wire.ts'
 import type { Place } from '#shared/vault/vault.ts'
 
 const example = (text: string) => v.pipe(v.string(), v.examples([text]))

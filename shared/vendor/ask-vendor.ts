@@ -1,5 +1,5 @@
 import type { Config } from '#shared/config.ts'
-import { type FieldError, invalid } from '#shared/http/problem.ts'
+import { type FieldError, invalid } from '#shared/problem.ts'
 import { countMetric, log } from '#shared/log.ts'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
 import { credentialFaults, type Vendor, verifyCredential } from '#shared/vendor/vendor.ts'

@@ -2,7 +2,7 @@ import type { CredentialFault, VendorAdapter, VendorCredential } from '#shared/v
 import { type UnreachableReason, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 import { promoStandards } from '#shared/vendor/promo-standards.ts'
 import { ssActivewear } from '#shared/vendor/ss-activewear.ts'
-import type { VendorUrls } from '#shared/vendor/vendor-urls.ts'
+import type { VendorUrls } from '#shared/schema/vendor-urls.ts'
 
 /** How long a check may take in all, in milliseconds. */
 export const VERIFY_TIMEOUT_MS = 5000

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { GATEWAY_RESPONSES, type GatewayFailure, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
-import type { Api, ApiMethod, Invoke } from '#infra/local/gateway.ts'
-import { functionArn } from '#infra/local/lambda.ts'
+import type { Api, ApiMethod, Invoke } from '#infra/local/gateway/gateway.ts'
+import { functionArn } from '#infra/local/aws/lambda.ts'
 import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
 
 const { paths } = JSON.parse(readFileSync('functions/openapi/document.json', 'utf8'))

@@ -1,5 +1,5 @@
-import { type AwsCall, AwsError, AWS_REGION, type Authorize } from '#infra/local/aws-endpoints.ts'
-import { secretArn } from '#infra/local/secrets-manager.ts'
+import { type AwsCall, AwsError, AWS_REGION, type Authorize } from '#infra/local/aws/aws-endpoints.ts'
+import { secretArn } from '#infra/local/aws/secrets-manager.ts'
 import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
 
 interface Statement {

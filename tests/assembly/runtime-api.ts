@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '#infra/local/end-with-us.ts'
-import { TimedOut } from '#infra/local/gateway.ts'
+import { TimedOut } from '#infra/local/gateway/gateway.ts'
 import { json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
 
 /** A function as it runs: `environment` is all that its process has. */

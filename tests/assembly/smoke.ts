@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { gatewayResponse, PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
-import { vendorAccounts } from '#infra/local/vendors.ts'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { faultsOf } from '#tests/support/documented.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember } from '#tests/support/minted-session.ts'

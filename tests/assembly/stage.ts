@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { AWS_REGION } from '#infra/local/aws-endpoints.ts'
-import { functionArn } from '#infra/local/lambda.ts'
+import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
+import { functionArn } from '#infra/local/aws/lambda.ts'
 import { ADDED_SETTINGS, CACHE_SECRET, placedAt, REPLACED_SETTINGS, SECRET_FIELDS } from './overrides.ts'
 import type { DeployedFunction } from './runtime-api.ts'
 import {

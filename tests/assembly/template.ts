@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws-endpoints.ts'
-import { functionArn } from '#infra/local/lambda.ts'
-import { secretArn } from '#infra/local/secrets-manager.ts'
+import { AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
+import { functionArn } from '#infra/local/aws/lambda.ts'
+import { secretArn } from '#infra/local/aws/secrets-manager.ts'
 
 /** A resource of a CloudFormation template. */
 export interface Resource {

@@ -9,13 +9,13 @@ export default defineConfig({
   test: {
     name: 'assembly',
     globalSetup: ['tests/assembly/setup.ts'],
-    setupFiles: ['tests/setup/documented.ts'],
+    setupFiles: ['tests/support/setup/documented.ts'],
     include: [
       'tests/assembly/*.test.ts',
-      'tests/contract/{matrix,bad-input}.pg.test.ts',
-      `tests/functions/auth/{${FLOWS.join()}}.pg.test.ts`,
-      'tests/functions/members/*.pg.test.ts',
-      'tests/functions/vendor-accounts/vendor-accounts.pg.test.ts',
+      'tests/guarantees/contract/{matrix,bad-input}.test.ts',
+      `tests/functions/auth/{${FLOWS.join()}}.test.ts`,
+      'tests/functions/members/*.test.ts',
+      'tests/functions/vendor-accounts/vendor-accounts.test.ts',
     ],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,4 +1,4 @@
-import { startGateway } from '#infra/local/gateway.ts'
+import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import { lambda } from '#shared/http/lambda.ts'

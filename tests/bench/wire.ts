@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { PostgresWire } from '#infra/local/postgres-wire.ts'
+import type { PostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { createClient, expectStatus } from './http-client.ts'
 
 /** What one request costs at the database: the most that any of the repeated calls cost. */

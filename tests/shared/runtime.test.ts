@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { startSecretsManager } from '#infra/local/secrets-manager.ts'
+import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import type { Need } from '#shared/needs.ts'
 import { processRuntime, type RuntimeSource, TOKENS_KEPT_MS, type Tokens } from '#shared/runtime.ts'
 import { processWorker } from '#shared/worker.ts'

@@ -1,4 +1,4 @@
-import { loginOf } from '#infra/local/database.ts'
+import { loginOf } from '#infra/local/postgres/database.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
 import type { Login } from '#shared/db/login.ts'
 import type { RouteGroup } from '#shared/http/group.ts'

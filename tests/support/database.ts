@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
-import { urlFor } from '#infra/local/database.ts'
-import { ROLE_PASSWORD, TEMPLATE } from '#tests/setup/template.ts'
+import { urlFor } from '#infra/local/postgres/database.ts'
+import { ROLE_PASSWORD, TEMPLATE } from '#tests/support/setup/template.ts'
 
 /** A copy of the migrated, seeded template, for one test file. */
 export interface TestDatabase {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { createResourceMatcher } from '#infra/local/proxy-event.ts'
+import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
 import { PROBLEMS } from './problems.ts'
 
 /** An answer as it was seen: header names in lower case. */

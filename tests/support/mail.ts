@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SESv2Client } from '@aws-sdk/client-sesv2'
 import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
-import type { Authorize } from '#infra/local/aws-endpoints.ts'
+import type { Authorize } from '#infra/local/aws/aws-endpoints.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
-import { type Message, startMailbox } from '#infra/local/mailbox.ts'
-import { startSes } from '#infra/local/ses.ts'
+import { type Message, startMailbox } from '#infra/local/mail/mailbox.ts'
+import { startSes } from '#infra/local/aws/ses.ts'
 import type { Worker } from '#shared/worker.ts'
 
 /** The mailer, run when a test says so, before a local SES. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { vendorAccounts } from '#infra/local/vendors.ts'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { createPerson, mintSession, tenantId } from './minted-session.ts'
 import type { Route } from './routes.ts'
 import { PASSWORD, type TestService } from './service.ts'

@@ -1,6 +1,6 @@
 // The service as a process of its own, for tests that stop its database or its cache under it. Started by
 // startServerProcess; its one message is where it listens.
-import { startGateway } from '#infra/local/gateway.ts'
+import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import { lambda } from '#shared/http/lambda.ts'

@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { type Problem, unauthorized } from '#shared/http/problem.ts'
+import { type Problem, unauthorized } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/log.ts'
 import { TOKEN_PATTERN, tokenKeys } from '#shared/secret/secret.ts'

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import * as v from 'valibot'
-import { type FieldError, invalid, Problem } from '#shared/http/problem.ts'
+import { type FieldError, invalid, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 
 const MAX_DEPTH = 32

@@ -1,5 +1,5 @@
 import type { RouteGroup } from '#shared/http/group.ts'
-import { notFound, Problem, unavailable } from '#shared/http/problem.ts'
+import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 

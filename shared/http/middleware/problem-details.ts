@@ -1,6 +1,6 @@
-import { violation } from '#shared/db/constraints.ts'
+import { violation } from '#shared/http/constraints.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
-import { Problem, problemBody, unavailable } from '#shared/http/problem.ts'
+import { Problem, problemBody, unavailable } from '#shared/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
 

@@ -1,4 +1,4 @@
-import { Problem } from '#shared/http/problem.ts'
+import { Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/log.ts'
 

@@ -1,4 +1,4 @@
-import { forbidden, Problem } from '#shared/http/problem.ts'
+import { forbidden, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { holds } from '#shared/role/role.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFaults } from '#infra/local/faults.ts'
-import { startVendors, type VendorAccount, vendorAccounts } from '#infra/local/vendors.ts'
+import { startVendors, type VendorAccount, vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
 import { credentialFaults, type Vendor, verifyCredential } from '#shared/vendor/vendor.ts'
 import { ask, BOTH, CREDENTIAL, GOOD_ANSWER, message, response, soap, startVendor } from './test-vendor.ts'

@@ -1,0 +1,63 @@
+import type { Job } from '#shared/job.ts'
+import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
+import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
+
+/** A job's function. */
+export interface Invokable {
+  readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds'>
+  readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
+}
+
+export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGION}:${AWS_ACCOUNT}:function:${name}`
+
+const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.timeoutSeconds * 1000)
+
+export interface LocalLambda extends HttpServer {
+  /** From now on a function answers by this name, and is run by its schedule. */
+  serve(name: string, invokable: Invokable): void
+}
+
+/**
+ * Lambda's Invoke for the unmodified SDK client, and the schedules of the jobs. An asynchronous invocation is answered at
+ * once; a function that fails then is not tried again, since its schedule does that.
+ */
+export async function startLambda({ authorize }: { authorize?: Authorize } = {}): Promise<LocalLambda> {
+  const functions = new Map<string, Invokable>()
+  const server = await startHttpServer({
+    answer: withAwsFailures(async ({ method, url, headers, body }) => {
+      const [, name = ''] = /^\/2015-03-31\/functions\/([\w-]+)\/invocations$/.exec(url.pathname) ?? []
+      asking(authorize, headers)('lambda:InvokeFunction', functionArn(name))
+      const invokable = functions.get(name)
+      if (method !== 'POST' || invokable === undefined) {
+        throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)
+      }
+      const event: unknown = body.length === 0 ? {} : JSON.parse(body.toString())
+      const answer = run(invokable, event)
+      if (headers['x-amz-invocation-type'] === 'Event') {
+        answer.catch(() => {})
+        return { status: 202 }
+      }
+      try {
+        return json(200, await answer)
+      } catch (error) {
+        const errorMessage = error instanceof Error ? error.message : String(error)
+        return json(200, { errorType: 'Error', errorMessage }, { 'x-amz-function-error': 'Unhandled' })
+      }
+    }),
+  })
+  const timers: NodeJS.Timeout[] = []
+  const serve = (name: string, invokable: Invokable) => {
+    functions.set(name, invokable)
+    const { everySeconds } = invokable.job
+    if (everySeconds === undefined) return
+    timers.push(setInterval(() => void run(invokable, {}).catch(() => {}), everySeconds * 1000))
+  }
+  return {
+    ...server,
+    serve,
+    close: async () => {
+      for (const timer of timers) clearInterval(timer)
+      await server.close()
+    },
+  }
+}

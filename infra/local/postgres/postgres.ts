@@ -1,0 +1,139 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { endWithUs } from '#infra/local/end-with-us.ts'
+import { preparePostgres } from './postgres-files.ts'
+import { PostgresNotStarted, PostgresStillRunning, startPostmaster } from './postmaster.ts'
+import { readIfThere, writePrivateFile } from '#infra/local/private-file.ts'
+
+export interface Postgres {
+  /** The superuser's URL of the database `postgres`. */
+  readonly adminUrl: string
+  readonly port: number
+  /** 'fast' ends open transactions and keeps everything; 'immediate' is a crash, from which the next start recovers. */
+  stop(mode?: 'fast' | 'immediate'): Promise<void>
+  /** Starts it again on the same port. Nothing happens when it runs. */
+  start(): Promise<void>
+  /** The postmaster's process. Throws when it does not run. */
+  pid(): number
+  /** The same as a fast stop. */
+  close(): Promise<void>
+}
+
+export interface PostgresOptions {
+  /** Where cluster, password, port and log are kept; made on first use. */
+  readonly dataDir: string
+  /** False for a cluster that may be lost in a crash: it waits for no disk. */
+  readonly durable: boolean
+  /** Without one, the port of last time, or a free one when that is taken. */
+  readonly port?: number
+  /** Libraries for shared_preload_libraries, such as pg_stat_statements. */
+  readonly preload?: readonly string[]
+}
+
+const STOP_TIMEOUT_MS = 20_000
+const ATTEMPTS = 20
+const ATTEMPT_DELAY_MS = 250
+
+/**
+ * Starts a real Postgres server on 127.0.0.1 as a child process, recovering from a crash of the one before. Throws
+ * PostgresStillRunning when that one is alive, PostgresNotStarted with what Postgres said when it will not start.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const files = await preparePostgres(options.dataDir)
+  const portFile = join(options.dataDir, 'port')
+  const logFile = join(options.dataDir, 'postgres.log')
+  let port = options.port || (await choosePort(Number(await readIfThere(portFile))))
+  let child: ChildProcess | undefined
+
+  const start = async () => {
+    if (child !== undefined) return
+    const started = await startPatiently(files, settingsFor(options, port), logFile)
+    child = started
+    const callOff = started.pid === undefined ? () => {} : endWithUs(started.pid, 'INT')
+    started.once('exit', () => {
+      callOff()
+      child = undefined
+    })
+  }
+
+  const stop = async (mode: 'fast' | 'immediate' = 'fast') => {
+    const stopping = child
+    if (stopping === undefined) return
+    const ended = once(stopping, 'exit')
+    stopping.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+    const timer = setTimeout(() => stopping.kill('SIGQUIT'), STOP_TIMEOUT_MS)
+    await ended
+    clearTimeout(timer)
+  }
+
+  await rm(logFile, { force: true })
+  try {
+    await start()
+  } catch (error) {
+    // Somebody else took the free port in the meantime.
+    if (options.port || !(error instanceof PostgresNotStarted) || !error.output.includes('could not bind')) throw error
+    port = await choosePort(0)
+    await start()
+  }
+  await writePrivateFile(portFile, String(port))
+  return {
+    adminUrl: `postgres://postgres:${files.password}@127.0.0.1:${port}/postgres`,
+    port,
+    start,
+    stop,
+    close: () => stop('fast'),
+    pid: () => {
+      if (child?.pid === undefined) throw new Error('Postgres does not run')
+      return child.pid
+    },
+  }
+}
+
+const settingsFor = ({ durable, preload = [] }: PostgresOptions, port: number) => ({
+  port,
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: 200,
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  shared_preload_libraries: preload.join(','),
+  ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+})
+
+// After a SIGKILL of the postmaster its backends take a moment to notice, and until then hold the shared memory.
+async function startPatiently(...start: Parameters<typeof startPostmaster>): Promise<ChildProcess> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startPostmaster(...start)
+    } catch (error) {
+      // One whose parent was killed shuts down by itself, which takes a moment.
+      const busy =
+        error instanceof PostgresStillRunning ||
+        (error instanceof PostgresNotStarted && error.output.includes('is still in use'))
+      if (!busy || attempt === ATTEMPTS) throw error
+      await delay(ATTEMPT_DELAY_MS)
+    }
+  }
+}
+
+async function choosePort(wanted: number): Promise<number> {
+  return (Number.isInteger(wanted) && wanted > 0 && (await freePort(wanted))) || (await freePort(0)) || 0
+}
+
+/** The port if it is free, any free one for 0, or undefined. */
+function freePort(wanted: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(undefined))
+    server.listen(wanted, '127.0.0.1', () => {
+      const address = server.address()
+      const port = address === null || typeof address === 'string' ? undefined : address.port
+      server.close(() => resolve(port))
+    })
+  })
+}

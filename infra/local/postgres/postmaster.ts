@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { open, readFile, readlink, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bareEnvironment, type PostgresFiles, runAs } from './postgres-files.ts'
+import { readIfThere } from '#infra/local/private-file.ts'
+
+/** Another postmaster has the cluster; `pid` is its process. */
+export class PostgresStillRunning extends Error {
+  override name = 'PostgresStillRunning'
+  readonly pid: number
+
+  constructor(pid: number, cluster: string) {
+    super(`Postgres (process ${pid}) still runs on ${cluster}. Stop it first: kill -INT ${pid}`)
+    this.pid = pid
+  }
+}
+
+/** A postmaster that ended before it was ready; `output` is the end of what it said. */
+export class PostgresNotStarted extends Error {
+  override name = 'PostgresNotStarted'
+  readonly output: string
+
+  constructor(output: string) {
+    super(`Postgres did not start:\n${output}`)
+    this.output = output
+  }
+}
+
+const READY_TIMEOUT_MS = 60_000
+
+/** Starts a postmaster on the cluster and waits until it takes connections. What it says is added to `logFile`. */
+export async function startPostmaster(
+  { program, cluster }: PostgresFiles,
+  settings: Readonly<Record<string, string | number>>,
+  logFile: string,
+): Promise<ChildProcess> {
+  await clearStalePid(cluster)
+  const log = await open(logFile, 'a', 0o600)
+  const { size } = await log.stat()
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  // In a process group of its own: Ctrl-C is for the stack, which then stops its parts in order.
+  const child = spawn(program, ['-D', cluster, ...flags], {
+    ...runAs,
+    cwd: cluster,
+    env: bareEnvironment,
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd],
+  })
+  await log.close()
+  let failure: Error | undefined
+  child.once('error', (error) => {
+    failure = error
+  })
+
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  while (!(await isReady(cluster, child))) {
+    if (failure !== undefined) throw failure
+    if (child.exitCode !== null || child.signalCode !== null) throw new PostgresNotStarted(await tail(logFile, size))
+    if (Date.now() > deadline) {
+      child.kill('SIGQUIT')
+      throw new PostgresNotStarted(await tail(logFile, size))
+    }
+    await delay(10)
+  }
+  return child
+}
+
+const tail = async (path: string, from: number): Promise<string> =>
+  (await readFile(path)).subarray(from).toString().slice(-2000)
+
+const pidFileOf = (cluster: string): string => join(cluster, 'postmaster.pid')
+
+/** The lock file says 'ready' in its eighth line once connections are taken; pg_ctl waits for the same. */
+async function isReady(cluster: string, child: ChildProcess): Promise<boolean> {
+  const lines = (await readIfThere(pidFileOf(cluster)))?.split('\n') ?? []
+  return Number(lines[0]) === child.pid && lines[7]?.trim() === 'ready'
+}
+
+/**
+ * Postgres itself takes over the lock file of a postmaster that was killed, unless its number has since gone to another
+ * process of the same user: then the file is removed here.
+ */
+async function clearStalePid(cluster: string): Promise<void> {
+  const pid = Number((await readIfThere(pidFileOf(cluster)))?.split('\n')[0])
+  if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return
+  if (await isPostmasterOf(pid, cluster)) throw new PostgresStillRunning(pid, cluster)
+  await rm(pidFileOf(cluster), { force: true })
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+async function isPostmasterOf(pid: number, cluster: string): Promise<boolean> {
+  // Only Linux has /proc. Elsewhere a living process of that number is taken for the postmaster: to refuse is safe.
+  if (process.platform !== 'linux') return true
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster))
+  } catch {
+    return false
+  }
+}

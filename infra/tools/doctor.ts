@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import postgres from 'postgres'
+import { examine, inOneLine } from '#shared/doctor/doctor.ts'
+import type { Diagnosis } from '#shared/doctor/examinations.ts'
+
+const HELP = `npm run doctor -- [postgres://…] [--json]
+
+Examines a database for whatever would let a tenant reach another's rows, for migrations that are not applied as they
+stand in this checkout, and for what will fail soon. It reads only, in one read-only transaction. Any login will do: what
+it may not see is listed as UNSEEN.
+
+Without an address: DATABASE_URL, which keeps a password out of the list of processes, or else the local stack
+(npm start). Exits 0 when the database is sound, 1 when it has a fault, 2 when it was not examined.`
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const CONNECT_TIMEOUT_SECONDS = 10
+
+class WrongUse extends Error {}
+
+async function addressOf(given: string | undefined): Promise<string> {
+  const address = given ?? process.env['DATABASE_URL']
+  if (address !== undefined) return address
+  const file = join(process.env['STATE_DIR'] ?? '.local', 'stack.json')
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw new WrongUse('Which database? The local stack is not running')
+  })
+  const { database_url: url }: { database_url?: unknown } = JSON.parse(text)
+  if (typeof url !== 'string') throw new WrongUse(`${file} names no database_url`)
+  return url
+}
+
+function parseAddress(address: string): URL {
+  const url = URL.parse(address)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) throw new WrongUse('The address is no postgres:// URL')
+  return url
+}
+
+/** The text without the password, in whichever spelling a library may have put it there. */
+function withoutPassword(text: string, url: URL | null): string {
+  if (url === null || url.password === '') return text
+  let clear = text.replaceAll(url.password, '***')
+  try {
+    clear = clear.replaceAll(decodeURIComponent(url.password), '***')
+  } catch {
+    // Not percent-encoded, so there is one spelling.
+  }
+  return clear
+}
+
+function print(diagnoses: readonly Diagnosis[], where: string): void {
+  console.log(where)
+  for (const diagnosis of diagnoses)
+    console.log(`${diagnosis.severity.toUpperCase().padEnd(7)} ${inOneLine(diagnosis)}`)
+  const count = (wanted: Diagnosis['severity']) => diagnoses.filter(({ severity }) => severity === wanted).length
+  console.log(`Faults: ${count('fault')}. Warnings: ${count('warning')}. Unseen: ${count('unseen')}.`)
+}
+
+let url: URL | null = null
+try {
+  const { values, positionals } = parseArgs({
+    options: { json: { type: 'boolean' }, help: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  if (values.help === true) {
+    console.log(HELP)
+  } else {
+    if (positionals.length > 1) throw new WrongUse('One address at a time')
+    url = parseAddress(await addressOf(positionals[0]))
+    const sql = postgres(url.href, {
+      max: 1,
+      fetch_types: false,
+      prepare: false,
+      connect_timeout: CONNECT_TIMEOUT_SECONDS,
+      onnotice: () => {},
+    })
+    try {
+      const diagnoses = await examine(sql, MIGRATIONS)
+      const sound = diagnoses.every(({ severity }) => severity !== 'fault')
+      if (values.json === true) console.log(JSON.stringify({ sound, diagnoses }))
+      else print(diagnoses, `${url.username || 'somebody'} at ${url.host}${url.pathname}`)
+      process.exitCode = sound ? 0 : 1
+    } finally {
+      await sql.end({ timeout: 1 })
+    }
+  }
+} catch (error) {
+  const message = withoutPassword(error instanceof Error ? error.message : String(error), url)
+  const wrongUse = error instanceof WrongUse || (error instanceof TypeError && 'code' in error)
+  console.error(wrongUse ? `${message}\n\n${HELP}` : `The database was not examined: ${message}`)
+  process.exitCode = 2
+}

@@ -1,0 +1,166 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { loadModule, type Node, parseSync, scanSync } from 'libpg-query'
+import { EXEMPT_TABLES } from '#shared/doctor/catalogue.ts'
+import { nameOf, noHistory, type Refusal, refusals, type Rule, RULES, walk, words } from './migration-rules.ts'
+
+/** A statement of a migration that must not run beside the functions of the release before, or that breaks a rule of ours. */
+export interface Violation {
+  readonly file: string
+  readonly line: number
+  readonly rule: Rule
+  readonly what: string
+}
+
+/**
+ * Until the first release there is no database with rows, so what these files make is new to every file. Once it is out,
+ * `isOut` is true, and `files` the number of its last file, for good: only those files may still treat it so.
+ */
+export const FIRST_RELEASE = { files: 12, isOut: false }
+
+interface Statement {
+  readonly node: Node
+  readonly firstLine: number
+  readonly lastLine: number
+}
+
+interface Override {
+  readonly rule: string
+  readonly line: number
+  used: boolean
+}
+
+/** What the rules say against files `NNNN-name.sql`, given in order with their text. Throws on what Postgres cannot parse. */
+export async function lintMigrations(
+  files: readonly { name: string; text: string }[],
+  release: typeof FIRST_RELEASE = FIRST_RELEASE,
+): Promise<Violation[]> {
+  await loadModule()
+  const history = noHistory()
+  return files.flatMap(({ name: file, text }) => {
+    const number = Number.parseInt(file, 10)
+    const { statements, overrides, commentLines } = read(file, text)
+    const alone = text.startsWith('-- migrate: no-transaction as ')
+    const isNew = (name: string) => {
+      const madeIn = history.made.get(name)
+      if (number <= release.files || madeIn === number) return true
+      return !release.isOut && madeIn !== undefined && madeIn <= release.files
+    }
+    const place = { number, alone, isNew }
+
+    const found = statements.flatMap((statement, index): { line: number; rule: Rule; what: string }[] => {
+      const against: Refusal[] = refusals(statement.node, history, place)
+      if (alone && (statements.length > 1 || !isIndexStatement(statement.node))) {
+        against.push({ rule: 'no-transaction', what: 'another statement' })
+      }
+      // The first file makes the roles, and so runs as the login that migrates.
+      if (index === 0 && number > 1 && !alone && !setsOwner(statement.node)) {
+        against.push({ rule: 'owner-role', what: 'the first statement' })
+      }
+      const table = needsGuard(statement.node)
+      if (table !== null && !statements.some(({ node }) => guarded(node).includes(table))) {
+        against.push({ rule: 'tenant-guard', what: table })
+      }
+      let top = statement.firstLine
+      while (commentLines.has(top - 1)) top -= 1
+      const near = overrides.filter(({ line }) => line >= top && line <= statement.lastLine)
+      return against
+        .filter(({ rule }) => {
+          const allowed = near.filter((override) => override.rule === rule)
+          for (const override of allowed) override.used = true
+          return allowed.length === 0
+        })
+        .map(({ rule, what }) => ({ line: statement.firstLine, rule, what }))
+    })
+    const useless = overrides
+      .filter(({ used }) => !used)
+      .map(({ line, rule }) => ({ line, rule: 'override', what: rule }) as const)
+    return [...found, ...useless].map(({ line, rule, what }) => ({ file, line, rule, what }))
+  })
+}
+
+/** The statements and the comments of a file. Offsets of the parser count bytes. */
+function read(file: string, text: string) {
+  const bytes = Buffer.from(text)
+  const lineAt = (offset: number) => bytes.subarray(0, offset).toString().split('\n').length
+  const { tokens } = scanSync(text)
+  const comments = tokens.filter(({ tokenName }) => tokenName === 'SQL_COMMENT' || tokenName === 'C_COMMENT')
+  const words = tokens.filter((token) => !comments.includes(token))
+  const codeLines = new Set(words.flatMap(({ start, end }) => [lineAt(start), lineAt(end)]))
+  const overrides = comments.flatMap((comment): Override[] => {
+    const [, rule, reason] = /^--\s*allow\s+(\S+?):?(?:\s+(.*))?$/.exec(comment.text) ?? []
+    if (rule === undefined) return []
+    return [{ rule: reason ? rule : `${rule} (no reason)`, line: lineAt(comment.start), used: false }]
+  })
+  const statements = (parse(file, text).stmts ?? []).flatMap(({ stmt, stmt_location = 0, stmt_len }): Statement[] => {
+    const end = stmt_len === undefined ? bytes.length : stmt_location + stmt_len
+    const own = words.filter((word) => word.start >= stmt_location && word.end <= end)
+    const first = own[0]
+    const last = own.at(-1)
+    if (stmt === undefined || first === undefined || last === undefined) return []
+    return [{ node: stmt, firstLine: lineAt(first.start), lastLine: lineAt(last.end) }]
+  })
+  const commentLines = new Set(comments.map(({ start }) => lineAt(start)).filter((line) => !codeLines.has(line)))
+  return { statements, overrides, commentLines }
+}
+
+function parse(file: string, text: string) {
+  try {
+    return parseSync(text)
+  } catch (error) {
+    throw new Error(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+/** The tables that `app.enforce_tenant` is called for in a statement. */
+function guarded(statement: Node): string[] {
+  const tables: string[] = []
+  walk(statement, (kind, node) => {
+    if (kind !== 'FuncCall' || !('funcname' in node) || !Array.isArray(node.funcname)) return
+    if (words(node.funcname) !== 'app.enforce_tenant' || !('args' in node) || !Array.isArray(node.args)) return
+    walk(node.args[0], (constant, value) => {
+      if (constant === 'sval' && 'sval' in value && typeof value.sval === 'string') tables.push(value.sval)
+    })
+  })
+  return tables
+}
+
+/** The table that a statement makes and that needs the guard, or null. */
+function needsGuard(statement: Node): string | null {
+  if (!('CreateStmt' in statement)) return null
+  const { relation, tableElts = [], partbound } = statement.CreateStmt
+  const name = nameOf(relation)
+  const hasTenant = tableElts.some((element) => 'ColumnDef' in element && element.ColumnDef.colname === 'tenant_id')
+  if (relation?.relpersistence === 't' || EXEMPT_TABLES.includes(name)) return null
+  return hasTenant || partbound !== undefined ? name : null
+}
+
+const isIndexStatement = (node: Node): boolean =>
+  'IndexStmt' in node || ('DropStmt' in node && node.DropStmt.removeType === 'OBJECT_INDEX')
+
+function setsOwner(node: Node): boolean {
+  if (!('VariableSetStmt' in node)) return false
+  const { name, is_local, args = [] } = node.VariableSetStmt
+  const [value] = args
+  return (
+    name === 'role' &&
+    is_local === true &&
+    value !== undefined &&
+    'A_Const' in value &&
+    value.A_Const.sval?.sval === 'identity_owner'
+  )
+}
+
+if (import.meta.main) {
+  const folder = fileURLToPath(new URL('../../migrations/', import.meta.url))
+  const names = (await readdir(folder)).toSorted()
+  const files = await Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(join(folder, name), 'utf8') })),
+  )
+  const violations = await lintMigrations(files)
+  for (const { file, line, rule, what } of violations) {
+    console.error(`migrations/${file}:${line} ${rule}: ${what}. ${RULES[rule]}`)
+  }
+  process.exitCode = violations.length > 0 ? 1 : 0
+}

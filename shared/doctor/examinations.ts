@@ -1,0 +1,284 @@
+import type postgres from 'postgres'
+import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import { compareGrants, GRANTS, readGrants } from '#shared/doctor/grants.ts'
+import { readMigrations } from '#shared/db/migrate.ts'
+import { remedyFor } from '#shared/doctor/remedies.ts'
+
+type Transaction = postgres.TransactionSql
+
+/**
+ * One thing about a database, about one object, in one line. A `fault` breaks a guarantee; a `warning` will, when nobody
+ * looks after it; `unseen` is what the login may not look at, and so says nothing about. A repair that ends in a
+ * semicolon is SQL.
+ */
+export interface Diagnosis {
+  readonly severity: 'fault' | 'warning' | 'unseen'
+  readonly check: string
+  readonly object: string
+  readonly fault: string
+  readonly repair: string
+}
+
+// The first minor release of each line that has the latest fix of row security itself: CVE-2025-8713, by which statistics
+// of a partition leak what its policies hide (https://www.postgresql.org/support/security/CVE-2025-8713/). Version 16 is
+// the first in which membership of a role can be given without its rights.
+const MINIMUM_VERSIONS: Readonly<Record<number, number>> = { 16: 160010, 17: 170006 }
+const OLDEST_LINE = 16
+
+export async function serverVersion(tx: Transaction): Promise<Diagnosis[]> {
+  const [row] = await tx<{ number: number; text: string }[]>`
+    select current_setting('server_version_num')::int as number, current_setting('server_version') as text`
+  const { number = 0, text = '' } = row ?? {}
+  const line = Math.floor(number / 10_000)
+  const minimum = line < OLDEST_LINE ? OLDEST_LINE * 10_000 : (MINIMUM_VERSIONS[line] ?? 0)
+  if (number >= minimum) return []
+  return [
+    {
+      severity: 'fault',
+      check: 'server-version',
+      object: `PostgreSQL ${text}`,
+      fault:
+        'row security of this version has a known hole (CVE-2025-8713), or it is older than 16; nothing else was examined',
+      repair: 'upgrade to 16.10, 17.6, 18 or later',
+    },
+  ]
+}
+
+export const isolation = async (tx: Transaction): Promise<Diagnosis[]> =>
+  (await checkCatalogue(tx)).map((finding) => {
+    const { fault, repair } = remedyFor(finding)
+    return { severity: 'fault', check: finding.check, object: finding.object, fault, repair }
+  })
+
+/** A role that is none of the service's may have been let in on purpose, by whoever else builds on this database. */
+export async function grants(tx: Transaction): Promise<Diagnosis[]> {
+  return compareGrants(await readGrants(tx)).flatMap(({ grantee, object, extra, missing }): Diagnosis[] => {
+    const where = object.endsWith(')') ? `function ${object}` : object === 'app' ? `schema ${object}` : object
+    const severity = GRANTS[grantee] === undefined ? 'warning' : 'fault'
+    const found: Diagnosis[] = []
+    if (extra.length > 0) {
+      found.push({
+        severity,
+        check: 'grant-not-listed',
+        object,
+        fault: `${grantee} holds ${extra.join(', ')}, which shared/doctor/grants.ts does not list`,
+        repair: `revoke ${extra.join(', ')} on ${where} from ${grantee};`,
+      })
+    }
+    if (missing.length > 0) {
+      found.push({
+        severity,
+        check: 'grant-missing',
+        object,
+        fault: `${grantee} lacks ${missing.join(', ')}, which its statements need`,
+        repair: `grant ${missing.join(', ')} on ${where} to ${grantee};`,
+      })
+    }
+    return found
+  })
+}
+
+export async function appliedMigrations(tx: Transaction, folder: string): Promise<Diagnosis[]> {
+  const [table] = await tx<{ readable: boolean }[]>`
+    select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'migrations' and c.relname = 'applied'`
+  const check = 'migrations'
+  if (table?.readable === false) {
+    return [
+      {
+        severity: 'unseen',
+        check,
+        object: 'migrations.applied',
+        fault: 'this login may not read which migrations were applied',
+        repair: 'log in as the role that migrates, or grant usage on the schema migrations and select on the table',
+      },
+    ]
+  }
+  const files = await readMigrations(folder)
+  const applied =
+    table === undefined
+      ? []
+      : await tx<{ name: string; checksum: string }[]>`select name, checksum from migrations.applied order by name`
+  const fault = (object: string, text: string, repair: string): Diagnosis => ({
+    severity: 'fault',
+    check,
+    object,
+    fault: text,
+    repair,
+  })
+  return [
+    ...applied.flatMap(({ name, checksum }) => {
+      const file = files.find((candidate) => candidate.name === name)
+      if (file === undefined) {
+        return [
+          fault(name, 'it was applied, and its file is missing', 'examine with the files of the release that runs'),
+        ]
+      }
+      return file.checksum === checksum
+        ? []
+        : [fault(name, 'its file was changed after it was applied', 'put the file back, and write a new migration')]
+    }),
+    ...files
+      .filter(({ name }) => !applied.some((row) => row.name === name))
+      .map(({ name }) => fault(name, 'it was not applied', 'run the migrations')),
+  ]
+}
+
+export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
+  const rows = await tx<{ role: string; setting: string }[]>`
+    select r.rolname as role, wanted as setting
+      from pg_roles r, unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as wanted
+     where r.rolname in ('identity_app', 'identity_worker', 'identity_operator')
+       and not exists (
+         select from pg_db_role_setting s, unnest(s.setconfig) as c(config)
+          where s.setrole = r.oid and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
+            and split_part(config, '=', 1) = wanted and split_part(config, '=', 2) !~ '^0+[a-z]*$')
+     order by 1, 2`
+  return rows.map(({ role, setting }) => ({
+    severity: 'fault',
+    check: 'role-timeout',
+    object: role,
+    fault: `no ${setting} is set: one statement may hold a connection, and what it locked, for ever`,
+    repair: `alter role ${role} set ${setting} = '2s', or as the first migration sets it`,
+  }))
+}
+
+/** Who may do more than the service's roles: known to whoever runs the database, and to be kept few. */
+export async function powerfulLogins(tx: Transaction): Promise<Diagnosis[]> {
+  const rows = await tx<{ role: string; power: string; repair: string }[]>`
+    -- 10 is the login that initdb made (BOOTSTRAP_SUPERUSERID); Amazon keeps rdsadmin for itself.
+    with login as (select * from pg_roles where rolcanlogin and oid <> 10 and rolname <> 'rdsadmin'),
+    -- The login that migrates owns this schema, and must be able to act as the owner.
+    migrator as (select nspowner as oid from pg_namespace where nspname = 'migrations')
+    select rolname as role, 'a login that is a superuser: no row security binds it' as power,
+           format('alter role %I nosuperuser;', rolname) as repair
+      from login where rolsuper
+    union all
+    select rolname, 'a login that holds BYPASSRLS: no row security binds it', format('alter role %I nobypassrls;', rolname)
+      from login where rolbypassrls and not rolsuper and rolname !~ '^identity_'
+    union all
+    select l.rolname, format('a login that is a member of %s, and may act as it', g.rolname), format('revoke %I from %I;', g.rolname, l.rolname)
+      from pg_auth_members m
+      join login l on l.oid = m.member
+      join pg_roles g on g.oid = m.roleid
+     where g.rolname in ('identity_owner', 'identity_resolver', 'identity_app', 'identity_worker', 'identity_operator')
+       and (m.set_option or m.inherit_option) and l.rolname !~ '^identity_'
+       and not (g.rolname = 'identity_owner' and l.oid in (select oid from migrator))
+     order by 1, 2`
+  return rows.map(({ role, power, repair }) => ({
+    severity: 'warning',
+    check: 'powerful-login',
+    object: role,
+    fault: power,
+    repair,
+  }))
+}
+
+export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
+  const indexes = await tx<{ name: string }[]>`
+    select format('%I.%I', n.nspname, c.relname) as name
+      from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'app' and not i.indisvalid and c.relkind = 'i' order by 1`
+  const guards = await tx<{ name: string }[]>`
+    select evtname as name from pg_event_trigger
+     where evtevent = 'ddl_command_end' and evtenabled in ('O', 'A') and (evttags is null or 'CREATE TABLE' = any (evttags))`
+  return [
+    ...indexes.map(
+      ({ name }): Diagnosis => ({
+        severity: 'fault',
+        check: 'index-invalid',
+        object: name,
+        fault: 'the index was not built to its end: no query uses it, and a unique one holds nothing back',
+        repair: `reindex index concurrently ${name};`,
+      }),
+    ),
+    ...(guards.length > 0
+      ? []
+      : [
+          {
+            severity: 'warning',
+            check: 'partition-guard',
+            object: 'event trigger',
+            fault:
+              'none watches CREATE TABLE: a partition that is made by hand has no row security until somebody looks',
+            repair: 'apply the migration that makes the partition guard, as a login that may create event triggers',
+          } as const,
+        ]),
+  ]
+}
+
+/** The partitioned logs: the next months are there, and nothing fell into the net. */
+export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
+  const parents = await tx<{ name: string; enough: boolean }[]>`
+    with bound as (
+      select format('%I.%I', n.nspname, p.relname) as name,
+             (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'TO [(]''([0-9]{4}-[0-9]{2}-[0-9]{2}[^'']*)''[)]'))[1]::timestamptz as ends
+        from pg_inherits i
+        join pg_class c on c.oid = i.inhrelid
+        join pg_class p on p.oid = i.inhparent and p.relkind = 'p'
+        join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'app'
+    )
+    select name, max(ends) >= date_trunc('month', now()) + interval '2 months' as enough
+      from bound where ends is not null group by 1 order by 1`
+  const nets = await tx<{ name: string; hidden: boolean; rows: number }[]>`
+    select format('%I.%I', n.nspname, c.relname) as name, pg_stat_get_live_tuples(c.oid)::int as rows,
+           not has_schema_privilege(n.oid, 'usage') or not has_table_privilege(c.oid, 'select')
+             or (c.relrowsecurity and not (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)) as hidden
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'app'
+     where c.relkind = 'r' and c.relispartition and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' order by 1`
+  const late = parents
+    .filter(({ enough }) => !enough)
+    .map(
+      ({ name }): Diagnosis => ({
+        severity: 'warning',
+        check: 'partitions-ahead',
+        object: name,
+        fault: 'the partition of next month is not there',
+        repair: 'see why the job maintain does not run',
+      }),
+    )
+  const caught = await Promise.all(
+    nets.map(async ({ name, hidden, rows }): Promise<Diagnosis[]> => {
+      const nonempty: Diagnosis = {
+        severity: 'warning',
+        check: 'default-partition',
+        object: name,
+        fault: 'rows lie in the default partition, because their month had none',
+        repair: 'make the partition of their month: its function moves them there',
+      }
+      if (!hidden) return (await tx.unsafe(`select from only ${name} limit 1`)).length > 0 ? [nonempty] : []
+      if (rows > 0) return [{ ...nonempty, fault: `${nonempty.fault} (about ${rows}, by the statistics)` }]
+      return [unseen('default-partition', name, 'its rows are hidden from this login, and the statistics name none')]
+    }),
+  )
+  return [...late, ...caught.flat()]
+}
+
+export async function deadJobs(tx: Transaction): Promise<Diagnosis[]> {
+  const [table] = await tx<{ visible: boolean }[]>`
+    select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
+             and (current_user = 'identity_worker'
+                  or (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)) as visible
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'app' and c.relname = 'jobs'`
+  if (table === undefined) return []
+  if (!table.visible) return [unseen('dead-jobs', 'app.jobs', 'its rows are hidden from this login')]
+  const rows = await tx<{ kind: string; count: number }[]>`
+    select kind, count(*)::int as count from app.jobs where dead_at is not null and completed_at is null group by 1 order by 1`
+  return rows.map(({ kind, count }) => ({
+    severity: 'warning',
+    check: 'dead-jobs',
+    object: `app.jobs ${kind}`,
+    fault: count === 1 ? 'one job was given up' : `${count} jobs were given up`,
+    repair: 'read last_error, put its cause right, and set dead_at to null and attempts to 0',
+  }))
+}
+
+const unseen = (check: string, object: string, fault: string): Diagnosis => ({
+  severity: 'unseen',
+  check,
+  object,
+  fault,
+  repair: 'examine as a superuser, or as identity_worker for the queue',
+})

@@ -1,0 +1,328 @@
+import { readdirSync } from 'node:fs'
+import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { MIGRATIONS } from '#infra/local/postgres/database.ts'
+import { startPostgres } from '#infra/local/postgres/postgres.ts'
+import { parseConfig } from '#shared/config.ts'
+import { takeUndocumented } from '#tests/support/documented.ts'
+import { withRequests } from '#tests/support/service.ts'
+import { deploy, encrypt } from './deploy.ts'
+import { startFromAssembly } from './service.ts'
+import { SMOKE } from './smoke.ts'
+import { type Assembly, declaredFunctions, ofType, readAssembly } from './template.ts'
+
+// Each fault is planted in the template that was read, or in a copy of a bundle, and has to be named.
+
+const run = inject('assembly')
+const stage = run?.stage ?? ''
+
+/** Starts what the template says, walks through parts of it, and stops it; what all three complain of, '' for nothing. */
+async function complaints(mutate: (assembly: Assembly) => void, ...parts: (keyof typeof SMOKE)[]): Promise<string> {
+  const said: unknown[] = []
+  const service = await startFromAssembly({}, mutate).catch((error: unknown) => said.push(error))
+  if (typeof service === 'object') {
+    for (const part of parts) await SMOKE[part](withRequests(service)).catch((error: unknown) => said.push(error))
+    said.push(...takeUndocumented())
+    if (said.length > 0)
+      said.push(
+        ...service
+          .log()
+          .split('\n')
+          .filter((line) => /"level":"(ERROR|WARN)"/.test(line)),
+      )
+    await service.close().catch((error: unknown) => said.push(error))
+  }
+  return said.map(String).join('\n')
+}
+
+const functionOf = (assembly: Assembly, name: string): any => {
+  const id = declaredFunctions(assembly).get(`tenantry-${stage}-${name}`)?.id ?? ''
+  return assembly.resources[id]?.Properties
+}
+const without = (name: string, variable: string) => (assembly: Assembly) => {
+  const { Variables } = functionOf(assembly, name).Environment
+  if (!(variable in Variables)) throw new Error(`${name} has no ${variable}`)
+  delete Variables[variable]
+}
+
+const listed = (value: any): any[] => (Array.isArray(value) ? value : [value])
+
+/** Takes an action from the policies of a function's role, or from the part of it that is about resources of this name. */
+const denied =
+  (name: string, action: string, resource = '') =>
+  (assembly: Assembly) => {
+    const role = functionOf(assembly, name).Role['Fn::GetAtt'][0]
+    const statements = ofType(assembly, 'AWS::IAM::Policy')
+      .filter(([, { Roles }]) => Roles[0].Ref === role)
+      .flatMap(([, { PolicyDocument }]) => PolicyDocument.Statement)
+      .filter(({ Action }) => listed(Action).includes(action))
+    if (statements.length === 0) throw new Error(`${name} is not granted ${action}`)
+    for (const statement of statements) {
+      if (resource === '') statement.Action = listed(statement.Action).filter((each) => each !== action)
+      else statement.Resource = listed(statement.Resource).filter((each) => !JSON.stringify(each).includes(resource))
+    }
+  }
+
+/** Takes a role out of the statements of a key's policy that name an action. */
+const keyDenied = (key: string, name: string, action: string) => (assembly: Assembly) => {
+  const role = functionOf(assembly, name).Role['Fn::GetAtt'][0]
+  const KeyPolicy = ofType(assembly, 'AWS::KMS::Key').find(([id]) => id.startsWith(key))?.[1].KeyPolicy
+  for (const statement of KeyPolicy.Statement) {
+    if (!listed(statement.Action).includes(action) || statement.Principal.AWS === undefined) continue
+    statement.Principal.AWS = listed(statement.Principal.AWS).filter((each) => each['Fn::GetAtt']?.[0] !== role)
+  }
+}
+
+const methodOf = (assembly: Assembly, path: string): [string, any] => {
+  const found = Object.entries<any>(assembly.resources).find(
+    ([, { Type, Metadata }]) =>
+      Type === 'AWS::ApiGateway::Method' && String(Metadata['aws:cdk:path']).endsWith(`/Default${path}/ANY/Resource`),
+  )
+  if (found === undefined) throw new Error(`no method ${path}`)
+  return [found[0], found[1].Properties]
+}
+const resources = (assembly: Assembly) => assembly.resources as Record<string, any>
+
+const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: RegExp][] = [
+  [
+    'a route without its method',
+    (assembly) => delete resources(assembly)[methodOf(assembly, '/v1/members/invite')[0]],
+    /no method for POST \/v1\/members\/invite/,
+  ],
+  [
+    'a method that is another',
+    (assembly) => (methodOf(assembly, '/v1/auth/session')[1].HttpMethod = 'GET'),
+    /no method for DELETE \/v1\/auth\/session/,
+  ],
+  [
+    'a function that the API may not invoke',
+    (assembly) => {
+      for (const [id, { FunctionName }] of ofType(assembly, 'AWS::Lambda::Permission'))
+        if (JSON.stringify(FunctionName).includes('catalog')) delete resources(assembly)[id]
+    },
+    /no permission lets the API invoke tenantry-\w+-catalog for ANY \/v1\/catalog\/styles/,
+  ],
+  [
+    'a failure of the gateway without its response',
+    (assembly) => {
+      for (const [id, { ResponseType }] of ofType(assembly, 'AWS::ApiGateway::GatewayResponse'))
+        if (ResponseType === 'REQUEST_TOO_LARGE') delete resources(assembly)[id]
+    },
+    /no gateway response REQUEST_TOO_LARGE/,
+  ],
+  [
+    'a response of the gateway without a header',
+    (assembly) => {
+      for (const [, each] of ofType(assembly, 'AWS::ApiGateway::GatewayResponse'))
+        if (each.ResponseType === 'THROTTLED') delete each.ResponseParameters['gatewayresponse.header.retry-after']
+    },
+    /gateway response THROTTLED is .*429/,
+  ],
+  [
+    'an integration that waits longer',
+    (assembly) => (methodOf(assembly, '/v1/auth/login')[1].Integration.TimeoutInMillis = 29_000),
+    /ANY \/v1\/auth\/login is given 29000 ms/,
+  ],
+  [
+    'a function that is stopped before the API gives it up',
+    (assembly) => (functionOf(assembly, 'auth').Timeout = 3),
+    /tenantry-\w+-auth is stopped after 3 s/,
+  ],
+  [
+    'a reference that means nothing here',
+    (assembly) => (functionOf(assembly, 'auth').Environment.Variables['CACHE_SECRET_ID'] = { Ref: 'NetworkVpc' }),
+    /tenantry-\w+-auth: CACHE_SECRET_ID: Ref NetworkVpc/,
+  ],
+]
+
+const settings: readonly [name: string, variable: string, parts: (keyof typeof SMOKE)[], named: RegExp][] = [
+  ['auth', 'DATABASE_SECRET_ID', ['signIn'], /tenantry-\w+-auth: ConfigError: .*DATABASE_SECRET_ID/],
+  ['members', 'CACHE_SECRET_ID', ['signIn'], /tenantry-\w+-members: ConfigError: .*CACHE_SECRET_ID/],
+  ['vendor-accounts', 'VAULT_KEY_ID', ['vendors'], /tenantry-\w+-vendor-accounts: ConfigError: .*VAULT_KEY_ID/],
+  ['vendor-accounts', 'VENDOR_URLS', ['vendors'], /vendor account is unverified/],
+  ['catalog', 'DATABASE_CA_FILE', ['signIn'], /GET \/v1\/catalog\/styles: answered 50\d(.|\n)*certificate/],
+  ['auth', 'PROBLEM_BASE_URL', ['operations'], /PROBLEM_BASE_URL/],
+  ['deliver-mail', 'WEB_BASE_URL', ['invite'], /WEB_BASE_URL/],
+  [
+    'deliver-mail',
+    'MAIL_FROM',
+    ['invite'],
+    /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\/tenantry.example/,
+  ],
+  [
+    'members',
+    'FUNCTION_PREFIX',
+    ['invite'],
+    /-members is not authorized to perform lambda:InvokeFunction on .*function:deliver-mail/,
+  ],
+]
+
+const grants: readonly [
+  fault: string,
+  plant: (assembly: Assembly) => void,
+  parts: (keyof typeof SMOKE)[],
+  named: RegExp,
+][] = [
+  [
+    'the login of a route group',
+    denied('catalog', 'secretsmanager:GetSecretValue', 'DatabaseRoleapp'),
+    ['signIn'],
+    /-catalog is not authorized to perform secretsmanager:GetSecretValue on .*DatabaseRoleapp/,
+  ],
+  [
+    'the pepper',
+    denied('auth', 'secretsmanager:GetSecretValue', 'SecretsTokens'),
+    ['signIn'],
+    /-auth is not authorized to perform secretsmanager:GetSecretValue on .*SecretsTokens/,
+  ],
+  [
+    'the key of the secrets',
+    keyDenied('KeysService', 'members', 'kms:Decrypt'),
+    ['signIn'],
+    /-members is not authorized to perform kms:Decrypt on .*KeysService/,
+  ],
+  [
+    'the vault’s key, by the role',
+    denied('vendor-accounts', 'kms:GenerateDataKey'),
+    ['vendors'],
+    /-vendor-accounts is not authorized to perform kms:GenerateDataKey/,
+  ],
+  [
+    'the vault’s key, by the key',
+    keyDenied('KeysVault', 'verify-vendors', 'kms:Decrypt'),
+    ['vendors'],
+    /-verify-vendors is not authorized to perform kms:Decrypt/,
+  ],
+  [
+    'the vault’s key for this encryption context',
+    (assembly) => {
+      for (const [, { PolicyDocument }] of ofType(assembly, 'AWS::IAM::Policy'))
+        for (const { Condition } of PolicyDocument.Statement)
+          if (Condition?.StringEquals !== undefined) Condition.StringEquals['kms:EncryptionContext:service'] = 'another'
+    },
+    ['vendors'],
+    /-vendor-accounts is not authorized to perform kms:GenerateDataKey/,
+  ],
+  [
+    'waking the mailer',
+    denied('members', 'lambda:InvokeFunction'),
+    ['invite'],
+    /-members is not authorized to perform lambda:InvokeFunction on .*-deliver-mail/,
+  ],
+  [
+    'sending mail',
+    denied('deliver-mail', 'ses:SendEmail'),
+    ['invite'],
+    /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\//,
+  ],
+  [
+    'sending mail by the configuration set',
+    denied('deliver-mail', 'ses:SendEmail', ':configuration-set/'),
+    ['invite'],
+    /-deliver-mail is not authorized to perform ses:SendEmail on .*configuration-set\//,
+  ],
+  [
+    'what the operators’ commands wake',
+    denied('operate', 'lambda:InvokeFunction'),
+    ['work'],
+    /-operate is not authorized to perform lambda:InvokeFunction/,
+  ],
+]
+
+describe('the assembly', () => {
+  it('has none of the faults below', async () => {
+    const parts = Object.keys(SMOKE) as (keyof typeof SMOKE)[]
+    expect(await complaints(() => {}, ...parts)).toBe('')
+  })
+})
+
+describe('the start names', () => {
+  it.each(api)('%s', async (_fault, plant, named) => {
+    expect(await complaints(plant)).toMatch(named)
+  })
+})
+
+describe('a setting that is missing is named', () => {
+  // The production stage's addresses are also the defaults, which stand in for a setting that is missing.
+  const unseen = parseConfig({}).problemBaseUrl === run?.problemBaseUrl ? ['PROBLEM_BASE_URL', 'MAIL_FROM'] : []
+  it.each(settings.filter(([, variable]) => !unseen.includes(variable)))(
+    '%s %s',
+    async (name, variable, parts, named) => {
+      expect(await complaints(without(name, variable), ...parts)).toMatch(named)
+    },
+  )
+})
+
+describe('a grant that is missing is named', () => {
+  it.each(grants)('%s', async (_fault, plant, parts, named) => {
+    expect(await complaints(plant, ...parts)).toMatch(named)
+  })
+})
+
+describe('a bundle that is another function’s', () => {
+  it('is named by the first of its routes', async () => {
+    const swapped = await complaints((assembly) => {
+      functionOf(assembly, 'members').Code = functionOf(assembly, 'catalog').Code
+    }, 'operations')
+    expect(swapped).toMatch(/(GET|POST) \/v1\/members/)
+  })
+})
+
+describe('a deployment names', () => {
+  let home: string
+  const closers: (() => Promise<unknown>)[] = []
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'tenantry-faulty-'))
+    await chmod(home, 0o711)
+  })
+  afterAll(async () => {
+    for (const close of closers) await close()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  let deployments = 0
+  async function deployment(mutate: (assembly: Assembly) => Promise<void> | void): Promise<string> {
+    deployments += 1
+    const server = await startPostgres({ dataDir: join(home, `postgres-${deployments}`), durable: false })
+    closers.push(() => server.stop('immediate'))
+    const caFile = join(home, `ca-${deployments}.crt`)
+    await encrypt(server, caFile)
+    const assembly = readAssembly(run?.folder ?? '', stage)
+    await mutate(assembly)
+    const { adminUrl } = server
+    const problemBaseUrl = run?.problemBaseUrl ?? ''
+    return deploy(assembly, { adminUrl, caFile, problemBaseUrl, rounds: 0 }).then(() => '', String)
+  }
+
+  const files = readdirSync(MIGRATIONS).toSorted()
+  const lacking: readonly [file: string, named: RegExp][] = [
+    ['0008-catalog.sql', /-migrate: .*0008/],
+    [files.at(-1) ?? '', new RegExp(`the migration ${files.at(-1)} was not applied|-migrate: `)],
+  ]
+
+  it.each(lacking)('a migration that its bundle lacks: %s', async (file, named) => {
+    const failed = await deployment(async (assembly) => {
+      const { Code } = functionOf(assembly, 'migrate')
+      const name = `lacking-${file}`
+      const bundle = join(assembly.folder, `asset.${name}`)
+      await cp(join(assembly.folder, `asset.${Code.S3Key.replace('.zip', '')}`), bundle, { recursive: true })
+      await rm(join(bundle, 'migrations', file))
+      closers.push(() => rm(bundle, { recursive: true }))
+      Code.S3Key = `${name}.zip`
+    })
+    expect(failed).toMatch(named)
+  })
+
+  it('the roles that are given no password', async () => {
+    expect(await deployment(without('migrate', 'ROLE_SECRET_IDS'))).toMatch(/role identity_app was given no password/)
+  })
+
+  it('a secret that the migrations may not read', async () => {
+    const failed = await deployment(denied('migrate', 'secretsmanager:GetSecretValue', 'DatabaseClusterSecret'))
+    expect(failed).toMatch(
+      /-migrate is not authorized to perform secretsmanager:GetSecretValue on .*DatabaseClusterSecret/,
+    )
+  })
+})

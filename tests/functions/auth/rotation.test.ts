@@ -1,0 +1,244 @@
+import { findToken } from '#functions/auth/token-queries.ts'
+import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
+import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
+import { routeGroups } from '#infra/route-groups.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { newToken, tokenKey, type TokenSecrets } from '#shared/secret/secret.ts'
+import { authenticate } from '#shared/session/queries.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember } from '#tests/support/minted-session.ts'
+import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+const NEXT_PEPPER = 'the pepper that takes the place of the one before'
+const NEXT_MAIL_KEY = 'the mail key that takes the place of the one before'
+
+// The steps of the procedure, in order.
+const BEFORE: TokenSecrets = { pepper: PEPPER, mailKey: MAIL_KEY }
+const ACCEPTED: TokenSecrets = { ...BEFORE, pepperPrevious: NEXT_PEPPER, mailKeyPrevious: NEXT_MAIL_KEY }
+const CHANGED: TokenSecrets = {
+  pepper: NEXT_PEPPER,
+  pepperPrevious: PEPPER,
+  mailKey: NEXT_MAIL_KEY,
+  mailKeyPrevious: MAIL_KEY,
+}
+const AFTER: TokenSecrets = { pepper: NEXT_PEPPER, mailKey: NEXT_MAIL_KEY }
+const ALL = [BEFORE, ACCEPTED, CHANGED, AFTER]
+// The pepper was changed, and the mail key not yet.
+const BETWEEN: TokenSecrets = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
+
+let service: TestService
+const gateways = new Map<TokenSecrets, Gateway>()
+let people = 0
+
+/** Instances of every step serve beside each other, on one database. */
+beforeAll(async () => {
+  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
+  const groups = await routeGroups()
+  for (const secrets of [...ALL, BETWEEN]) {
+    const { pepper: _pepper, mailKey: _mailKey, ...rest } = service.runtime
+    const runtime = { ...rest, ...secrets }
+    const integrations = groups.map(({ group }) => {
+      const handle = lambda(group, { config: runtime.config, open: async () => runtime })
+      return { group, invoke: (event: Parameters<typeof handle>[0]) => handle(event, lambdaContext) }
+    })
+    gateways.set(secrets, await startGateway({ port: 0, problemBaseUrl: runtime.config.problemBaseUrl, integrations }))
+  }
+})
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.close()
+  await service.close()
+})
+
+const sql = () => service.database.admin
+
+async function ask(secrets: TokenSecrets, route: string, { token, body }: { token?: string; body?: unknown } = {}) {
+  const [method = 'GET', path = '/'] = route.split(' ')
+  const response = await fetch(`${gateways.get(secrets)?.url}${path}`, {
+    method,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? null : JSON.parse(text) }
+}
+
+/** Delivers what is due as a mailer of this step would. */
+async function deliver(secrets: TokenSecrets): Promise<void> {
+  const { config, database, vault } = service.mail.worker
+  await deliverDueMail({ config, database, vault, ...secrets }, service.mail.ses, () => false)
+}
+/** As if the mailer had died between sending its last letters and completing their jobs. */
+const forgetDelivery = () => sql()`update app.jobs set completed_at = null, leased_until = null, run_at = now()`
+
+async function person() {
+  people += 1
+  const email = `person${people}@rotation.test`
+  return { email, ...(await createMember(sql(), { email, role: 'admin', slug: 'acme-print' })) }
+}
+
+async function signIn(secrets: TokenSecrets, email: string): Promise<string> {
+  const [owner] = await sql()`select password_hash from app.users where email = 'owner@acme.test'`
+  await sql()`update app.users set password_hash = ${owner?.['password_hash']} where email = ${email}`
+  const { status, body } = await ask(secrets, 'POST /v1/auth/login', { body: { email, password: PASSWORD } })
+  expect(status).toBe(200)
+  return body.token
+}
+
+const session = async (secrets: TokenSecrets, token: string) =>
+  (await ask(secrets, 'GET /v1/auth/session', { token })).status
+
+describe('a session', () => {
+  it.each([
+    ['made before the change', BEFORE, [200, 200, 200, 401]],
+    ['made while the next pepper is accepted already', ACCEPTED, [200, 200, 200, 401]],
+    ['made after the change, at an instance that knows of it', CHANGED, [401, 200, 200, 200]],
+    ['made once the pepper of before is gone', AFTER, [401, 200, 200, 200]],
+  ] as const)('%s lives at each step that knows its pepper, and at no other', async (_what, madeAt, statuses) => {
+    const { email } = await person()
+    const token = await signIn(madeAt, email)
+    const [row] = await sql()`
+      select s.token_key from app.sessions s join app.users u on u.id = s.user_id
+       where u.email = ${email} order by s.created_at desc limit 1`
+    expect(row?.['token_key']).toEqual(tokenKey(madeAt.pepper, token))
+    expect(await Promise.all(ALL.map((secrets) => session(secrets, token)))).toEqual(statuses)
+  })
+
+  it('found by the pepper of before chooses a tenant, writes, slides and ends like any other', async () => {
+    const { email } = await person()
+    const token = await signIn(BEFORE, email)
+    const [tenant] = await sql()`select id from app.tenants where slug = 'acme-print'`
+    expect((await ask(CHANGED, `POST /v1/auth/tenants/${tenant?.['id']}/select`, { token })).status).toBe(200)
+    const invite = { email: `new.${email}`, role: 'viewer' }
+    expect((await ask(CHANGED, 'POST /v1/members/invite', { token, body: invite })).status).toBe(200)
+    const key = tokenKey(PEPPER, token)
+    await sql()`update app.sessions set idle_expires_at = now() + interval '1 minute' where token_key = ${key}`
+    expect(await session(CHANGED, token)).toBe(200)
+    const [slid] = await sql()`
+      select idle_expires_at > now() + interval '2 minutes' as yes from app.sessions where token_key = ${key}`
+    expect(slid?.['yes']).toBe(true)
+    expect((await ask(CHANGED, 'DELETE /v1/auth/session', { token })).status).toBe(204)
+    for (const secrets of ALL) expect(await session(secrets, token)).toBe(401)
+  })
+
+  it('that expired or was revoked stays dead under either pepper, as an unknown token does', async () => {
+    const { email } = await person()
+    const token = await signIn(BEFORE, email)
+    await sql()`update app.sessions set idle_expires_at = now() where token_key = ${tokenKey(PEPPER, token)}`
+    expect(await session(CHANGED, token)).toBe(401)
+    expect(await session(CHANGED, newToken())).toBe(401)
+  })
+})
+
+describe('a link', () => {
+  const NEW_PASSWORD = 'a passphrase of the rotation'
+  const resetLink = async (email: string, secrets: TokenSecrets) => {
+    expect((await ask(secrets, 'POST /v1/auth/password/forgot', { body: { email } })).status).toBe(204)
+    await deliver(secrets)
+    return tokenIn(service.mail.to(email)[0])
+  }
+  const reset = async (secrets: TokenSecrets, token: string) =>
+    (await ask(secrets, 'POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })).status
+
+  it('to reset a password, mailed before the change, works once after it, and not when the pepper is gone', async () => {
+    const { email } = await person()
+    const token = await resetLink(email, BEFORE)
+    expect(await reset(AFTER, token)).toBe(400)
+    expect(await reset(CHANGED, token)).toBe(204)
+    const login = { body: { email, password: NEW_PASSWORD } }
+    expect((await ask(CHANGED, 'POST /v1/auth/login', login)).status).toBe(200)
+    const [row] = await sql()`select consumed_at from app.tokens where token_hash = ${tokenKey(PEPPER, token)}`
+    expect(row?.['consumed_at']).toBeInstanceOf(Date)
+  })
+
+  it('mailed after the change is stored by the next pepper, and unknown to who knows only the one before', async () => {
+    const { email } = await person()
+    const token = await resetLink(email, CHANGED)
+    expect(await sql()`select from app.tokens where token_hash = ${tokenKey(NEXT_PEPPER, token)}`).toHaveLength(1)
+    expect(await reset(BEFORE, token)).toBe(400)
+    expect(await reset(ACCEPTED, token)).toBe(204)
+  })
+
+  it.each([
+    ['under the keys of before and mailed after the change', BEFORE, CHANGED],
+    ['after the change and mailed by an instance that only accepts', CHANGED, ACCEPTED],
+    ['between the change of one and of the other, and mailed after both', BETWEEN, CHANGED],
+  ] as const)('of an invitation made %s opens the invitation', async (_what, made, mailed) => {
+    const { token } = await person()
+    const email = `guest${people}@rotation.test`
+    expect((await ask(made, 'POST /v1/members/invite', { token, body: { email, role: 'viewer' } })).status).toBe(200)
+    await deliver(mailed)
+    const link = tokenIn(service.mail.to(email)[0])
+    expect((await ask(CHANGED, 'POST /v1/auth/invitations/inspect', { body: { token: link } })).status).toBe(200)
+    const accept = { body: { token: link, password: NEW_PASSWORD } }
+    expect((await ask(CHANGED, 'POST /v1/auth/invitations/accept', accept)).status).toBe(200)
+  })
+
+  it.each(['forgot', 'verify'] as const)('is the same when the mailer dies during the change (%s)', async (kind) => {
+    const { email, token } = await person()
+    const route = kind === 'forgot' ? 'POST /v1/auth/password/forgot' : 'POST /v1/auth/verify/resend'
+    await ask(BEFORE, route, kind === 'forgot' ? { body: { email } } : { token })
+    await deliver(BEFORE)
+    for (const secrets of [ACCEPTED, CHANGED]) {
+      await forgetDelivery()
+      await deliver(secrets)
+    }
+    const letters = service.mail.to(email)
+    expect(letters.length).toBeGreaterThanOrEqual(3)
+    expect(new Set(letters.map(tokenIn)).size).toBe(1)
+    const [stored] = await sql()`
+      select count(*)::int as tokens from app.tokens t join app.users u on u.id = t.user_id where u.email = ${email}`
+    expect(stored?.['tokens']).toBe(1)
+  })
+})
+
+describe('while there are two peppers', () => {
+  it('limits and hashes of addresses go by the present one alone', async () => {
+    const { email } = await person()
+    const count = async () => (await sql()`select key from app.rate_limits order by key`).map(({ key }) => String(key))
+    await sql()`delete from app.rate_limits`
+    await ask(BEFORE, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
+    const before = await count()
+    await ask(ACCEPTED, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
+    expect(await count()).toEqual(before)
+    await ask(CHANGED, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
+    const during = await count()
+    expect(during).toHaveLength(before.length * 2)
+    await ask(AFTER, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
+    expect(await count()).toEqual(during)
+  })
+
+  it('tokens are found by an index, and a session that the present one finds is looked for once', async () => {
+    const { token } = await person()
+    let plan = ''
+    /** Explains each statement in place of answering it. */
+    const explain: Sql = async (text, ...values) => {
+      const statement = text.reduce((all, part, at) => `${all}$${at}${part}`)
+      const rows = await sql().unsafe(`explain (analyze, costs off, timing off) ${statement}`, [...values])
+      plan = rows.map((row) => String(row['QUERY PLAN'])).join('\n')
+      return []
+    }
+    await sql()`
+      insert into app.tokens (token_hash, purpose, user_id, expires_at)
+      select sha256(n::text::bytea), 'password_reset', (select id from app.users limit 1), now()
+        from generate_series(1, 20000) as n`
+    await sql()`analyze app.tokens`
+    const present = tokenKey(PEPPER, token)
+    const other = tokenKey(NEXT_PEPPER, token)
+    await findToken(explain, [present, other], 'invite')
+    expect(plan).toMatch(/(using|Index Scan on) tokens_pkey/)
+    expect(plan).not.toContain('Seq Scan')
+    await authenticate(explain, [present, other], 60)
+    expect(plan.match(/Function Scan on authenticate/g)).toHaveLength(2)
+    expect(plan).toMatch(/Function Scan on authenticate \(never executed\)/)
+    await authenticate(explain, [other, present], 60)
+    expect(plan).not.toContain('never executed')
+    await authenticate(explain, [present, null], 60)
+    expect(plan.match(/Function Scan on authenticate/g)).toHaveLength(1)
+  })
+})

@@ -1,0 +1,361 @@
+import { randomUUID } from 'node:crypto'
+import { SESv2Client } from '@aws-sdk/client-sesv2'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
+import { json, startHttpServer } from '#infra/local/http-server.ts'
+import type { Message } from '#infra/local/mail/mailbox.ts'
+import type { Database, Sql } from '#shared/db/connect.ts'
+import { claimJobs, enqueue } from '#shared/queue/queries.ts'
+import type { Worker } from '#shared/worker.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createPerson, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { startService, type TestService } from '#tests/support/service.ts'
+
+// Failures are what is tested here, and each is a line of the log.
+vi.hoisted(() => {
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
+  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
+})
+
+const ATTEMPTS = 12
+const LEASE_SECONDS = 90
+
+let service: TestService
+let owner: string
+let acme: string
+beforeAll(async () => {
+  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '100' } })
+  owner = (await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })).token
+  acme = await tenantId(service.database.admin, 'acme-print')
+})
+afterAll(() => service.close())
+afterEach(async () => {
+  await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+  await service.database.admin`delete from app.jobs`
+})
+
+let people = 0
+const newAddress = (): string => `invited${(people += 1)}@mail.test`
+
+/** An invitation that was answered 200. */
+async function invite(email = newAddress(), role = 'viewer'): Promise<{ email: string; id: string }> {
+  const { status, body } = await service.request('POST /v1/members/invite', { token: owner, body: { email, role } })
+  expect(status).toBe(200)
+  return { email, id: body.id }
+}
+
+const inviteMany = (count: number) => Promise.all(Array.from({ length: count }, () => invite()))
+
+/** Lets time pass: what waits for another attempt is due, what a dead worker leased is free. */
+const passTime = () => service.database.admin`
+  update app.jobs set run_at = least(run_at, now()),
+         leased_until = case when leased_until is not null then now() - interval '1 second' end
+   where completed_at is null and dead_at is null`
+
+const jobs = () =>
+  service.database.admin<
+    { completed_at: Date | null; dead_at: Date | null; attempts: number; last_error: string | null; run_at: Date }[]
+  >`select * from app.jobs where kind = 'mail' order by created_at`
+
+const mailbox = (email: string): Message[] => service.mail.to(email)
+
+/** A worker that dies where it would have run a statement that `text` is in; what it had done by then stays done. */
+function workerDyingAt(text: string): Worker {
+  const { database } = service.mail.worker
+  const dying =
+    (sql: Sql): Sql =>
+    (parts, ...values) =>
+      parts.join('?').includes(text) ? new Promise<never>(() => {}) : sql(parts, ...values)
+  const wrapped: Database = {
+    ...database,
+    sql: dying(database.sql),
+  }
+  return { ...service.mail.worker, database: wrapped }
+}
+
+const opensInvitation = async (message: Message | undefined): Promise<number> =>
+  (await service.request('POST /v1/auth/invitations/inspect', { body: { token: tokenIn(message) } })).status
+
+describe('a mailer that dies', () => {
+  it('after it claimed leaves every letter to the next one', async () => {
+    const invited = await inviteMany(10)
+    await claimJobs(service.mail.worker.database.sql, {
+      kind: 'mail',
+      most: 10,
+      leaseSeconds: LEASE_SECONDS,
+      attempts: ATTEMPTS,
+    })
+    expect(await service.mail.deliver()).toBe(0)
+    await passTime()
+    expect(await service.mail.deliver()).toBe(10)
+    for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
+  })
+
+  it('after it sent, before it completed, has the letter sent again with the same link, which works', async () => {
+    const invited = await inviteMany(10)
+    void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)
+    await vi.waitUntil(() => invited.every(({ email }) => mailbox(email).length === 1), { timeout: 5000 })
+    expect(await service.mail.deliver()).toBe(0)
+    await passTime()
+    expect(await service.mail.deliver()).toBe(10)
+    for (const { email } of invited) {
+      const [second, first] = mailbox(email)
+      expect(mailbox(email)).toHaveLength(2)
+      expect(tokenIn(second)).toBe(tokenIn(first))
+      expect(second).toMatchObject({ subject: first?.subject, text: first?.text, html: first?.html })
+      expect(await opensInvitation(second)).toBe(200)
+    }
+  })
+
+  it('at any step, over and over, loses no letter of an invitation that was answered', async () => {
+    const invited = await inviteMany(30)
+    // Dies in turns: with the jobs claimed, with some letters sent, with all sent and none completed.
+    for (let round = 0; round < 5; round += 1) {
+      const worker = workerDyingAt('completed_at = now()')
+      if (round % 2 === 0)
+        await claimJobs(worker.database.sql, { kind: 'mail', most: 10, leaseSeconds: 90, attempts: ATTEMPTS })
+      else {
+        await service.mail.faults.set({ part: 'ses', mode: 'refuse', share: 0.5 })
+        void deliverDueMail(worker, service.mail.ses, () => false)
+        await vi.waitUntil(async () =>
+          (await jobs()).some(({ last_error, attempts }) => last_error !== null && attempts > 0),
+        )
+      }
+      await passTime()
+    }
+    await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+    // One that is not quite dead may still give a job back, to be tried later.
+    await vi.waitUntil(
+      async () => {
+        await passTime()
+        await service.mail.deliver()
+        return (await jobs()).every(({ completed_at }) => completed_at !== null)
+      },
+      { timeout: 10_000 },
+    )
+    for (const { email } of invited) {
+      const links = new Set(mailbox(email).map(tokenIn))
+      expect(links.size).toBe(1)
+      expect(await opensInvitation(mailbox(email)[0])).toBe(200)
+    }
+    expect((await jobs()).filter(({ completed_at }) => completed_at === null)).toEqual([])
+  })
+
+  it('after it made a password reset has the second letter carry the one token there is', async () => {
+    await createPerson(service.database.admin, { email: 'forgetful@mail.test' })
+    const body = { email: 'forgetful@mail.test' }
+    expect((await service.request('POST /v1/auth/password/forgot', { body })).status).toBe(204)
+    void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)
+    await vi.waitUntil(() => mailbox(body.email).length === 1, { timeout: 5000 })
+    await passTime()
+    expect(await service.mail.deliver()).toBe(1)
+    expect(new Set(mailbox(body.email).map(tokenIn)).size).toBe(1)
+    const tokens = await service.database.admin`
+      select from app.tokens t join app.users u on u.id = t.user_id where u.email = ${body.email}`
+    expect(tokens).toHaveLength(1)
+  })
+
+  it('and one that took over, both alive, leave the job completed', async () => {
+    const { email } = await invite()
+    await Promise.all([
+      service.mail.deliver(),
+      ...Array.from({ length: 4 }, async () => {
+        await passTime()
+        return service.mail.deliver()
+      }),
+    ])
+    await passTime()
+    await service.mail.deliver()
+    expect(mailbox(email).length).toBeGreaterThan(0)
+    expect(new Set(mailbox(email).map(tokenIn)).size).toBe(1)
+    expect(await jobs()).toMatchObject([{ completed_at: expect.any(Date), dead_at: null }])
+  })
+})
+
+describe('an invitation', () => {
+  it('that is rolled back is mailed to nobody', async () => {
+    const { admin } = service.database
+    const email = newAddress()
+    // The audit entry is the last that the request writes, after the job.
+    await admin`
+      alter table app.audit_log add constraint refused check (action <> 'invitation.created') not valid`
+    try {
+      const { status } = await service.request('POST /v1/members/invite', {
+        token: owner,
+        body: { email, role: 'viewer' },
+      })
+      expect(status).toBe(500)
+    } finally {
+      await admin`alter table app.audit_log drop constraint refused`
+    }
+    expect(await jobs()).toEqual([])
+    expect(await service.mail.deliver()).toBe(0)
+    expect(mailbox(email)).toEqual([])
+  })
+
+  it('that was cancelled before its mail went out is mailed to nobody', async () => {
+    const { email, id } = await invite()
+    expect((await service.request(`DELETE /v1/members/invitations/${id}`, { token: owner })).status).toBe(200)
+    expect(await service.mail.deliver()).toBe(0)
+    expect(mailbox(email)).toEqual([])
+    expect(await jobs()).toMatchObject([{ completed_at: expect.any(Date), dead_at: null }])
+  })
+
+  it('that was replaced is mailed once, with the link that works', async () => {
+    const { email, id } = await invite()
+    await invite(email, 'sales')
+    expect((await service.request(`POST /v1/members/invitations/${id}/resend`, { token: owner })).status).toBe(200)
+    expect(await service.mail.deliver()).toBe(1)
+    expect(mailbox(email)).toHaveLength(1)
+    expect(mailbox(email)[0]?.text).toContain('as Sales')
+    expect(await opensInvitation(mailbox(email)[0])).toBe(200)
+  })
+
+  it('that expired before its mail went out is mailed to nobody', async () => {
+    const { email, id } = await invite()
+    await service.database.admin`update app.tokens set expires_at = now() - interval '1 second' where id = ${id}`
+    expect(await service.mail.deliver()).toBe(0)
+    expect(mailbox(email)).toEqual([])
+  })
+
+  it('of one shop is never mailed by a job of another', async () => {
+    const { email, id } = await invite()
+    const bolt = await tenantId(service.database.admin, 'bolt-apparel')
+    await service.database.admin`update app.jobs set tenant_id = ${bolt} where payload ->> 'invitation_id' = ${id}`
+    await service.mail.deliver()
+    expect(mailbox(email)).toEqual([])
+  })
+})
+
+describe('SES', () => {
+  it('that refuses a quarter of the calls gets every letter in the end, and each once', async () => {
+    const invited = await inviteMany(40)
+    await service.mail.faults.set({ part: 'ses', mode: 'refuse', share: 0.25 })
+    let sent = 0
+    for (let pass = 0; pass < ATTEMPTS && sent < 40; pass += 1) {
+      sent += await service.mail.deliver()
+      await passTime()
+    }
+    expect(sent).toBe(40)
+    for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
+    expect((await jobs()).filter(({ completed_at }) => completed_at === null)).toEqual([])
+  })
+
+  it('that is down puts every letter off, a little longer each time, and gets them all once it is back', async () => {
+    const invited = await inviteMany(5)
+    await service.mail.faults.set({ part: 'ses', mode: 'refuse' })
+    for (let attempts = 1; attempts <= 4; attempts += 1) {
+      const asked = Date.now()
+      expect(await service.mail.deliver()).toBe(0)
+      for (const job of await jobs()) {
+        expect(job).toMatchObject({ attempts, completed_at: null, dead_at: null, last_error: expect.any(String) })
+        const waitMs = job.run_at.getTime() - asked
+        expect(waitMs).toBeGreaterThanOrEqual(2 ** attempts * 500 - 100)
+        expect(waitMs).toBeLessThanOrEqual(2 ** attempts * 1000 + 3000)
+      }
+      await passTime()
+    }
+    await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+    expect(await service.mail.deliver()).toBe(5)
+    for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
+  })
+
+  it('that hangs holds a letter for 5 s, not for ever, and gets it later', async () => {
+    const { email } = await invite()
+    await service.mail.faults.set({ part: 'ses', mode: 'hang' })
+    const asked = performance.now()
+    expect(await service.mail.deliver()).toBe(0)
+    expect(performance.now() - asked).toBeLessThan(8000)
+    expect(await jobs()).toMatchObject([{ attempts: 1, completed_at: null, dead_at: null }])
+    await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+    await passTime()
+    expect(await service.mail.deliver()).toBe(1)
+    expect(mailbox(email)).toHaveLength(1)
+  })
+
+  it('that stays down has the letter put aside after as many attempts as there are', async () => {
+    const { email } = await invite()
+    await service.mail.faults.set({ part: 'ses', mode: 'refuse' })
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      expect(await jobs()).toMatchObject([{ attempts: attempt - 1, dead_at: null }])
+      await service.mail.deliver()
+      await passTime()
+    }
+    expect(await jobs()).toMatchObject([{ attempts: ATTEMPTS, dead_at: expect.any(Date) }])
+    await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+    expect(await service.mail.deliver()).toBe(0)
+    expect(mailbox(email)).toEqual([])
+  })
+
+  it.for([
+    ['MessageRejected', 400, true],
+    ['BadRequestException', 400, true],
+    ['TooManyRequestsException', 429, false],
+    ['InternalServiceErrorException', 500, false],
+  ] as const)(
+    'that answers %s has the letter put aside at once only when that is final',
+    async ([type, status, final]) => {
+      const server = await startHttpServer({
+        answer: () => json(status, { message: type }, { 'x-amzn-errortype': type }),
+      })
+      onTestFinished(() => server.close())
+      const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+      const ses = new SESv2Client({ endpoint: server.url, region: 'us-east-1', credentials, maxAttempts: 1 })
+      onTestFinished(() => ses.destroy())
+      await invite()
+      expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(0)
+      expect(await jobs()).toMatchObject([
+        { attempts: 1, completed_at: null, dead_at: final ? expect.any(Date) : null, last_error: type },
+      ])
+    },
+  )
+})
+
+describe('a job that no mailer can read', () => {
+  const poison = (payload: object) =>
+    service.runtime.database.transaction('read write', async (sql) => {
+      await sql`select app.set_tenant(${acme})`
+      await enqueue(sql, 'mail', payload)
+    })
+
+  it.for([
+    [{}],
+    [{ template: 'unknown' }],
+    [{ template: 'invitation', invitation_id: 'no id', nonce: 'x'.repeat(22) }],
+    [{ template: 'invitation', invitation_id: '00000000-0000-4000-8000-000000000000' }],
+  ])('is dead at once, and the letters behind it go out: %j', async ([payload = {}]) => {
+    for (let count = 0; count < 12; count += 1) await poison(payload)
+    const { email } = await invite()
+    expect(await service.mail.deliver()).toBe(1)
+    expect(mailbox(email)).toHaveLength(1)
+    const dead = (await jobs()).filter(({ dead_at }) => dead_at !== null)
+    expect(dead).toHaveLength(12)
+    for (const job of dead) expect(job).toMatchObject({ attempts: 1, last_error: 'UnknownMail' })
+  })
+
+  it('is dead at once when it is of no tenant and its letter is a tenant’s', async () => {
+    await enqueue(service.runtime.database.sql, 'mail', { template: 'membership-added', user_id: randomUUID() })
+    expect(await service.mail.deliver()).toBe(0)
+    expect(await jobs()).toMatchObject([{ attempts: 1, dead_at: expect.any(Date), last_error: 'UnknownMail' }])
+  })
+
+  it('and whose mailers died of it keeps none waiting, also when there are as many as are claimed at once', async () => {
+    for (let count = 0; count < 10; count += 1) await poison({ template: 'unknown' })
+    await service.database.admin`
+      update app.jobs set attempts = ${ATTEMPTS}, run_at = now() - interval '1 hour',
+             lease_token = gen_random_uuid(), leased_until = now() - interval '1 second'`
+    const { email } = await invite()
+    expect(await service.mail.deliver()).toBe(1)
+    expect(mailbox(email)).toHaveLength(1)
+    expect((await jobs()).filter(({ dead_at }) => dead_at !== null)).toHaveLength(10)
+  })
+})
+
+describe('two mailers at once', () => {
+  it('send each letter once', async () => {
+    const invited = await inviteMany(60)
+    const sent = await Promise.all([service.mail.deliver(), service.mail.deliver(), service.mail.deliver()])
+    expect(sent.reduce((sum, count) => sum + count, 0)).toBe(60)
+    for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
+  })
+})

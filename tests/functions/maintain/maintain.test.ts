@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { maintain } from '#functions/maintain/maintain.ts'
+import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { mintSession, tenantId } from '#tests/support/minted-session.ts'
+
+const never = () => false
+
+let database: TestDatabase
+let worker: Database
+let acme: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  worker = connectTo(database.workerUrl, { connections: 2, prepare: true })
+  acme = await tenantId(database.admin, 'acme-print')
+})
+afterAll(async () => {
+  await worker.close()
+  await database.drop()
+})
+
+const run = () => maintain(worker.sql, never)
+
+/** The months that have a partition, as YYYY_MM. */
+async function months(): Promise<string[]> {
+  const rows = await database.admin<{ month: string }[]>`
+    select substring(inhrelid::regclass::text from '\\d{4}_\\d\\d$') as month from pg_inherits
+     where inhparent = 'app.audit_log'::regclass and inhrelid <> 'app.audit_log_default'::regclass order by 1`
+  return rows.map(({ month }) => month)
+}
+
+const monthsFrom = async (first: number, last: number): Promise<string[]> => {
+  const rows = await database.admin<{ month: string }[]>`
+    select to_char(date_trunc('month', now()) + make_interval(months => m), 'YYYY_MM') as month
+      from generate_series(${first}::int, ${last}::int) as m order by m`
+  return rows.map(({ month }) => month)
+}
+
+/** Entries of this action, and the table in which each of them lies. */
+const entries = (action: string) => database.admin<{ id: string; lies_in: string; occurred_at: Date }[]>`
+  select id, tableoid::regclass::text as lies_in, occurred_at from app.audit_log where action = ${action} order by occurred_at`
+
+const write = (action: string, monthsAhead: number, days = 0) => database.admin`
+  insert into app.audit_log (tenant_id, action, target_type, occurred_at)
+  values (${acme}, ${action}, 'tenant',
+          (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ${monthsAhead}::int, days => ${days}::int))
+            at time zone 'UTC')`
+
+describe('the partitions of the audit log', () => {
+  // What one test left in the net is not to be moved by the next.
+  afterEach(() => database.admin`delete from app.audit_log where action like 'test.%'`)
+
+  it('are there for this month and the three to come, and making them again changes nothing', async () => {
+    expect(await run()).toMatchObject({ partitions: 4 })
+    expect(await months()).toEqual(await monthsFrom(0, 3))
+    expect(await run()).toMatchObject({ partitions: 4 })
+    expect(await months()).toEqual(await monthsFrom(0, 3))
+  })
+
+  it('that are missing are made, and take in what the net caught of their month, and nothing else', async () => {
+    const [gone = ''] = await monthsFrom(2, 2)
+    await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
+    await write('test.caught', 2)
+    await write('test.caught', 2, 10)
+    await write('test.caught', 3)
+    await write('test.caught', 7)
+    const before = await entries('test.caught')
+    expect(before.map(({ lies_in }) => lies_in)).toEqual([
+      'audit_log_default',
+      'audit_log_default',
+      `audit_log_${(await monthsFrom(3, 3))[0]}`,
+      'audit_log_default',
+    ])
+    await run()
+    const after = await entries('test.caught')
+    expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id))
+    expect(after.map(({ lies_in }) => lies_in)).toEqual([
+      `audit_log_${gone}`,
+      `audit_log_${gone}`,
+      before[2]?.lies_in,
+      'audit_log_default',
+    ])
+  })
+
+  it('that were made by it are under the guard of the rest', async () => {
+    const [gone = ''] = await monthsFrom(1, 1)
+    await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
+    await write('test.guarded', 1)
+    await run()
+    const unguarded = await database.admin<{ name: string }[]>`
+      select relname as name from pg_class where relname like 'audit_log%' and relkind in ('r', 'p')
+         and not (relrowsecurity and relforcerowsecurity)`
+    expect(unguarded).toEqual([])
+    expect(await checkCatalogue(database.admin)).toEqual([])
+    // Nobody reads a partition past its parent.
+    await expect(worker.sql`select from app.audit_log_default`).rejects.toMatchObject({ code: '42501' })
+  })
+
+  it('are made once by three that make them at once, while entries are written', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [gone = ''] = await monthsFrom(2, 2)
+      await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
+      const action = `test.at_once_${'x'.repeat(round + 1)}`
+      const calls = [run(), ...Array.from({ length: 10 }, () => write(action, 2)), run(), run()]
+      const failed = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected')
+      expect(failed).toEqual([])
+      expect(await months()).toEqual(await monthsFrom(0, 3))
+      await run()
+      expect(await entries(action)).toHaveLength(10)
+    }
+  })
+})
+
+describe('what has ended', () => {
+  const BATCH = 1000
+
+  beforeEach(async () => {
+    await database.admin`delete from app.sessions`
+    await database.admin`delete from app.tokens`
+    await database.admin`delete from app.jobs`
+    await database.admin`delete from app.rate_limits`
+  })
+
+  /** Sessions, tokens and jobs that ended so many days ago; negative: that will end. */
+  async function makeEnded(count: number, daysAgo: number): Promise<void> {
+    const { admin } = database
+    await admin`
+      insert into app.sessions (token_key, user_id, csrf_secret, idle_expires_at, absolute_expires_at)
+      select sha256(gen_random_uuid()::text::bytea), (select id from app.users limit 1), ${randomBytes(32)},
+             now(), now() - make_interval(days => ${daysAgo}::int)
+        from generate_series(1, ${count}::int)`
+    await admin`
+      insert into app.tokens (token_hash, purpose, user_id, expires_at)
+      select sha256(gen_random_uuid()::text::bytea), 'password_reset', (select id from app.users limit 1),
+             now() - make_interval(days => ${daysAgo}::int)
+        from generate_series(1, ${count}::int)`
+    await admin`
+      insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)
+      select 'mail', '{}', gen_random_uuid()::text,
+             case when n % 2 = 0 then now() - make_interval(days => ${daysAgo}::int) end,
+             case when n % 2 = 1 then now() - make_interval(days => ${daysAgo}::int) end
+        from generate_series(1, ${count}::int) as n`
+    await admin`
+      insert into app.rate_limits (key, window_start, attempts)
+      select sha256(gen_random_uuid()::text::bytea), now() - make_interval(days => ${daysAgo}::int), 1
+        from generate_series(1, ${count}::int)`
+  }
+
+  const left = async () => {
+    const [row] = await database.admin`
+      select (select count(*)::int from app.sessions) as sessions, (select count(*)::int from app.tokens) as tokens,
+             (select count(*)::int from app.jobs) as jobs, (select count(*)::int from app.rate_limits) as limits`
+    return row
+  }
+
+  it('a month ago or more is deleted, past one batch, and all else is kept', async () => {
+    await makeEnded(2 * BATCH + 1, 31)
+    await makeEnded(3, 29)
+    await makeEnded(3, 1)
+    await makeEnded(3, -1)
+    const live = await mintSession(database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
+    await database.admin`
+      insert into app.jobs (kind, payload, idempotency_key, run_at, created_at)
+      values ('mail', '{}', 'waiting', now() - interval '90 days', now() - interval '90 days')`
+    expect(await run()).toMatchObject({ deleted: 4 * (2 * BATCH + 1) + 3 })
+    // The limits of yesterday and of windows to come stay; those of 29 days ago are long of no use.
+    expect(await left()).toEqual({ sessions: 10, tokens: 9, jobs: 10, limits: 6 })
+    expect(await database.admin`select from app.sessions where id = ${live.id}`).toHaveLength(1)
+    expect(await run()).toMatchObject({ deleted: 0 })
+  })
+
+  it('and the jobs that nobody does are deleted at once', async () => {
+    await database.admin`
+      insert into app.jobs (kind, payload, idempotency_key)
+      select kind, '{}', gen_random_uuid()::text from unnest(array['idle', 'idle', 'mail']) as kind`
+    expect(await run()).toMatchObject({ deleted: 2 })
+    expect(await database.admin`select kind from app.jobs`).toEqual([{ kind: 'mail' }])
+  })
+
+  it('exactly a batch of it is deleted whole', async () => {
+    await makeEnded(BATCH, 31)
+    expect(await run()).toMatchObject({ deleted: 4 * BATCH })
+    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0 })
+  })
+
+  it('is deleted batch by batch, as far as the time goes, and the next run goes on', async () => {
+    await makeEnded(BATCH + 500, 31)
+    let asked = 0
+    await maintain(worker.sql, () => {
+      asked += 1
+      return asked > 1
+    })
+    expect(await left()).toEqual({ sessions: 500, tokens: BATCH + 500, jobs: BATCH + 500, limits: BATCH + 500 })
+    await run()
+    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0 })
+  })
+
+  it('is deleted by three at once without a failure', async () => {
+    await makeEnded(BATCH + 500, 31)
+    await Promise.all([run(), run(), run()])
+    await run()
+    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0 })
+  })
+})

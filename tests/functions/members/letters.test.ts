@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Message } from '#infra/local/mail/mailbox.ts'
+import { newToken } from '#shared/secret/secret.ts'
+import { tokenEncodings } from '#tests/support/encodings.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { rawRequest } from '#tests/support/raw-http.ts'
+import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+
+const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: x@evil.test\u2028</title><script>`
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const sql = () => service.database.admin
+
+/** Each kind of letter, written about a shop and by a person of hostile names. */
+async function letters(slug: string): Promise<Record<string, Message | undefined>> {
+  await createTenant(sql(), slug)
+  const owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+  await sql()`update app.tenants set legal_name = ${HOSTILE}, timezone = ${`No/Where${HOSTILE}`} where slug = ${slug}`
+  await sql()`update app.users set full_name = ${HOSTILE} where id = ${owner.userId}`
+  const email = `new@${slug}.test`
+  const found: Record<string, Message | undefined> = {}
+  const send = async (kind: string, route: string, body?: object, token?: string): Promise<void> => {
+    const { status, text } = await service.request(route, { token, body })
+    if (status >= 300) throw new Error(`${route}: ${status} ${text}`)
+    await service.mail.deliver()
+    found[kind] = service.mail.to(kind === 'verification' ? `owner@${slug}.test` : email)[0]
+  }
+  await send('invitation', 'POST /v1/members/invite', { email, role: 'viewer' }, owner.token)
+  const token = tokenIn(found['invitation'])
+  await send('added', 'POST /v1/auth/invitations/accept', { token, password: PASSWORD })
+  await sql()`update app.users set full_name = ${HOSTILE} where email = ${email}`
+  await send('verification', 'POST /v1/auth/verify/resend', undefined, owner.token)
+  await send('reset', 'POST /v1/auth/password/forgot', { email })
+  await send('changed', 'POST /v1/auth/password/reset', {
+    token: tokenIn(found['reset']),
+    password: 'a passphrase of the letters',
+  })
+  const [member] = await sql()`
+    select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
+  await send('removed', `DELETE /v1/members/${member?.['id']}`, undefined, owner.token)
+  return found
+}
+
+/** The tags of a document, in order. */
+const tagsOf = (html: string): string[] => [...html.matchAll(/<([/!]?[a-z]+)/gi)].map(([, name]) => String(name))
+const SHELL = ['!doctype', 'html', 'head', 'meta', 'meta', 'title', '/title', '/head', 'body']
+
+describe('a letter about a shop and a person of hostile names', () => {
+  it.each(['invitation', 'added', 'verification', 'reset', 'changed', 'removed'])(
+    '“%s” is one subject, one text and one document, in which names are text',
+    async (kind) => {
+      const letter = (await letters(`letters-${kind}`))[kind]
+      const { subject, text, html, to, copies } = letter ?? {}
+      if (subject === undefined || typeof text !== 'string' || typeof html !== 'string') throw new Error('no letter')
+      expect(subject).toMatch(/^[^\p{Cc}\u2028\u2029]+$/u)
+      expect(to).toMatch(/^(new|owner)@letters-\w+\.test$/)
+      expect(copies).toBe('')
+      const tags = tagsOf(html)
+      expect(tags.slice(0, SHELL.length)).toEqual(SHELL)
+      expect(tags.slice(SHELL.length, -2).every((tag) => ['p', '/p', 'a', '/a'].includes(tag))).toBe(true)
+      expect(tags.slice(-2)).toEqual(['/body', '/html'])
+      expect(tags.filter((tag) => tag === 'p')).toHaveLength(tags.filter((tag) => tag === '/p').length)
+      expect(tags.filter((tag) => tag === 'a')).toHaveLength(tags.filter((tag) => tag === '/a').length)
+      expect(html).not.toMatch(/&(?!(amp|lt|gt|quot|#39);)/)
+      expect(html).toContain('<meta name="referrer" content="no-referrer">')
+      for (const document of [text, html]) {
+        expect(document).not.toMatch(/^Bcc:/m)
+        expect(document).not.toContain('5332114')
+        expect(document).not.toMatch(/undefined|null|\[object|NaN|Invalid Date/)
+      }
+      if (['invitation', 'added', 'removed'].includes(kind)) {
+        expect(text).toContain(
+          `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7} Bcc: x@evil.test </title><script>`,
+        )
+        expect(html).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&amp;&#39; {{1234*4321}}')
+      }
+      const { webBaseUrl } = service.runtime.config.mail
+      for (const [, href] of html.matchAll(/href="([^"]*)"/g)) expect(href?.startsWith(`${webBaseUrl}/`)).toBe(true)
+      const link = new RegExp(`^${webBaseUrl}/[a-z-]*(#token=[A-Za-z0-9_-]{43})?$`, 'm')
+      if (kind !== 'removed') expect(text).toMatch(link)
+    },
+  )
+})
+
+describe('the link of a letter', () => {
+  const WEB = 'https://app.shops.test/office'
+  const EVIL = 'evil.test'
+  const FORGERIES: readonly (readonly string[])[] = [
+    ['host', EVIL],
+    ['host', EVIL, 'x-forwarded-host', EVIL, 'forwarded', `host=${EVIL}`],
+    ['host', `${EVIL}:443`],
+    ['x-forwarded-host', EVIL],
+    ['x-forwarded-host', `127.0.0.1, ${EVIL}`, 'x-forwarded-proto', 'http', 'x-forwarded-port', '8666'],
+    ['forwarded', `for=192.0.2.1;host=${EVIL};proto=http`],
+    ['x-host', EVIL, 'x-original-host', EVIL, 'x-forwarded-server', EVIL, 'x-http-host-override', EVIL],
+    ['x-original-url', `https://${EVIL}/`, 'x-rewrite-url', `https://${EVIL}/`, 'x-forwarded-prefix', `//${EVIL}`],
+    ['origin', `https://${EVIL}`, 'referer', `https://${EVIL}/`, 'via', `1.1 ${EVIL}`],
+  ]
+
+  it.each(['POST /v1/auth/password/forgot', 'POST /v1/members/invite'])(
+    'that %s asks for is made of the configured place alone, whatever the request says of the host',
+    async (route) => {
+      const configured = await startService({ env: { WEB_BASE_URL: `${WEB}/`, FORGOT_EMAIL_LIMIT: '1000' } })
+      onTestFinished(() => configured.close())
+      const { admin } = configured.database
+      const [method = '', path = ''] = route.split(' ')
+      const owner = await createMember(admin, { email: 'owner@links.test', slug: 'acme-print' })
+      for (const [at, forged] of FORGERIES.entries()) {
+        const email = `person${at}@links.test`
+        if (path.endsWith('/forgot')) await createPerson(admin, { email })
+        const { status } = await rawRequest(configured.gateway.url, {
+          method,
+          path,
+          headers: [...forged, 'content-type', 'application/json', 'authorization', `Bearer ${owner.token}`],
+          body: JSON.stringify({ email, role: 'viewer' }),
+        })
+        expect(status, forged.join(' ')).toBeLessThan(300)
+        expect(await configured.mail.deliver()).toBe(1)
+        const [letter] = configured.mail.to(email)
+        const link = `${WEB}/${path.endsWith('/forgot') ? 'reset-password' : 'invitation'}#token=${tokenIn(letter)}`
+        const links = [...`${letter?.text}${letter?.html}`.matchAll(/[a-z]+:\/\/[^"<\s]+/g)].map(([found]) => found)
+        expect(new Set(links), forged.join(' ')).toEqual(new Set([link]))
+        expect(letter?.html).toContain(`<a href="${link}">`)
+        expect(JSON.stringify(letter)).not.toContain(EVIL)
+        expect(JSON.stringify(letter)).not.toContain('127.0.0.1')
+      }
+    },
+  )
+})
+
+/** Where a value is, over every column of every table that is not the catalogue's: bytea is read as hex. */
+async function findIn(needles: Readonly<Record<string, string>>): Promise<string[]> {
+  const columns = await sql()<{ name: string; column: string }[]>`
+    select format('%I.%I', c.relnamespace::regnamespace, c.relname) as name, quote_ident(a.attname) as column
+      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where c.relkind in ('r', 'm') and c.relnamespace::regnamespace::text !~ '^(pg_|information_schema)'`
+  const found: string[] = []
+  for (const { name, column } of columns) {
+    for (const [how, needle] of Object.entries(needles)) {
+      const rows = await sql().unsafe(
+        `select 1 from ${name} where strpos(lower(${column}::text collate "C"), $1) > 0 limit 1`,
+        [needle.toLowerCase()],
+      )
+      if (rows.length > 0) found.push(`${name}.${column} ${how}`)
+    }
+  }
+  return found
+}
+
+describe('the raw token of a letter', () => {
+  it('is in no column of any table, in any encoding', async () => {
+    const found = await letters('letters-tokens')
+    const tokens = ['invitation', 'verification', 'reset'].map((kind) => tokenIn(found[kind]))
+    tokens.push(await service.signIn('owner@acme.test', 'acme-print'))
+    for (const token of tokens) expect(await findIn(tokenEncodings(token))).toEqual([])
+  })
+
+  it('would be found, were it there', async () => {
+    const token = newToken()
+    const bytes = Buffer.from(token, 'base64url')
+    await sql()`create table app.leaks (kept text, raw bytea, doc jsonb)`
+    try {
+      await sql()`insert into app.leaks values (null, ${bytes}, null)`
+      await sql()`insert into app.leaks values (${bytes.toString('base64')}, ${Buffer.from(token)}, null)`
+      await sql()`insert into app.leaks values (null, null, ${sql().json({ deep: [{ token }] })})`
+      expect(await findIn(tokenEncodings(token))).toEqual(
+        expect.arrayContaining([
+          'app.leaks.raw in hex of the bytes',
+          'app.leaks.raw in hex of the text',
+          'app.leaks.kept in base64 of the bytes',
+          'app.leaks.doc as it is',
+        ]),
+      )
+    } finally {
+      await sql()`drop table app.leaks`
+    }
+  })
+})

@@ -1,0 +1,109 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bringUp } from '#functions/migrate/bring-up.ts'
+import { loginOf, MIGRATIONS, urlFor } from '#infra/local/postgres/database.ts'
+import { startPostgres } from '#infra/local/postgres/postgres.ts'
+import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import type { Login, ReadLogin } from '#shared/db/login.ts'
+
+let admin: postgres.Sql
+let owner: Login
+const cleanups: (() => unknown)[] = []
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-migrate-'))
+  cleanups.push(() => rm(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o711)
+  // A cluster of its own, since roles are the cluster's; and as Amazon gives one, without a superuser.
+  const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
+  cleanups.push(() => cluster.stop('immediate'))
+  const root = postgres(cluster.adminUrl, { max: 1, onnotice: () => {} })
+  await root`create role master login createrole createdb password 'master'`
+  await root`create database tenantry owner master`
+  await root.end()
+  owner = loginOf(urlFor(cluster.adminUrl, { database: 'tenantry', user: 'master', password: 'master' }))
+  admin = postgres(urlFor(cluster.adminUrl, { database: 'tenantry' }), { max: 1, onnotice: () => {} })
+  cleanups.push(() => admin.end())
+})
+afterAll(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup()
+})
+
+const ROLES = ['identity_app', 'identity_worker', 'identity_operator']
+
+/** Brings the database up; `passwords` are the secrets of the roles, and what a rotation is about to put in place. */
+const up = (passwords: { AWSCURRENT: string; AWSPENDING?: string }) =>
+  bringUp({
+    owner: async () => owner,
+    roles: ROLES.map(
+      (username): ReadLogin =>
+        async (version) => {
+          const password = passwords[version]
+          if (password === undefined) throw new Error('no such version')
+          return { ...owner, username, password }
+        },
+    ),
+    folder: MIGRATIONS,
+    security: { tls: 'disable', caFile: '' },
+  })
+
+async function signIn(username: string, password: string): Promise<string> {
+  const sql = postgres({ ...owner, database: owner.dbname, username, password, max: 1 })
+  try {
+    const [row] = await sql<{ name: string }[]>`select current_user as name`
+    return row?.name ?? ''
+  } finally {
+    await sql.end()
+  }
+}
+
+describe('a deployment', () => {
+  it('brings an empty database up by a login that is no superuser, with every table under its guard', async () => {
+    const { applied, passwords } = await up({ AWSCURRENT: 'one' })
+    expect(applied[0]).toBe('0001-roles.sql')
+    expect(passwords).toEqual(ROLES)
+    for (const role of ROLES) expect(await signIn(role, 'one')).toBe(role)
+    expect(await checkCatalogue(admin)).toEqual([])
+  })
+
+  it('changes nothing when it comes again', async () => {
+    expect(await up({ AWSCURRENT: 'one' })).toEqual({ applied: [], passwords: [] })
+  })
+
+  it('makes the partitions of the months to come', async () => {
+    await admin`drop table ${admin('app.audit_log_' + (await nextMonth()))}`
+    await up({ AWSCURRENT: 'one' })
+    expect(await admin`select to_regclass(${'app.audit_log_' + (await nextMonth())}) as table`).not.toEqual([
+      { table: null },
+    ])
+  })
+
+  it('fails when something lets a tenant reach the rows of another, names it, and succeeds once that is put right', async () => {
+    await admin`alter table app.memberships no force row level security`
+    await expect(up({ AWSCURRENT: 'one' })).rejects.toMatchObject({
+      name: 'UnsoundDatabase',
+      message: expect.stringContaining('app.memberships: row security does not bind the owner'),
+    })
+    await admin`alter table app.memberships force row level security`
+    expect(await up({ AWSCURRENT: 'one' })).toEqual({ applied: [], passwords: [] })
+  })
+
+  it('leaves the passwords alone in the midst of a rotation', async () => {
+    expect(await up({ AWSCURRENT: 'old', AWSPENDING: 'one' })).toEqual({ applied: [], passwords: [] })
+    for (const role of ROLES) expect(await signIn(role, 'one')).toBe(role)
+  })
+
+  it('sets a password that no version of the secret knows', async () => {
+    expect((await up({ AWSCURRENT: "tw'o", AWSPENDING: 'three' })).passwords).toEqual(ROLES)
+    for (const role of ROLES) expect(await signIn(role, "tw'o")).toBe(role)
+  })
+})
+
+async function nextMonth(): Promise<string> {
+  const [row] = await admin<{ month: string }[]>`
+    select to_char(date_trunc('month', now()) + interval '1 month', 'YYYY_MM') as month`
+  return row?.month ?? ''
+}

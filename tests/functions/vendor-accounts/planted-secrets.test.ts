@@ -1,0 +1,383 @@
+import { randomUUID } from 'node:crypto'
+import { Writable } from 'node:stream'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCache } from '#infra/local/cache/cache.ts'
+import { loginOf } from '#infra/local/postgres/database.ts'
+import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
+import { json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+import { startInstances } from '#infra/local/gateway/instances.ts'
+import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { encodings } from '#tests/support/encodings.ts'
+import { createShop } from '#tests/support/minted-session.ts'
+import { rawRequest } from '#tests/support/raw-http.ts'
+import { MAIL_KEY, PEPPER } from '#tests/support/service.ts'
+import { startTestVault } from '#tests/support/vault.ts'
+
+// The functions as they run, each at its most talkative, before vendors and a KMS that repeat all that they were told.
+
+const ACCOUNT = '51234'
+const UNREACHED = ['broken', 'garbled', 'redirect', 'drop'] as const
+
+const cleanups: (() => Promise<unknown>)[] = []
+let database: TestDatabase
+let gateway: Gateway
+let invoke: Record<'operate' | 'verify-vendors', (event: unknown, timeoutMs: number) => Promise<unknown>>
+let vendor: 'accept' | 'refuse' | (typeof UNREACHED)[number] = 'accept'
+let kms: 'ok' | 'denied' | 'failing' | 'garbled' | 'drop' = 'ok'
+let logged = ''
+let answered = ''
+
+/** What may be nowhere, by what it is. */
+const secrets = new Map<string, string>()
+const dataKeys = new Set<string>()
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  cleanups.push(() => database.drop())
+  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+    cleanups.push(() => part.close())
+    return part
+  }
+  const cache = opened(await startCache({ force: 'in-process' }))
+  const vault = opened(await startTestVault())
+  const login = (url: string) => JSON.stringify(loginOf(url))
+  const manager = opened(
+    await startSecretsManager({
+      secrets: {
+        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+        cache: JSON.stringify({ url: cache.url, token: cache.token }),
+        'database:app': login(database.appUrl),
+        'database:worker': login(database.workerUrl),
+        'database:operator': login(database.operatorUrl),
+        vault: login(database.vaultUrl),
+      },
+    }),
+  )
+  const talkativeVendor = opened(
+    await startHttpServer({
+      answer: ({ headers, body }): LocalReply | 'drop' => {
+        const { authorization = '' } = headers
+        const credentials = Buffer.from(authorization.split(' ')[1] ?? '', 'base64').toString()
+        const said = [authorization, credentials, body.toString()].join(' ')
+        const location = `http://127.0.0.1/?${encodeURIComponent(said)}`
+        switch (vendor) {
+          case 'accept':
+            return json(200, [{ styleID: 39, said }])
+          case 'refuse':
+            return json(401, { message: said }, { 'www-authenticate': `Basic realm="${encodeURIComponent(said)}"` })
+          case 'broken':
+            return json(500, { message: said })
+          case 'garbled':
+            return { status: 200, headers: { 'content-type': 'application/json' }, body: `[${said}` }
+          case 'redirect':
+            return { status: 302, headers: { location }, body: said }
+          case 'drop':
+            return 'drop'
+        }
+      },
+    }),
+  )
+  const talkativeKms = opened(
+    await startHttpServer({
+      answer: async ({ headers, body }): Promise<LocalReply | 'drop'> => {
+        if (kms === 'drop') return 'drop'
+        const response = await fetch(vault.kmsUrl, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/x-amz-json-1.1',
+            'x-amz-target': String(headers['x-amz-target']),
+          },
+          body: new Uint8Array(body),
+        })
+        const text = await response.text()
+        const { Plaintext } = JSON.parse(text)
+        if (typeof Plaintext === 'string') dataKeys.add(Plaintext)
+        if (kms === 'ok')
+          return { status: response.status, headers: { 'content-type': 'application/x-amz-json-1.1' }, body: text }
+        if (kms === 'garbled') return { status: 200, body: `{"Plaintext": "${Plaintext}` }
+        const type = kms === 'denied' ? 'AccessDeniedException' : 'KMSInternalException'
+        return json(kms === 'denied' ? 400 : 500, { __type: type, message: text }, { 'x-amzn-errortype': type })
+      },
+    }),
+  )
+  const env = {
+    SERVICE_SECRET_ID: 'service',
+    CACHE_SECRET_ID: 'cache',
+    VAULT_DATABASE_SECRET_ID: 'vault',
+    VAULT_KEY_ID: vault.keyArn,
+    VENDOR_URLS: JSON.stringify({
+      'ss-activewear': talkativeVendor.url,
+      sanmar: talkativeVendor.url,
+    }),
+    VENDOR_TENANT_LIMIT: '100000',
+    AWS_ENDPOINT_URL_KMS: talkativeKms.url,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: manager.url,
+    DATABASE_TLS: 'disable',
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    POWERTOOLS_LOG_LEVEL: 'DEBUG',
+  }
+  const logs = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      logged += chunk.toString()
+      done()
+    },
+  }).setMaxListeners(0)
+  const start = async <Event, Result>(functionName: string, handlerFile: string, login: string) =>
+    opened(
+      await startInstances<Event, Result>({
+        functionName,
+        handlerFile,
+        env: { ...env, DATABASE_SECRET_ID: login },
+        most: 1,
+        logs,
+      }),
+    )
+  const fileOf = async (name: string): Promise<string> =>
+    (await jobs()).find(({ job }) => job.name === name)?.handlerFile ?? ''
+  const operate = await start<unknown, unknown>('operate', await fileOf('operate'), 'database:operator')
+  const verify = await start<unknown, unknown>('verify-vendors', await fileOf('verify-vendors'), 'database:worker')
+  invoke = { operate: operate.invoke, 'verify-vendors': verify.invoke }
+  const found = (await routeGroups()).find(({ group }) => group.name === 'vendor-accounts')
+  if (found === undefined) throw new Error('no group')
+  const { group, handlerFile } = found
+  const accounts = await start<APIGatewayProxyEvent, APIGatewayProxyResult>(group.name, handlerFile, 'database:app')
+  const integrations = [{ group, invoke: accounts.invoke }]
+  gateway = opened(await startGateway({ port: 0, problemBaseUrl: 'https://tenantry.example/problems', integrations }))
+})
+afterAll(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup()
+})
+
+const planted = (what: string): string => {
+  const secret = `S3CR3T & "canary" <${what}> ${randomUUID()}`
+  secrets.set(what, secret)
+  return secret
+}
+
+interface Shop {
+  readonly slug: string
+  readonly token: string
+}
+async function openShop(): Promise<Shop> {
+  const { slug, admin } = await createShop(database.admin, 'admin')
+  return { slug, token: admin.token }
+}
+
+async function ask({ token }: Shop, route: string, body?: unknown): Promise<{ status: number; id: string }> {
+  const [method = '', path = ''] = route.split(' ')
+  const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
+  const headers = ['authorization', `Bearer ${token}`, 'content-type', 'application/json']
+  const answer = await rawRequest(gateway.url, { method, path, headers, ...sent })
+  answered += `${JSON.stringify(answer)}\n`
+  const id: unknown = answer.status === 200 ? JSON.parse(answer.text).id : undefined
+  return { status: answer.status, id: typeof id === 'string' ? id : '' }
+}
+
+const connect = (shop: Shop, secret: string, change: object = {}) =>
+  ask(shop, 'POST /v1/vendor-accounts', { vendor: 'ss-activewear', account_number: ACCOUNT, secret, ...change })
+
+async function verifyDue(): Promise<void> {
+  await database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null`
+  answered += JSON.stringify(await invoke['verify-vendors']({}, 60_000))
+}
+
+async function operate(command: object): Promise<unknown> {
+  const outcome = await invoke.operate(command, 60_000).catch((error: unknown) => String(error))
+  answered += JSON.stringify(outcome)
+  return outcome
+}
+
+/** Every row of every table, with what its bytes spell. */
+async function dump(): Promise<string> {
+  const tables = await database.admin<{ name: string }[]>`
+    select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname not in ('pg_catalog', 'information_schema')`
+  let text = ''
+  for (const { name } of tables) {
+    for (const { row } of await database.admin.unsafe<{ row: string }[]>(
+      `select to_jsonb(t)::text as row from ${name} t`,
+    )) {
+      text += `${row}\n`
+      for (const [, hex = ''] of row.matchAll(/\\\\x([0-9a-f]+)/g))
+        text += `${Buffer.from(hex, 'hex').toString('latin1')}\n`
+    }
+  }
+  return text
+}
+
+const escapedXml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+
+/** The ways in which a vendor's secret could be kept, alone and in what a vendor is sent. */
+function ways(secret: string): Record<string, string> {
+  const inBase64 = (text: string, shift: number) =>
+    // Whatever stands before and after it, these groups are the same.
+    Buffer.from('x'.repeat(shift) + text)
+      .toString('base64')
+      .slice(shift === 0 ? 0 : 4, -4)
+  return {
+    ...encodings(secret),
+    'its unique part': secret.slice(-36),
+    'its unique part in hex': Buffer.from(secret.slice(-36)).toString('hex'),
+    'its unique part backwards': secret.slice(-36).split('').toReversed().join(''),
+    'in XML': escapedXml(secret),
+    'in base64, shifted by one': inBase64(secret, 1),
+    'in base64, shifted by two': inBase64(secret, 2),
+    'in HTTP Basic': Buffer.from(`${ACCOUNT}:${secret}`).toString('base64').slice(0, -4),
+  }
+}
+
+function leaksIn(text: string): string[] {
+  const lower = text.toLowerCase()
+  const has = (needle: string) =>
+    lower.includes(needle.toLowerCase()) || lower.includes(JSON.stringify(needle).slice(1, -1).toLowerCase())
+  const ofSecrets = [...secrets].flatMap(([what, secret]) =>
+    Object.entries(ways(secret)).flatMap(([how, needle]) => (has(needle) ? [`${what} ${how}`] : [])),
+  )
+  const ofKeys = [...dataKeys].flatMap((key) => {
+    const bytes = Buffer.from(key, 'base64')
+    return [key.slice(0, 42), bytes.toString('base64url'), bytes.toString('hex'), bytes.toString('latin1')].some(has)
+      ? ['a data key']
+      : []
+  })
+  return [...ofSecrets, ...ofKeys]
+}
+
+async function accounts(shop: Shop): Promise<void> {
+  vendor = 'accept'
+  const { status, id } = await connect(shop, planted('accepted'), { label: 'Main' })
+  expect(status).toBe(200)
+  const put = (secret: string) => ask(shop, `PUT /v1/vendor-accounts/${id}/secret`, { secret })
+  const verify = async () => (await ask(shop, `POST /v1/vendor-accounts/${id}/verify`)).status
+  expect((await put(planted('replaced'))).status).toBe(200)
+  expect((await put(planted('the last one'))).status).toBe(200)
+  expect(await verify()).toBe(200)
+  vendor = 'refuse'
+  expect((await connect(shop, planted('refused'))).status).toBe(422)
+  expect((await put(planted('refused as a replacement'))).status).toBe(422)
+  expect(await verify()).toBe(200)
+  for (const how of UNREACHED) {
+    vendor = how
+    expect((await connect(shop, planted(`unreached, ${how}`))).status).toBe(200)
+    expect((await connect(shop, planted(`unreached by SOAP, ${how}`), { vendor: 'sanmar' })).status).toBe(200)
+    expect((await put(planted(`unreached as a replacement, ${how}`))).status).toBe(503)
+    expect(await verify()).toBe(503)
+    await verifyDue()
+  }
+  vendor = 'accept'
+  await verifyDue()
+  const revoked = await connect(shop, planted('revoked'))
+  expect((await ask(shop, `DELETE /v1/vendor-accounts/${revoked.id}`)).status).toBe(200)
+  expect((await ask(shop, 'GET /v1/vendor-accounts?status=verified,unverified,revoked')).status).toBe(200)
+}
+
+async function badRequests(shop: Shop): Promise<void> {
+  const at = encodeURIComponent
+  const body = { vendor: 'ss-activewear', account_number: ACCOUNT, secret: 'x' }
+  for (const [route, sent, status] of [
+    ['POST /v1/vendor-accounts', { ...body, secret: [planted('in a list')] }, 422],
+    ['POST /v1/vendor-accounts', { ...body, secret: planted('too long').repeat(30) }, 422],
+    ['POST /v1/vendor-accounts', { ...body, secret: `${planted('with a control character')}\u0007` }, 422],
+    ['POST /v1/vendor-accounts', { ...body, vendor: planted('as a vendor') }, 422],
+    ['POST /v1/vendor-accounts', { ...body, account_number: `${planted('as an account number')}:` }, 422],
+    ['POST /v1/vendor-accounts', `{"secret": "${planted('in broken JSON').replaceAll('"', '')}`, 400],
+    ['POST /v1/vendor-accounts', { ...body, secret: planted('in a large body'), more: 'x'.repeat(70_000) }, 413],
+    [`GET /v1/vendor-accounts?cursor=${at(planted('as a cursor'))}`, undefined, 422],
+    [`GET /v1/vendor-accounts?status=${at(planted('as a status'))}`, undefined, 422],
+    [`DELETE /v1/vendor-accounts/${at(planted('in a path'))}`, undefined, 404],
+    [`PUT /v1/vendor-accounts/${randomUUID()}/secret`, { secret: planted('of no account') }, 404],
+  ] as const) {
+    expect((await ask(shop, route, sent)).status, route).toBe(status)
+  }
+}
+
+async function whileKmsFails(): Promise<void> {
+  const known = await openShop()
+  vendor = 'broken'
+  const waiting = await connect(known, planted('waiting for a check'))
+  expect(waiting.status).toBe(200)
+  for (const how of ['denied', 'failing', 'garbled', 'drop'] as const) {
+    kms = how
+    vendor = 'accept'
+    const fresh = await openShop()
+    expect((await connect(fresh, planted(`while KMS fails, ${how}`))).status).toBe(503)
+    await verifyDue()
+    expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toEqual({ refused: expect.any(String) })
+  }
+  kms = 'ok'
+  expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toMatchObject({ done: { resealed: 1 } })
+  await verifyDue()
+}
+
+async function whileTheDatabaseFails(shop: Shop): Promise<void> {
+  const { admin } = database
+  const { id } = await connect(shop, planted('before the database fails'))
+  await admin`
+    create function app.refuse() returns trigger language plpgsql as $$
+    begin
+      raise exception 'refused: %', new using errcode = '22P02', detail = new::text, hint = current_query();
+    end $$`
+  await admin`create trigger refuse before insert or update on app.vendor_accounts for each row execute function app.refuse()`
+  try {
+    expect((await connect(shop, planted('while the database fails'))).status).toBe(500)
+    const put = await ask(shop, `PUT /v1/vendor-accounts/${id}/secret`, { secret: planted('replacing while it fails') })
+    expect(put.status).toBe(500)
+    expect((await ask(shop, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
+    expect(String(await operate({ command: 'rotate-data-key', slug: shop.slug }))).toContain('rror')
+  } finally {
+    await admin`drop function app.refuse cascade`
+  }
+  await admin`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
+  expect((await ask(shop, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
+  expect(await operate({ command: 'rotate-data-key', slug: shop.slug })).toMatchObject({ done: { unreadable: [id] } })
+  expect(await operate({ command: 'shred', slug: shop.slug })).toHaveProperty('done')
+}
+
+describe('a vendor secret', () => {
+  it('is in no answer, log line, metric, queue, audit entry or column, in any encoding, whatever fails', {
+    timeout: 120_000,
+  }, async () => {
+    const shop = await openShop()
+    await accounts(shop)
+    await badRequests(shop)
+    await whileKmsFails()
+    expect(leaksIn(await dump())).toEqual([])
+    await whileTheDatabaseFails(shop)
+    expect(leaksIn(await dump())).toEqual([])
+    expect(leaksIn(logged)).toEqual([])
+    expect(leaksIn(answered)).toEqual([])
+    // The parts that could have told were there to tell.
+    for (const line of [
+      'request refused',
+      'request failed',
+      'a job failed',
+      'VendorUnreachable',
+      'KeyServiceUnavailable',
+    ]) {
+      expect(logged).toContain(line)
+    }
+    for (const line of ['AccessDeniedException', 'KMSInternalException', 'SealBroken', 'CloudWatchMetrics']) {
+      expect(logged).toContain(line)
+    }
+    expect(await dump()).toContain('vendor_account.secret_replaced')
+    expect(secrets.size).toBeGreaterThan(30)
+    expect(dataKeys.size).toBeGreaterThan(3)
+  })
+
+  it('would be found', async () => {
+    const secret = planted('found')
+    for (const [how, text] of Object.entries(ways(secret))) {
+      expect(leaksIn(JSON.stringify({ line: `…${text}…` })), how).not.toEqual([])
+    }
+    const [key = ''] = dataKeys
+    expect(leaksIn(Buffer.from(key, 'base64').toString('hex'))).toEqual(['a data key'])
+    await database.admin`insert into app.data_keys (tenant_id, purpose, kms_key_arn, wrapped_key, status)
+      select id, 'vendor-credential', 'arn', ${Buffer.from(secret)}, 'decrypt_only' from app.tenants limit 1`
+    expect(leaksIn(await dump())).toContain('found as it is')
+  })
+})

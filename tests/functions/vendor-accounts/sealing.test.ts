@@ -1,0 +1,323 @@
+import { randomUUID } from 'node:crypto'
+import { CreateKeyCommand } from '@aws-sdk/client-kms'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { rotateDataKey } from '#functions/operate/data-keys.ts'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
+import { actFor } from '#shared/db/scope.ts'
+import { log } from '#shared/log.ts'
+import { SealBroken } from '#shared/vault/envelope.ts'
+import { keyService } from '#shared/vault/kms.ts'
+import { readSealedSecret } from '#shared/vault/queries.ts'
+import type { Vault } from '#shared/vault/vault.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { createShop } from '#tests/support/minted-session.ts'
+import { startService, type TestService } from '#tests/support/service.ts'
+
+// Whoever can write rows, but not ask KMS, moves ciphertext and keys about: nothing may open in a place that is not its own.
+
+let service: TestService
+
+interface Shop {
+  readonly shop: string
+  readonly token: string
+}
+interface Row {
+  readonly id: string
+  readonly sealed_secret: Buffer
+  readonly data_key_id: string
+  readonly secret_version: number
+}
+
+const [SS] = vendorAccounts as [(typeof vendorAccounts)[0]]
+const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
+
+beforeAll(async () => {
+  service = await startService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
+})
+afterAll(() => service.close())
+
+const admin = () => service.database.admin
+const vendor = (mode: 'ok' | 'refuse') => service.vault.faults.set({ part: 'vendor', mode })
+
+async function openShop(): Promise<Shop> {
+  const { shop, admin: member } = await createShop(admin(), 'admin')
+  return { shop, token: member.token }
+}
+
+/** An account with any secret: its vendor is down and cannot refuse it. */
+async function connect({ token }: Shop, secret: string): Promise<string> {
+  await vendor('refuse')
+  const connected = await service.request('POST /v1/vendor-accounts', {
+    token,
+    body: { vendor: SS.code, account_number: SS.account_number, secret },
+  })
+  await vendor('ok')
+  expect(connected.status).toBe(200)
+  return connected.body.id
+}
+
+async function rowOf(id: string): Promise<Row> {
+  const [row] = await admin()<Row[]>`
+    select id, sealed_secret, data_key_id, secret_version from app.vendor_accounts where id = ${id}`
+  if (row === undefined) throw new Error('no such account')
+  return row
+}
+
+const keyOf = async ({ shop }: Shop) => {
+  const [key] = await admin()<{ id: string; wrapped_key: Buffer; kms_key_arn: string }[]>`
+    select id, wrapped_key, kms_key_arn from app.data_keys where tenant_id = ${shop} and status = 'active'`
+  if (key === undefined) throw new Error('no key')
+  return key
+}
+
+const putText = (id: string, sealed: Uint8Array) =>
+  admin()`update app.vendor_accounts set sealed_secret = ${Buffer.from(sealed)} where id = ${id}`
+const putWrapped = (id: string, wrapped: Uint8Array) =>
+  admin()`update app.data_keys set wrapped_key = ${Buffer.from(wrapped)} where id = ${id}`
+
+/** What opens in an account's place: the secret, or the error. */
+async function opened({ shop }: Shop, accountId: string, vault: Vault = service.runtime.vault): Promise<unknown> {
+  try {
+    return (await openVendorCredential(vault, { tenantId: shop, accountId }, OPENING))?.secret ?? null
+  } catch (error) {
+    return error
+  }
+}
+
+/** The same by an instance that has no key in memory, and by one that has. */
+async function expectBroken(shop: Shop, accountId: string): Promise<void> {
+  const cold = service.vault.openVault(service.database)
+  expect(await opened(shop, accountId, cold)).toEqual(new SealBroken())
+  await cold.close()
+  expect(await opened(shop, accountId)).toEqual(new SealBroken())
+  await expectPlainFailure(shop, accountId)
+}
+
+/** The answer of the route that opens a secret, which is the same whatever was done to it, and says nothing. */
+async function expectPlainFailure({ token }: Shop, accountId: string): Promise<void> {
+  const answer = await service.request(`POST /v1/vendor-accounts/${accountId}/verify`, { token })
+  const { instance, ...said } = answer.body
+  expect(instance).toEqual(expect.any(String))
+  expect([answer.status, said]).toEqual([500, { type: 'about:blank', title: 'Internal Server Error', status: 500 }])
+}
+
+describe('ciphertext that is moved', () => {
+  let own: Shop
+  let other: Shop
+  let first: Row
+  let second: Row
+  let foreign: Row
+  beforeEach(async () => {
+    ;[own, other] = await Promise.all([openShop(), openShop()])
+    first = await rowOf(await connect(own, 'the first secret'))
+    second = await rowOf(await connect(own, 'the second secret'))
+    foreign = await rowOf(await connect(other, 'the secret of another shop'))
+  })
+
+  it('between two accounts of a shop opens in neither, and back in its place opens again', async () => {
+    expect(await opened(own, first.id)).toBe('the first secret')
+    await putText(first.id, second.sealed_secret)
+    await putText(second.id, first.sealed_secret)
+    await expectBroken(own, first.id)
+    await expectBroken(own, second.id)
+    await putText(first.id, first.sealed_secret)
+    expect(await opened(own, first.id)).toBe('the first secret')
+  })
+
+  it('between two shops is refused with its key, and does not open without', async () => {
+    const move = admin()`
+      update app.vendor_accounts set sealed_secret = ${foreign.sealed_secret}, data_key_id = ${foreign.data_key_id}
+       where id = ${first.id}`
+    await expect(move).rejects.toMatchObject({ code: '23503', constraint_name: 'vendor_accounts_key_is_usable' })
+    await putText(first.id, foreign.sealed_secret)
+    await expectBroken(own, first.id)
+    // Nor does the account when it is moved, with its id, text and key.
+    await admin()`update app.vendor_accounts set sealed_secret = null, data_key_id = null, status = 'revoked',
+                         revoked_at = now() where id = ${foreign.id}`
+    await admin()`update app.data_keys set tenant_id = ${own.shop}, status = 'decrypt_only' where id = ${foreign.data_key_id}`
+    await admin()`update app.vendor_accounts set tenant_id = ${own.shop}, sealed_secret = ${foreign.sealed_secret},
+                         data_key_id = ${foreign.data_key_id}, status = 'verified', revoked_at = null where id = ${foreign.id}`
+    await expectBroken(own, foreign.id)
+  })
+
+  it('from before a replacement does not open in the place of the replaced one', async () => {
+    const replaced = await service.request(`PUT /v1/vendor-accounts/${first.id}/secret`, {
+      token: own.token,
+      body: { secret: SS.secret },
+    })
+    expect(replaced.status).toBe(200)
+    const present = await rowOf(first.id)
+    expect(present.secret_version).toBe(2)
+    await putText(first.id, first.sealed_secret)
+    await expectBroken(own, first.id)
+
+    // With its version put back, which the trigger keeps from everybody who has not switched it off.
+    const app = connectTo(service.database.appUrl)
+    const back = app.transaction('read write', async (sql) => {
+      const scoped = await actFor(sql, own.shop)
+      return scoped`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
+                     where id = ${first.id}`
+    })
+    await expect(back).rejects.toMatchObject({ code: '23514' })
+    await app.close()
+    const putBack = () => admin()`
+      update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1,
+             data_key_id = ${first.data_key_id} where id = ${first.id}`
+    await expect(putBack()).rejects.toMatchObject({ code: '23514' })
+
+    // Whoever has: the row is what it was, whole, and opens, as long as its data key has not been rotated away.
+    await admin()`alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow`
+    try {
+      await putBack()
+      expect(await opened(own, first.id)).toBe('the first secret')
+      await putText(first.id, present.sealed_secret)
+      await admin()`update app.vendor_accounts set secret_version = 2 where id = ${first.id}`
+      const work = { vault: service.runtime.vault, tenantId: own.shop, requestId: 'a test', enough: () => false }
+      expect(await rotateDataKey(work)).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
+      await expect(putBack()).rejects.toMatchObject({ code: '23503' })
+      await admin()`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
+                     where id = ${first.id}`
+      await expectBroken(own, first.id)
+    } finally {
+      await admin()`alter table app.vendor_accounts enable trigger vendor_accounts_versions_grow`
+    }
+  })
+
+  it('under another key of the same shop, or a later version, does not open', async () => {
+    const key = await keyOf(own)
+    const retired = randomUUID()
+    await admin()`
+      insert into app.data_keys (id, tenant_id, purpose, status, kms_key_arn, wrapped_key)
+      values (${retired}, ${own.shop}, 'vendor-credential', 'decrypt_only', ${key.kms_key_arn}, ${key.wrapped_key})`
+    await admin()`update app.vendor_accounts set data_key_id = ${retired} where id = ${first.id}`
+    await expectBroken(own, first.id)
+    await admin()`update app.vendor_accounts set secret_version = 7 where id = ${second.id}`
+    await expectBroken(own, second.id)
+  })
+
+  it('with any one byte changed, or cut short, never opens', { timeout: 60_000 }, async () => {
+    const { sealed_secret: text } = first
+    const broken: unknown[] = []
+    for (let at = 0; at < text.length; at += 1) {
+      const changed = Buffer.from(text)
+      changed[at] = (changed[at] ?? 0) ^ (1 << (at & 7))
+      await putText(first.id, changed)
+      broken.push(await opened(own, first.id))
+    }
+    expect(broken).toEqual(Array.from(text, () => new SealBroken()))
+    for (const bytes of [1, 4, 8, 12, 15, 16, 17]) {
+      await putText(first.id, text.subarray(0, -bytes))
+      await expectBroken(own, first.id)
+    }
+    await putText(first.id, Buffer.concat([text, text]))
+    await expectBroken(own, first.id)
+    for (const none of [Buffer.alloc(0), text.subarray(0, 44)]) {
+      await expect(putText(first.id, none)).rejects.toMatchObject({ code: '23514' })
+    }
+  })
+})
+
+describe('a wrapped key that is changed', () => {
+  it.each([
+    ["another shop's", async (_: Shop, other: Shop) => (await keyOf(other)).wrapped_key],
+    ['one for another purpose', (own: Shop) => made({ tenantId: own.shop, purpose: 'mail' })],
+    ['one whose context is in other letters', (own: Shop) => made({ tenantId: own.shop.toUpperCase() })],
+    [
+      'one whose purpose is in other letters',
+      (own: Shop) => made({ tenantId: own.shop, purpose: 'Vendor-Credential' }),
+    ],
+    ['another one that KMS made for the same shop', (own: Shop) => made({ tenantId: own.shop })],
+    ['one with a byte changed', async (own: Shop) => flipped((await keyOf(own)).wrapped_key)],
+    ['one that is cut short', async (own: Shop) => (await keyOf(own)).wrapped_key.subarray(0, -1)],
+    ['what is none', async () => Buffer.from('none')],
+  ])('for %s opens nothing, also where the right one is in memory', async (_, change) => {
+    const [own, other] = [await openShop(), await openShop()]
+    const id = await connect(own, 'a secret')
+    await connect(other, 'another')
+    expect(await opened(own, id)).toBe('a secret')
+    const key = await keyOf(own)
+    await putWrapped(key.id, await change(own, other))
+    await expectBroken(own, id)
+    await putWrapped(key.id, key.wrapped_key)
+    expect(await opened(own, id)).toBe('a secret')
+  })
+
+  it('and is said to be of another key of KMS opens nothing', async () => {
+    const own = await openShop()
+    const id = await connect(own, 'a secret')
+    const key = await keyOf(own)
+    const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
+    await admin()`update app.data_keys set kms_key_arn = ${KeyMetadata?.Arn ?? ''} where id = ${key.id}`
+    const cold = service.vault.openVault(service.database)
+    expect(await opened(own, id, cold)).toEqual(new SealBroken())
+    await cold.close()
+  })
+
+  const made = async ({ tenantId, purpose = 'vendor-credential' }: { tenantId: string; purpose?: string }) =>
+    Buffer.from((await keyService(service.vault.kms, service.vault.keyArn).generate({ tenantId, purpose })).wrapped)
+  const flipped = (bytes: Buffer): Buffer => {
+    const changed = Buffer.from(bytes)
+    changed[20] = (changed[20] ?? 0) ^ 1
+    return changed
+  }
+})
+
+describe('an opening', () => {
+  it('is in the log of the shop each time, also when nothing opened; what fails says nothing of the secret', async () => {
+    const error = vi.spyOn(log, 'error')
+    try {
+      const own = await openShop()
+      const id = await connect(own, 'S3CR3T-planted')
+      const entries = async () =>
+        (
+          await admin()`select tenant_id, action, after from app.audit_log
+                        where target_id = ${id} and action = 'vendor_account.opened'`
+        ).map((row) => row['tenant_id'])
+      for (let time = 1; time <= 3; time += 1) {
+        expect(await opened(own, id)).toBe('S3CR3T-planted')
+        expect(await entries()).toEqual(Array(time).fill(own.shop))
+      }
+      const { sealed_secret: text } = await rowOf(id)
+      await putText(id, Buffer.concat([text, Buffer.of(0)]))
+      await expectPlainFailure(own, id)
+      expect(await entries()).toHaveLength(4)
+      const lines = error.mock.calls.map((call) => JSON.stringify(call))
+      expect(lines.some((line) => line.includes('SealBroken'))).toBe(true)
+      for (const line of lines) {
+        expect(line).not.toContain('S3CR3T')
+        expect(line).not.toContain(text.toString('hex', 29, 45))
+        expect(line).not.toContain(text.toString('base64').slice(40, 60))
+      }
+    } finally {
+      error.mockRestore()
+    }
+  })
+
+  it('is refused outside the scope of the shop: by another, by none and by what is no shop', async () => {
+    const [own, other] = [await openShop(), await openShop()]
+    const id = await connect(own, 'a secret')
+    const { vault } = service.runtime
+    const before = service.vault.faults.counts().kms
+    const by = (tenantId: string) => openVendorCredential(vault, { tenantId, accountId: id }, OPENING)
+    expect(await by(other.shop)).toBeNull()
+    expect(await by(randomUUID())).toBeNull()
+    await expect(by('*')).rejects.toMatchObject({ code: '22P02' })
+    await expect(by('')).rejects.toMatchObject({ code: '22P02' })
+    const unscoped = await vault.database.transaction('read write', (sql) =>
+      // As one who forgot to act for a shop would.
+      readSealedSecret(sql as Parameters<typeof readSealedSecret>[0], id, OPENING),
+    )
+    expect(unscoped).toBeNull()
+    expect(service.vault.faults.counts().kms).toBe(before)
+    expect(
+      await admin()`select from app.audit_log where target_id = ${id} and action = 'vendor_account.opened'`,
+    ).toHaveLength(0)
+    const app = connectTo(service.database.appUrl)
+    const byApp = app.transaction('read write', async (sql) =>
+      readSealedSecret(await actFor(sql, own.shop), id, OPENING),
+    )
+    await expect(byApp).rejects.toMatchObject({ code: '42501' })
+    await app.close()
+  })
+})

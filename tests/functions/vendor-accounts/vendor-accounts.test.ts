@@ -1,0 +1,333 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
+import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { createPerson, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+let token: string
+let tenant: string
+
+const [SS, SANMAR] = vendorAccounts as [(typeof vendorAccounts)[0], (typeof vendorAccounts)[0]]
+
+beforeAll(async () => {
+  service = await startService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
+  token = await service.signIn('owner@acme.test', 'acme-print')
+  tenant = await tenantId(service.database.admin, 'acme-print')
+})
+afterAll(() => service.close())
+afterEach(async () => {
+  for (const part of ['kms', 'vendor']) await service.vault.faults.set({ part, mode: 'ok' })
+})
+
+const connect = (change: object = {}, as = token): Promise<Answer> =>
+  service.request('POST /v1/vendor-accounts', {
+    token: as,
+    body: { vendor: SS.code, label: 'Main', account_number: SS.account_number, secret: SS.secret, ...change },
+  })
+
+const rows = async (): Promise<number> =>
+  Number((await service.database.admin`select count(*) from app.vendor_accounts`)[0]?.['count'])
+
+const fault = (part: 'kms' | 'vendor', mode: string, share = 1) => service.vault.faults.set({ part, mode, share })
+const kmsCalls = () => service.vault.faults.counts().kms
+const vendorCalls = () => service.vault.faults.counts().vendor
+
+const timed = async (work: Promise<Answer>): Promise<{ answer: Answer; ms: number }> => {
+  const started = performance.now()
+  return { answer: await work, ms: performance.now() - started }
+}
+
+const secretOf = async (id: string): Promise<string | undefined> => {
+  const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
+  return (await openVendorCredential(service.runtime.vault, { tenantId: tenant, accountId: id }, opening))?.secret
+}
+
+const auditOf = async (id: string): Promise<string[]> =>
+  (await service.database.admin`select action from app.audit_log where target_id = ${id} order by occurred_at`).map(
+    (row) => row['action'],
+  )
+
+const verifyDue = async (): Promise<number> => {
+  await service.database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor'`
+  return verifyDueAccounts(service.mail.worker, () => false)
+}
+
+describe('POST /v1/vendor-accounts', () => {
+  it.each([SS, SANMAR])('seals and verifies $code, and answers all of it but the secret', async (vendor) => {
+    const connected = await connect({ vendor: vendor.code, ...vendor, code: undefined })
+    expect(connected.status).toBe(200)
+    expect(connected.headers.get('x-tenant-id')).toBe(tenant)
+    expect(connected.body).toEqual({
+      id: expect.any(String),
+      vendor: { code: vendor.code, name: expect.any(String) },
+      label: 'Main',
+      account_number: vendor.account_number,
+      status: 'verified',
+      verified_at: expect.any(String),
+      checked_at: expect.any(String),
+      last_error: null,
+      created_by: expect.any(String),
+      created_at: expect.any(String),
+      rotated_at: null,
+      revoked_at: null,
+    })
+    expect(await secretOf(connected.body.id)).toBe(vendor.secret)
+    expect(await auditOf(connected.body.id)).toEqual(['vendor_account.created', 'vendor_account.opened'])
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    expect(listed.body.data).toContainEqual(connected.body)
+  })
+
+  it.each([
+    ['secret', { secret: 'not the secret' }],
+    ['account number', { account_number: '99999' }],
+  ])('answers 422 vendor-rejected when the vendor refuses the %s, and stores nothing', async (_, change) => {
+    const before = await rows()
+    const refused = await connect(change)
+    expect(refused.status).toBe(422)
+    expect(refused.body.type).toMatch(/\/vendor-rejected$/)
+    expect(refused.text).not.toContain('not the secret')
+    expect(await rows()).toBe(before)
+  })
+
+  it.each([
+    ['an unknown vendor', { vendor: 'nobody' }, '#/vendor'],
+    ['no secret', { secret: undefined }, '#/secret'],
+    ['an empty secret', { secret: '' }, '#/secret'],
+    ['a secret with a control character', { secret: 'a\u0007b' }, '#/secret'],
+    ['an account number with a colon, which HTTP Basic cannot carry', { account_number: '1:2' }, '#/account_number'],
+    ['a label that is too long', { label: 'x'.repeat(101) }, '#/label'],
+  ])('answers 422 for %s, and asks neither KMS nor the vendor', async (_, change, pointer) => {
+    const [kms, vendor] = [kmsCalls(), vendorCalls()]
+    const refused = await connect(change)
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors.map((error: { pointer: string }) => error.pointer)).toEqual([pointer])
+    expect([kmsCalls(), vendorCalls()]).toEqual([kms, vendor])
+  })
+
+  it('keeps what a vendor that cannot be reached could not verify, and verifies it later', async () => {
+    await fault('vendor', 'refuse')
+    const connected = await connect({ label: 'while the vendor is down' })
+    expect(connected.status).toBe(200)
+    expect(connected.body).toMatchObject({ status: 'unverified', verified_at: null })
+    expect(connected.body.last_error).toMatch(/^[a-z_]+$/)
+    expect(await verifyDue()).toBe(0)
+    const [waiting] = await service.database.admin`
+      select attempts, run_at > now() as later, dead_at from app.jobs where payload->>'account_id' = ${connected.body.id}`
+    expect(waiting).toEqual({ attempts: 1, later: true, dead_at: null })
+
+    await fault('vendor', 'ok')
+    expect(await verifyDue()).toBe(1)
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    const found = listed.body.data.find(({ id }: { id: string }) => id === connected.body.id)
+    expect(found).toMatchObject({ status: 'verified', last_error: null, verified_at: expect.any(String) })
+    expect(await auditOf(found.id)).toEqual([
+      'vendor_account.created',
+      'vendor_account.opened',
+      'vendor_account.opened',
+      'vendor_account.verified',
+    ])
+    expect(await verifyDue()).toBe(0)
+  })
+
+  it('tells the shop when the vendor, back again, refuses', async () => {
+    await fault('vendor', 'refuse')
+    const connected = await connect({ secret: 'a wrong one' })
+    expect(connected.body.status).toBe('unverified')
+    await fault('vendor', 'ok')
+    expect(await verifyDue()).toBe(1)
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    const found = listed.body.data.find(({ id }: { id: string }) => id === connected.body.id)
+    expect(found).toMatchObject({ status: 'unverified', last_error: 'refused', verified_at: null })
+  })
+
+  it('waits no longer than five seconds for a vendor that hangs', async () => {
+    await fault('vendor', 'hang')
+    const { answer, ms } = await timed(connect())
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ status: 'unverified', last_error: 'timeout' })
+    expect(ms).toBeGreaterThan(4500)
+    expect(ms).toBeLessThan(7000)
+  })
+})
+
+describe('while KMS', () => {
+  it.each(['refuse', 'hang'])(
+    'does not answer (%s): 503 within 3 s, nothing stored, the vendor not asked',
+    async (mode) => {
+      // A shop with no key in any cache.
+      const email = `kms-${mode}@bolt.test`
+      await createPerson(service.database.admin, { email, role: 'admin', slugs: ['bolt-apparel'] })
+      const { token: other } = await mintSession(service.database.admin, { email, slug: 'bolt-apparel' })
+      await fault('kms', mode)
+      const [before, asked] = [await rows(), vendorCalls()]
+      const { answer, ms } = await timed(connect({}, other))
+      expect(answer.status).toBe(503)
+      expect(answer.body.type).toMatch(/\/dependency-unavailable$/)
+      expect(answer.headers.get('retry-after')).toBe('5')
+      expect(ms).toBeLessThan(3000)
+      expect(await rows()).toBe(before)
+      expect(vendorCalls()).toBe(asked)
+      const unaffected = await Promise.all([
+        service.request('GET /v1/members', { token }),
+        service.request('GET /v1/vendor-accounts', { token }),
+        service.request('GET /v1/auth/session', { token }),
+      ])
+      expect(unaffected.map(({ status }) => status)).toEqual([200, 200, 200])
+      await service.signIn('viewer@bolt.test', 'bolt-apparel')
+    },
+  )
+
+  it('does not answer, nothing is sealed under a key that is known either', async () => {
+    const { body } = await connect()
+    expect(await secretOf(body.id)).toBe(SS.secret)
+    await fault('kms', 'refuse')
+    const before = await rows()
+    expect((await connect()).status).toBe(503)
+    const replaced = await service.request(`PUT /v1/vendor-accounts/${body.id}/secret`, {
+      token,
+      body: { secret: 'x' },
+    })
+    expect(replaced.status).toBe(503)
+    expect(await rows()).toBe(before)
+    // What was opened a moment ago still opens.
+    expect(await secretOf(body.id)).toBe(SS.secret)
+  })
+
+  it('refuses every fifth call, every secret is sealed all the same', async () => {
+    await fault('kms', 'refuse', 0.2)
+    const place = {
+      purpose: 'vendor-credential',
+      tenantId: tenant,
+      rowId: tenant,
+      field: 'x',
+      secretVersion: 1,
+    } as const
+    for (let round = 0; round < 20; round += 1) {
+      const fresh = service.vault.openVault(service.database)
+      await fresh.seal('a text', place)
+      await fresh.close()
+    }
+  })
+
+  it('is not asked by GET, whatever there is to list', async () => {
+    const before = kmsCalls()
+    for (let time = 0; time < 5; time += 1) {
+      expect((await service.request('GET /v1/vendor-accounts?limit=1', { token })).status).toBe(200)
+    }
+    expect(kmsCalls()).toBe(before)
+  })
+})
+
+describe('PUT /v1/vendor-accounts/{id}/secret', () => {
+  const put = (id: string, secret: string) =>
+    service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
+
+  it('puts a secret that the vendor accepts in the place of the other', async () => {
+    await fault('vendor', 'refuse')
+    const { body } = await connect({ secret: 'an old one' })
+    await fault('vendor', 'ok')
+    const replaced = await put(body.id, SS.secret)
+    expect(replaced.status).toBe(200)
+    expect(replaced.body).toMatchObject({ id: body.id, status: 'verified', last_error: null })
+    expect(replaced.body.rotated_at).not.toBeNull()
+    expect(await secretOf(body.id)).toBe(SS.secret)
+  })
+
+  it('keeps the old one when the vendor refuses the new, or cannot be reached', async () => {
+    const { body } = await connect()
+    const refused = await put(body.id, 'wrong')
+    expect([refused.status, refused.body.type]).toEqual([422, expect.stringMatching(/vendor-rejected$/)])
+    await fault('vendor', 'refuse')
+    const unreachable = await put(body.id, 'another')
+    expect([unreachable.status, unreachable.body.type]).toEqual([503, expect.stringMatching(/vendor-unreachable$/)])
+    expect(unreachable.headers.get('retry-after')).not.toBeNull()
+    expect(await secretOf(body.id)).toBe(SS.secret)
+  })
+
+  it('loses none of many at once: the last one that was answered is there, and it opens', async () => {
+    const { body } = await connect()
+    const answers = await Promise.all(Array.from({ length: 3 }, () => put(body.id, SS.secret)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    const [row] = await service.database.admin`select secret_version from app.vendor_accounts where id = ${body.id}`
+    expect(row?.['secret_version']).toBe(4)
+    expect(await secretOf(body.id)).toBe(SS.secret)
+  })
+})
+
+describe('POST /v1/vendor-accounts/{id}/verify', () => {
+  const verify = (id: string) => service.request(`POST /v1/vendor-accounts/${id}/verify`, { token })
+
+  it('asks the vendor again, and says what it said', async () => {
+    await fault('vendor', 'refuse')
+    const { body } = await connect()
+    const down = await verify(body.id)
+    expect([down.status, down.body.type]).toEqual([503, expect.stringMatching(/vendor-unreachable$/)])
+    await fault('vendor', 'ok')
+    expect((await verify(body.id)).body).toMatchObject({ status: 'verified', last_error: null })
+
+    await fault('vendor', 'refuse')
+    const wrong = await connect({ secret: 'wrong' })
+    await fault('vendor', 'ok')
+    const refused = await verify(wrong.body.id)
+    expect([refused.status, refused.body.status, refused.body.last_error]).toEqual([200, 'unverified', 'refused'])
+  })
+
+  it('leaves an account verified while its vendor cannot be reached', async () => {
+    const { body } = await connect()
+    await fault('vendor', 'refuse')
+    expect((await verify(body.id)).status).toBe(503)
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    const found = listed.body.data.find(({ id }: { id: string }) => id === body.id)
+    expect(found.status).toBe('verified')
+    expect(found.last_error).not.toBeNull()
+  })
+})
+
+describe('DELETE /v1/vendor-accounts/{id}', () => {
+  it('erases the secret for good, keeps the row as revoked, and changes nothing the second time', async () => {
+    const { body } = await connect()
+    const path = `/v1/vendor-accounts/${body.id}`
+    const revoked = await service.request(`DELETE ${path}`, { token })
+    expect(revoked.status).toBe(200)
+    expect(revoked.body).toEqual({ ...body, status: 'revoked', revoked_at: expect.any(String) })
+    expect((await service.request(`DELETE ${path}`, { token })).body).toEqual(revoked.body)
+    const [row] = await service.database.admin`
+      select sealed_secret, data_key_id from app.vendor_accounts where id = ${body.id}`
+    expect(row).toEqual({ sealed_secret: null, data_key_id: null })
+    expect(await secretOf(body.id)).toBeUndefined()
+    for (const gone of [
+      service.request(`POST ${path}/verify`, { token }),
+      service.request(`PUT ${path}/secret`, { token, body: { secret: SS.secret } }),
+    ]) {
+      expect((await gone).status).toBe(404)
+    }
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    expect(listed.body.data.map(({ id }: { id: string }) => id)).not.toContain(body.id)
+    const all = await service.request('GET /v1/vendor-accounts?status=revoked', { token })
+    expect(all.body.data).toContainEqual(revoked.body)
+    expect((await auditOf(body.id)).filter((action) => action === 'vendor_account.revoked')).toHaveLength(1)
+  })
+})
+
+describe('the first secrets of a shop', () => {
+  it('fifty at once end with one active data key and fifty secrets that open, over many instances', async () => {
+    const slug = 'bolt-apparel'
+    const shop = await tenantId(service.database.admin, slug)
+    await service.database.admin`delete from app.vendor_accounts where tenant_id = ${shop}`
+    await service.database.admin`delete from app.data_keys where tenant_id = ${shop}`
+    const owner = await service.signIn('owner@bolt.test', slug)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => connect({}, owner)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200))
+    const keys = await service.database.admin`select status from app.data_keys where tenant_id = ${shop}`
+    expect(keys.map((key) => key['status'])).toEqual(['active'])
+    const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
+    const other = service.vault.openVault(service.database)
+    for (const { body } of answers) {
+      const credential = await openVendorCredential(other, { tenantId: shop, accountId: body.id }, opening)
+      expect(credential?.secret).toBe(SS.secret)
+    }
+    await other.close()
+  })
+})

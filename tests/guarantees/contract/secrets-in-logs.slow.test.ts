@@ -1,0 +1,354 @@
+import { Writable } from 'node:stream'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startCache } from '#infra/local/cache/cache.ts'
+import { loginOf } from '#infra/local/postgres/database.ts'
+import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
+import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+import { startInstances } from '#infra/local/gateway/instances.ts'
+import { startLambda } from '#infra/local/aws/lambda.ts'
+import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
+import type { Need } from '#shared/needs.ts'
+import { newToken } from '#shared/secret/secret.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
+import { createMember, createPerson } from '#tests/support/minted-session.ts'
+import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
+import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { startTestVault } from '#tests/support/vault.ts'
+
+const SLUG = 'acme-print'
+
+const cleanups: (() => Promise<unknown>)[] = []
+let database: TestDatabase
+let gateway: Gateway
+let logged = ''
+
+// What must not be in the log, by what it is.
+const tokens = new Map<string, string>()
+const texts = new Map<string, string>()
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  cleanups.push(() => database.drop())
+  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+    cleanups.push(() => part.close())
+    return part
+  }
+  const cache = opened(await startCache({ force: 'in-process' }))
+  const ses = opened(await startEchoingSes())
+  const login = (url: string) => JSON.stringify(loginOf(url))
+  const secrets = opened(
+    await startSecretsManager({
+      secrets: {
+        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+        cache: JSON.stringify({ url: cache.url, token: cache.token }),
+        'database:app': login(database.appUrl),
+        'database:worker': login(database.workerUrl),
+        'database:operator': login(database.operatorUrl),
+        vault: login(database.vaultUrl),
+      },
+    }),
+  )
+  const vault = opened(await startTestVault())
+  const lambda = opened(await startLambda())
+  const env = {
+    SERVICE_SECRET_ID: 'service',
+    CACHE_SECRET_ID: 'cache',
+    VAULT_DATABASE_SECRET_ID: 'vault',
+    VAULT_KEY_ID: vault.keyArn,
+    VENDOR_URLS: vault.vendorUrls,
+    AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
+    DATABASE_TLS: 'disable',
+    ARGON2_MEMORY_KIB: '64',
+    ARGON2_ITERATIONS: '1',
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_ENDPOINT_URL_LAMBDA: lambda.url,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+    AWS_ENDPOINT_URL_SESV2: ses.url,
+    POWERTOOLS_LOG_LEVEL: 'DEBUG',
+  }
+  const logs = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      logged += chunk.toString()
+      done()
+    },
+  }).setMaxListeners(0)
+  const instances = async <Event, Result>({ name, needs }: { name: string; needs: readonly Need[] }, file: string) => {
+    const DATABASE_SECRET_ID = needs.find((need) => need.startsWith('database:')) ?? ''
+    const own = { functionName: name, handlerFile: file, env: { ...env, DATABASE_SECRET_ID } }
+    return opened(await startInstances<Event, Result>({ ...own, most: 1, logs }))
+  }
+  for (const { job, handlerFile } of await jobs()) {
+    lambda.serve(job.name, { job, invoke: (await instances<unknown, unknown>(job, handlerFile)).invoke })
+  }
+  const integrations: Parameters<typeof startGateway>[0]['integrations'][number][] = []
+  for (const { group, handlerFile } of await routeGroups()) {
+    const { invoke } = await instances<APIGatewayProxyEvent, APIGatewayProxyResult>(group, handlerFile)
+    integrations.push({ group, invoke })
+  }
+  gateway = opened(await startGateway({ port: 0, problemBaseUrl: 'https://tenantry.example/problems', integrations }))
+})
+afterAll(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup()
+})
+
+/** SES at its most talkative: what it refuses it repeats, as the real one does with addresses. */
+function startEchoingSes(): Promise<HttpServer> {
+  const failure = (type: string, status: number, message: string) =>
+    json(status, { __type: type, message }, { 'x-amzn-errortype': type })
+  return startHttpServer({
+    answer: ({ body }): LocalReply | Promise<LocalReply> => {
+      const text = body.toString()
+      const token = /#token=([A-Za-z0-9_-]{43})/.exec(text)?.[1]
+      const to: string = JSON.parse(text).Destination.ToAddresses[0]
+      if (token !== undefined) tokens.set(`the token of the mail to ${to}, ${token.slice(0, 4)}`, token)
+      if (to.startsWith('refused')) return failure('MessageRejected', 400, `Email address is not verified: ${text}`)
+      if (to.startsWith('throttled')) return failure('TooManyRequestsException', 429, text)
+      if (to.startsWith('broken')) return { status: 500, body: `${token ?? ''} ${text}` }
+      if (to.startsWith('garbled')) return { status: 200, body: `${token ?? ''} ${text}` }
+      if (to.startsWith('hung')) return new Promise(() => {})
+      return json(200, { MessageId: 'a message' })
+    },
+  })
+}
+
+const planted = (what: string, text: string): string => {
+  texts.set(what, text)
+  return text
+}
+
+/** The status of an answer, and the token in its body if there is one. */
+async function ask(
+  route: string,
+  { body, headers = [] }: { body?: unknown; headers?: readonly string[] } = {},
+): Promise<{ status: number; token: string }> {
+  const [method = '', path = ''] = route.split(' ')
+  const sent: Partial<RawRequest> =
+    body === undefined
+      ? { headers }
+      : {
+          headers: ['content-type', 'application/json', ...headers],
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+        }
+  const { status, text } = await rawRequest(gateway.url, { method, path, ...sent })
+  const token: unknown = status === 200 ? JSON.parse(text).token : undefined
+  return { status, token: typeof token === 'string' ? token : '' }
+}
+
+const by = (token: string): { headers: string[] } => ({ headers: ['authorization', `Bearer ${token}`] })
+
+async function session(email: string): Promise<string> {
+  const { token } = await createMember(database.admin, { email, slug: SLUG })
+  tokens.set(`the session token of ${email}`, token)
+  return token
+}
+
+const tokenMailedTo = (email: string): string =>
+  [...tokens].findLast(([what]) => what.includes(`mail to ${email}`))?.[1] ?? ''
+
+/** Waits until each mail was tried once; what failed is not to be tried again here. */
+const mailed = () =>
+  vi.waitUntil(
+    async () => {
+      const { admin } = database
+      await admin`update app.jobs set run_at = now() + interval '1 hour' where last_error is not null and dead_at is null`
+      return (
+        (await admin`select from app.jobs where kind = 'mail' and completed_at is null and last_error is null`)
+          .length === 0
+      )
+    },
+    { timeout: 25_000, interval: 50 },
+  )
+
+async function signIns(): Promise<void> {
+  const right = await ask('POST /v1/auth/login', {
+    body: { email: 'owner@acme.test', password: planted('the right password', PASSWORD) },
+  })
+  expect(right.status).toBe(200)
+  tokens.set('the session token of a sign-in', right.token)
+  const wrong = planted('a wrong password', 'planted: wrong, and with "quotes" é')
+  for (const [body, status] of [
+    [{ email: 'owner@acme.test', password: wrong }, 401],
+    [{ email: planted('an unknown address', 'planted-unknown@logs.test'), password: wrong }, 401],
+    [{ email: planted('a password in place of the address', 'planted in the address'), password: wrong }, 422],
+    [{ email: 'owner@acme.test', password: [planted('a password in a list', 'planted in a list')] }, 422],
+    [{ email: 'owner@acme.test', password: planted('a password that is too long', 'planted-'.repeat(200)) }, 422],
+    [
+      `{"email": "owner@acme.test", "password": "${planted('a password in broken JSON', 'planted in broken JSON')}`,
+      400,
+    ],
+    [{ password: planted('a password in a large body', 'planted in a large body'), more: 'x'.repeat(20_000) }, 413],
+  ] as const) {
+    expect((await ask('POST /v1/auth/login', { body })).status).toBe(status)
+  }
+}
+
+async function sessions(): Promise<void> {
+  const token = await session('sessions@logs.test')
+  for (const [route, headers, status] of [
+    ['GET /v1/auth/session', ['authorization', `Bearer ${token}`], 200],
+    ['GET /v1/auth/session', ['authorization', `Basic ${token}`], 401],
+    ['GET /v1/auth/session', ['authorization', `Bearer ${token} ${token}`], 401],
+    ['GET /v1/auth/session', ['authorization', `Bearer ${token}x`], 401],
+    ['GET /v1/auth/session', ['cookie', `session=${token}`], 401],
+    [`GET /v1/auth/session?token=${token}`, [], 401],
+    [`GET /v1/members?cursor=${token}`, ['authorization', `Bearer ${token}`], 422],
+    [`DELETE /v1/members/${token}`, ['authorization', `Bearer ${token}`], 404],
+    [`GET /v1/${token}`, ['authorization', `Bearer ${token}`], 404],
+    ['PUT /v1/auth/session', ['authorization', `Bearer ${token}`], 405],
+    ['DELETE /v1/auth/session', ['authorization', `Bearer ${token}`], 204],
+    ['GET /v1/auth/session', ['authorization', `Bearer ${token}`], 401],
+  ] as const) {
+    expect((await ask(route, { headers })).status, route).toBe(status)
+  }
+}
+
+const SES_MOODS = ['sent', 'refused', 'throttled', 'broken', 'garbled', 'hung']
+
+async function mails(): Promise<void> {
+  const owner = await session('inviter@logs.test')
+  for (const mood of SES_MOODS) {
+    const invited = planted(`the address of one invited, ${mood}`, `${mood}-invited@logs.test`)
+    const body = { email: invited, role: 'viewer' }
+    expect((await ask('POST /v1/members/invite', { ...by(owner), body })).status).toBe(200)
+    const forgetful = planted(`the address of one who forgot, ${mood}`, `${mood}-forgetful@logs.test`)
+    await createPerson(database.admin, { email: forgetful })
+    expect((await ask('POST /v1/auth/password/forgot', { body: { email: forgetful } })).status).toBe(204)
+    const unverified = await session(planted(`the address of one unverified, ${mood}`, `${mood}-unverified@logs.test`))
+    expect((await ask('POST /v1/auth/verify/resend', by(unverified))).status).toBe(204)
+  }
+  await mailed()
+  for (const mood of SES_MOODS) {
+    for (const who of ['invited', 'forgetful', 'unverified']) {
+      expect(tokenMailedTo(`${mood}-${who}@logs.test`), `${mood}-${who}`).toMatch(/^[\w-]{43}$/)
+    }
+  }
+}
+
+async function singleUseTokens(): Promise<void> {
+  const [invite, reset, verify] = ['invited', 'forgetful', 'unverified'].map((who) =>
+    tokenMailedTo(`sent-${who}@logs.test`),
+  )
+  const weak = planted('a weak password', 'planted weak')
+  const strong = planted('a new password', 'planted passphrase of the new one')
+  const changed = planted('a changed password', 'planted passphrase of the change')
+  const expectEach = async (route: string, bodies: readonly (readonly [object, number])[]) => {
+    for (const [body, status] of bodies) expect((await ask(route, { body })).status, route).toBe(status)
+  }
+  await expectEach('POST /v1/auth/invitations/inspect', [
+    [{ token: invite }, 200],
+    [{ token: reset }, 400],
+  ])
+  await expectEach('POST /v1/auth/invitations/accept', [
+    [{ token: invite, password: weak }, 422],
+    [{ token: reset, password: strong }, 400],
+    [{ token: `${invite}=`, password: strong }, 400],
+    [{ token: invite, password: strong, full_name: 'Planted Person' }, 200],
+    [{ token: invite, password: strong }, 200],
+  ])
+  await expectEach('POST /v1/auth/password/reset', [
+    [{ token: reset, password: weak }, 422],
+    [{ token: invite, password: strong }, 400],
+    [{ token: reset, password: strong }, 204],
+  ])
+  await expectEach('POST /v1/auth/verify', [
+    [{ token: reset }, 400],
+    [{ token: verify }, 204],
+  ])
+  const { token } = await ask('POST /v1/auth/login', {
+    body: { email: 'sent-forgetful@logs.test', password: strong },
+  })
+  tokens.set('the session token of one who reset', token)
+  for (const [current_password, status] of [
+    [weak, 422],
+    [strong, 204],
+  ] as const) {
+    const body = { current_password, new_password: changed }
+    expect((await ask('POST /v1/auth/password/change', { ...by(token), body })).status).toBe(status)
+  }
+}
+
+/** The same requests while the database refuses what they write, with words that repeat it, as those of a data error do. */
+async function failures(): Promise<void> {
+  const { admin } = database
+  const owner = await session('failing@logs.test')
+  await admin`
+    create function app.refuse() returns trigger language plpgsql as $$
+    begin
+      raise exception 'refused: %', new using errcode = '22P02', detail = new::text, hint = current_query();
+    end $$`
+  for (const table of ['sessions', 'tokens', 'jobs', 'users']) {
+    await admin`create trigger refuse before insert or update on ${admin(`app.${table}`)}
+                for each row execute function app.refuse()`
+  }
+  try {
+    const reset = tokenMailedTo('throttled-forgetful@logs.test')
+    const invite = tokenMailedTo('throttled-invited@logs.test')
+    const password = planted('a password while the database fails', 'planted while the database fails')
+    for (const [route, options] of [
+      ['POST /v1/auth/login', { body: { email: 'owner@acme.test', password: PASSWORD } }],
+      ['POST /v1/auth/password/reset', { body: { token: reset, password } }],
+      ['POST /v1/auth/invitations/accept', { body: { token: invite, password } }],
+      ['POST /v1/auth/password/forgot', { body: { email: planted('an address', 'planted-failing@logs.test') } }],
+      ['POST /v1/members/invite', { ...by(owner), body: { email: 'planted-failing@logs.test', role: 'viewer' } }],
+      ['GET /v1/auth/session', by(owner)],
+    ] as const) {
+      expect((await ask(route, options)).status, route).toBe(500)
+    }
+  } finally {
+    await admin`drop function app.refuse cascade`
+  }
+}
+
+/** What of the secrets is in the text, and how it is written there. */
+function leaksIn(text: string): string[] {
+  const all = [
+    ...[...tokens].map(([what, token]) => [what, tokenEncodings(token)] as const),
+    ...[...texts].map(([what, secret]) => [what, encodings(secret)] as const),
+  ]
+  const lower = text.toLowerCase()
+  return all.flatMap(([what, written]) =>
+    Object.entries(written)
+      .filter(([, needle]) => lower.includes(needle.toLowerCase()) || lower.includes(jsonText(needle).toLowerCase()))
+      .map(([how]) => `${what} ${how}`),
+  )
+}
+
+const jsonText = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+describe('the log of the functions, at its most talkative', () => {
+  it('holds no password, no token and no address, in any encoding, whatever fails', { timeout: 60_000 }, async () => {
+    await signIns()
+    await sessions()
+    await mails()
+    await singleUseTokens()
+    await mailed()
+    await failures()
+    await vi.waitUntil(() => logged.includes('request failed') && logged.split('a job failed').length > 15)
+    for (const line of ['signed in', 'request refused', 'MessageRejected', 'TooManyRequestsException', 'AbortError']) {
+      expect(logged).toContain(line)
+    }
+    expect(tokens.size).toBeGreaterThan(25)
+    expect(leaksIn(logged)).toEqual([])
+  })
+
+  it('would be found to hold them', () => {
+    const token = newToken()
+    tokens.set('a token that leaks', token)
+    texts.set('a text that leaks', 'one "quoted" text')
+    const bytes = Buffer.from(token, 'base64url')
+    const line = JSON.stringify({ token, deep: { hex: bytes.toString('hex') }, text: 'one "quoted" text' })
+    expect(leaksIn(line)).toEqual(
+      expect.arrayContaining([
+        'a token that leaks as it is',
+        'a token that leaks in hex of the bytes',
+        'a text that leaks as it is',
+      ]),
+    )
+    expect(leaksIn(Buffer.from(line).toString())).not.toEqual([])
+  })
+})

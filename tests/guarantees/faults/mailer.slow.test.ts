@@ -1,0 +1,281 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { loginOf } from '#infra/local/postgres/database.ts'
+import { createFaults, type Faults } from '#infra/local/faults.ts'
+import { type Mailbox, startMailbox } from '#infra/local/mail/mailbox.ts'
+import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { startSes } from '#infra/local/aws/ses.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { MAIL_KEY, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+// Failures are what is tested here, and each counts as one.
+vi.hoisted(() => {
+  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
+})
+
+const INVOKE = fileURLToPath(new URL('../../support/invoke-handler.ts', import.meta.url))
+const MAILER = new URL('../../../functions/deliver-mail/handler.ts', import.meta.url).href
+// Of a mailer's claim.
+const AT_ONCE = 10
+const ATTEMPTS = 12
+
+const cleanups: (() => Promise<unknown>)[] = []
+let service: TestService
+let owner: string
+let faults: Faults
+let mailbox: Mailbox
+/** What SES does with a letter that it has taken, before it answers. */
+let taken: () => Promise<void>
+let env: Readonly<Record<string, string | undefined>>
+
+beforeAll(async () => {
+  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000000' } })
+  cleanups.push(() => service.close())
+  owner = (await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })).token
+  const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-mail-'))
+  cleanups.push(() => rm(stateDir, { recursive: true, force: true }))
+  const kept = await startMailbox({ stateDir })
+  cleanups.push(() => kept.close())
+  mailbox = kept
+  faults = createFaults()
+  const keep: Mailbox['keep'] = async (letter) => {
+    const id = await kept.keep(letter)
+    await taken()
+    return id
+  }
+  const ses = await startSes({ mailbox: { ...kept, keep }, faults })
+  cleanups.push(() => ses.close())
+  const secrets = await startSecretsManager({
+    secrets: {
+      service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+      worker: JSON.stringify(loginOf(service.database.workerUrl)),
+    },
+  })
+  cleanups.push(() => secrets.close())
+  env = {
+    PATH: process.env['PATH'],
+    SERVICE_SECRET_ID: 'service',
+    DATABASE_SECRET_ID: 'worker',
+    DATABASE_TLS: 'disable',
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+    AWS_ENDPOINT_URL_SESV2: ses.url,
+    POWERTOOLS_LOG_LEVEL: 'SILENT',
+    POWERTOOLS_METRICS_DISABLED: 'true',
+    HANDLER_FILE: MAILER,
+  }
+  taken = answerAtOnce
+})
+afterEach(async () => {
+  taken = answerAtOnce
+  await faults.set({ part: 'ses', mode: 'ok' })
+  await service.database.admin`delete from app.jobs`
+})
+afterAll(async () => {
+  faults.close()
+  for (const cleanup of cleanups.toReversed()) await cleanup()
+})
+
+const answerAtOnce = async (): Promise<void> => {}
+
+let people = 0
+
+/** Invitations that were answered 200, by their addresses. */
+const inviteMany = (count: number): Promise<string[]> =>
+  Promise.all(
+    Array.from({ length: count }, async () => {
+      people += 1
+      const email = `invited${people}@mailer.test`
+      const body = { email, role: 'viewer' }
+      const { status } = await service.request('POST /v1/members/invite', { token: owner, body })
+      expect(status).toBe(200)
+      return email
+    }),
+  )
+
+/** A mailer in a process of its own. */
+function startMailer({ timeoutMs = 60_000 } = {}) {
+  const child = fork(INVOKE, {
+    env: { ...env, TIMEOUT_MS: String(timeoutMs) },
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const ended = once(child, 'exit')
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const result = new Promise<number>((resolve, reject) => {
+    child.once('message', (message: { sent: number }) => resolve(message.sent))
+    void ended.then(() => reject(new Error('the mailer ended without a result')))
+  })
+  result.catch(() => {})
+  return {
+    /** How many letters it sent. */
+    result,
+    kill: async () => {
+      child.kill('SIGKILL')
+      const [, signal] = await ended
+      expect(signal).toBe('SIGKILL')
+    },
+  }
+}
+
+const runMailer = (): Promise<number> => startMailer().result
+
+/** Lets time pass: what waits for another attempt is due, what a dead mailer leased is free. */
+const passTime = () => service.database.admin`
+  update app.jobs set run_at = least(run_at, now()),
+         leased_until = case when leased_until is not null then now() - interval '1 second' end
+   where completed_at is null and dead_at is null`
+
+const leased = async (): Promise<number> =>
+  (await service.database.admin`select from app.jobs where leased_until is not null`).length
+
+const open = async (): Promise<number> =>
+  (await service.database.admin`select from app.jobs where completed_at is null`).length
+
+const until = (is: () => boolean | Promise<boolean>) => vi.waitUntil(is, { timeout: 15_000, interval: 10 })
+
+/** Each was mailed this often, always with one link, and the link opens the invitation. */
+async function expectMailed(invited: readonly string[], times: number | 'at least once'): Promise<void> {
+  for (const email of invited) {
+    const letters = mailbox.messages(email)
+    if (times === 'at least once') expect(letters.length, email).toBeGreaterThan(0)
+    else expect(letters, email).toHaveLength(times)
+    const links = new Set(letters.map(tokenIn))
+    expect(links.size, email).toBe(1)
+    const [token] = links
+    const { status } = await service.request('POST /v1/auth/invitations/inspect', { body: { token } })
+    expect(status, email).toBe(200)
+  }
+}
+
+describe('a mailer whose process is killed', () => {
+  it('after it claimed has sent nothing, and the next one sends every letter once', async () => {
+    const invited = await inviteMany(AT_ONCE)
+    const calls = faults.counts().ses
+    const mailer = startMailer()
+    // It stands where it would read what the letters are about.
+    await service.database.admin.begin(async (sql) => {
+      await sql`lock table app.tokens in access exclusive mode`
+      await until(async () => (await leased()) === AT_ONCE)
+      await mailer.kill()
+    })
+    expect(faults.counts().ses).toBe(calls)
+    expect(await runMailer()).toBe(0)
+    await passTime()
+    expect(await runMailer()).toBe(AT_ONCE)
+    await expectMailed(invited, 1)
+    expect(await open()).toBe(0)
+  })
+
+  it('after it sent, before it completed, has every letter sent again with the same link', async () => {
+    const invited = await inviteMany(AT_ONCE)
+    let held = 0
+    taken = () => {
+      held += 1
+      return new Promise(() => {})
+    }
+    const mailer = startMailer()
+    await until(() => held === AT_ONCE)
+    await mailer.kill()
+    taken = answerAtOnce
+    await expectMailed(invited, 1)
+    expect(await open()).toBe(AT_ONCE)
+    expect(await runMailer()).toBe(0)
+    await passTime()
+    expect(await runMailer()).toBe(AT_ONCE)
+    await expectMailed(invited, 2)
+    expect(await open()).toBe(0)
+  })
+
+  it('at any moment, over and over, while SES refuses a quarter, loses no letter', { timeout: 60_000 }, async () => {
+    const invited = await inviteMany(3 * AT_ONCE)
+    await faults.set({ part: 'ses', mode: 'refuse', share: 0.25 })
+    for (let round = 1; round <= 5; round += 1) {
+      const calls = faults.counts().ses + 3 * round - 2
+      const mailer = startMailer()
+      await until(() => faults.counts().ses >= calls)
+      await mailer.kill()
+      await passTime()
+    }
+    expect(await open()).toBeGreaterThan(0)
+    await faults.set({ part: 'ses', mode: 'ok' })
+    await runMailer()
+    await expectMailed(invited, 'at least once')
+    expect(await open()).toBe(0)
+  })
+})
+
+describe('a mailer before an SES that hangs', () => {
+  it('ends before its Lambda would be ended, and the next one sends every letter once', async () => {
+    const invited = await inviteMany(3 * AT_ONCE)
+    await faults.set({ part: 'ses', mode: 'hang' })
+    const started = performance.now()
+    // It begins nothing with less than ten seconds left.
+    const mailer = startMailer({ timeoutMs: 13_000 })
+    expect(await mailer.result).toBe(0)
+    expect(performance.now() - started).toBeLessThan(13_000)
+    expect(await leased()).toBe(0)
+    await faults.set({ part: 'ses', mode: 'ok' })
+    await passTime()
+    expect(await runMailer()).toBe(3 * AT_ONCE)
+    await expectMailed(invited, 1)
+  })
+})
+
+describe('an SES that is down for a minute', () => {
+  it('costs each letter half of its attempts at most, and hardly more than another minute', async () => {
+    const invited = await inviteMany(AT_ONCE)
+    const { admin } = service.database
+    // Only the clock is not waited for: each letter goes on when its own time has come.
+    const due = async () => {
+      const [row] = await admin<{ seconds: number; attempts: number }[]>`
+        select extract(epoch from min(run_at) - now())::float8 as seconds, max(attempts) as attempts
+          from app.jobs where completed_at is null`
+      return row ?? { seconds: 0, attempts: 0 }
+    }
+    const tick = (seconds: number) => admin`
+      update app.jobs set run_at = run_at - make_interval(secs => ${seconds}::float8) where completed_at is null`
+    await service.mail.faults.set({ part: 'ses', mode: 'refuse' })
+    let passed = 0
+    while (passed < 60) {
+      await service.mail.deliver()
+      const { seconds } = await due()
+      await tick(seconds)
+      passed += seconds
+    }
+    await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+    const back = passed
+    while ((await open()) > 0) {
+      const { seconds, attempts } = await due()
+      expect(attempts).toBeLessThanOrEqual(ATTEMPTS / 2)
+      await tick(Math.max(0, seconds))
+      passed += Math.max(0, seconds)
+      await service.mail.deliver()
+    }
+    expect(passed - back).toBeLessThan(65)
+    for (const email of invited) expect(service.mail.to(email)).toHaveLength(1)
+  })
+})
+
+describe('a letter that no mailer can write', () => {
+  it('stops no other, also in a process of its own', async () => {
+    await service.database.admin`
+      insert into app.jobs (kind, payload, idempotency_key, run_at)
+      select 'mail', '{"template": "unknown"}', 'poison' || n, now() - interval '1 hour' from generate_series(1, 25) n`
+    const invited = await inviteMany(AT_ONCE)
+    expect(await runMailer()).toBe(AT_ONCE)
+    await expectMailed(invited, 1)
+    const [row] = await service.database.admin`select count(*)::int as dead from app.jobs where dead_at is not null`
+    expect(row?.['dead']).toBe(25)
+  })
+})

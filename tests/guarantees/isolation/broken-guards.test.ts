@@ -1,0 +1,541 @@
+import { AssertionError } from 'node:assert'
+import postgres from 'postgres'
+import { afterAll, describe, expect, inject, test } from 'vitest'
+import { urlFor } from '#infra/local/postgres/database.ts'
+import { createTestDatabase, warmAppConnection } from '#tests/support/database.ts'
+import { definerGuarantee, definersGuarantee, isReader } from './function-guarantees.ts'
+import { type Guarantee } from './guarantee.ts'
+import {
+  invitationsGuarantee,
+  lastOwnerGuarantee,
+  liveSessionsGuarantee,
+  revocationGuarantee,
+} from './member-guarantees.ts'
+import {
+  appendOnlyGuarantee,
+  operatorGuarantee,
+  operatorSecretsGuarantee,
+  queueGuarantee,
+  workerGuarantee,
+} from './role-guarantees.ts'
+import { sealedColumnsGuarantee, sealedRowsGuarantee, vaultGuarantee } from './sealed-guarantees.ts'
+import {
+  afterTransactionGuarantee,
+  everyTableGuarantee,
+  exemptGuarantee,
+  guaranteesOf,
+  ownerGuarantee,
+  partitionsGuarantee,
+  tenantsGuarantee,
+} from './table-guarantees.ts'
+import { createTwoShops, type TwoShops } from './two-shops.ts'
+
+// A guard that nobody has seen fail may as well not be there: each is taken away here, alone, and a guarantee breaks.
+const shops = await createTwoShops('every one')
+const { admin } = shops
+const policies = await admin<
+  { table: string; policy: string; command: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'; role: string }[]
+>`
+  select schemaname || '.' || tablename as table, policyname as policy, cmd as command, roles[1] as role from pg_policies
+   where format('%I.%I', schemaname, tablename)::regclass not in (select inhrelid from pg_inherits)
+   order by 1, 2`
+const bodies = await admin<{ name: string; definition: string }[]>`
+  select oid::regproc::text as name, pg_get_functiondef(oid) as definition from pg_proc
+   where pronamespace = 'app'::regnamespace and prosecdef`
+const [invitations] = await admin<
+  { definition: string }[]
+>`select pg_get_viewdef('app.invitations'::regclass) as definition`
+const asMigrated = await createTwoShops('as migrated')
+
+afterAll(() => Promise.all([shops.close(), asMigrated.close()]))
+
+/** Whether a guarantee holds while some statements have had their way, and are then taken back. */
+async function holdsAfter(
+  statements: readonly string[],
+  { holds }: Guarantee,
+  { admin }: Pick<TwoShops, 'admin'> = shops,
+): Promise<void> {
+  await admin`begin`
+  try {
+    for (const statement of statements) await admin.unsafe(statement)
+    await admin`set local role identity_app`
+    await holds(admin)
+  } finally {
+    await admin`rollback`
+  }
+}
+
+/** A guard, what takes it away, and the guarantees that need it. */
+type Guard = readonly [guard: string, statements: readonly string[], needed: readonly Guarantee[]]
+
+/** A statement with a part of it replaced, which must be there. */
+function replaced(text: string, part: string, by: string): string {
+  if (!text.includes(part)) throw new Error(`there is no ${part} in ${text}`)
+  return text.replace(part, by)
+}
+
+const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
+  const { name, column } = table
+  const { read, leak, copy, insert, update, remove, system, unset } = guaranteesOf(shops, table)
+  const orNull = `${column} = (select app.current_tenant()) or ${column} is null`
+  const all = [read, leak, copy, insert, update, remove, system, unset]
+  const ofTable = name === 'app.tenants' ? [tenantsGuarantee(shops)] : [exemptGuarantee]
+  const own = policies.filter(({ table, role }) => table === name && role === 'identity_app')
+  return [
+    [`${name}: ENABLE`, [`alter table ${name} disable row level security`], [...all, ...ofTable, everyTableGuarantee]],
+    [
+      `${name}: FORCE`,
+      [`alter table ${name} no force row level security`],
+      [ownerGuarantee(shops, table), everyTableGuarantee],
+    ],
+    ...own.flatMap(({ policy, command }): Guard[] => {
+      const change = (to: string): string[] => [`alter policy ${policy} on ${name} ${to}`]
+      const dropped = (needed: Guarantee[]): Guard => [
+        `${name}: the policy ${policy}`,
+        [`drop policy ${policy} on ${name}`],
+        needed,
+      ]
+      const opened = (clause: string, condition: string, needed: Guarantee[]): Guard => [
+        `${name}: the ${clause} of ${policy}, for ${condition}`,
+        change(`${clause} (${condition})`),
+        needed,
+      ]
+      const ofSelect = [dropped([read, copy]), opened('using', 'true', [read, leak, copy, unset])]
+      const ofInsert = [
+        dropped([insert]),
+        opened('with check', 'true', [insert, system, unset]),
+        opened('with check', orNull, [system]),
+      ]
+      const ofUpdate = [
+        dropped([update]),
+        opened('using', 'true', [update, unset]),
+        opened('with check', 'true', [update, system]),
+        opened('with check', orNull, [system]),
+      ]
+      const ofDelete = [dropped([remove]), opened('using', 'true', [remove, unset])]
+      // Only a table that has system rows can show that they are seen and changed.
+      if (table.nullable) {
+        ofSelect.push(opened('using', orNull, [unset]))
+        ofUpdate.push(opened('using', orNull, [update, system]))
+        ofDelete.push(opened('using', orNull, [remove, system]))
+      }
+      return { SELECT: ofSelect, INSERT: ofInsert, UPDATE: ofUpdate, DELETE: ofDelete }[command]
+    }),
+  ]
+})
+
+/** What restores the guard of a partition at once, and so hides that it was taken away. */
+const NO_NET = 'alter event trigger guard_partitions disable'
+for (const name of shops.partitions) {
+  guards.push([
+    `${name}: ENABLE, and the grants that it has not`,
+    [NO_NET, `alter table ${name} disable row level security`, `grant select on ${name} to identity_app`],
+    [partitionsGuarantee(shops), everyTableGuarantee, exemptGuarantee],
+  ])
+}
+
+const CURRENT_TENANT = 'create or replace function app.current_tenant() returns uuid language sql stable parallel safe'
+guards.push(
+  [
+    'the nullif of current_tenant',
+    [`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`],
+    shops.tables.map((table) => guaranteesOf(shops, table).unset),
+  ],
+  [
+    'a null of current_tenant, when none is set',
+    [`${CURRENT_TENANT} return coalesce(nullif(current_setting('app.tenant_id', true), ''), '${shops.own}')::uuid`],
+    shops.tables.map((table) => guaranteesOf(shops, table).unset),
+  ],
+  [
+    'the security_invoker of live_sessions',
+    ['alter view app.live_sessions set (security_invoker = false)'],
+    [liveSessionsGuarantee(shops), everyTableGuarantee],
+  ],
+  [
+    'the security_invoker of live_sessions, with an owner whom nothing binds',
+    ['alter view app.live_sessions set (security_invoker = false)', 'alter view app.live_sessions owner to postgres'],
+    [liveSessionsGuarantee(shops)],
+  ],
+  ...policies
+    .filter(({ role }) => role === 'identity_resolver')
+    .map(
+      ({ table, policy }): Guard => [
+        `${table}: the policy ${policy}`,
+        [`drop policy ${policy} on ${table}`],
+        [definersGuarantee(shops)],
+      ],
+    ),
+  ...policies
+    .filter(({ role }) => role === 'identity_worker')
+    .map(
+      ({ table, policy }): Guard => [
+        `${table}: the policy ${policy}`,
+        [`drop policy ${policy} on ${table}`],
+        [workerGuarantee(shops)],
+      ],
+    ),
+  ...policies
+    .filter(({ role }) => role === 'identity_operator')
+    .flatMap(({ table, policy }): Guard[] => [
+      [`${table}: the policy ${policy}`, [`drop policy ${policy} on ${table}`], [operatorGuarantee(shops)]],
+      [
+        `${table}: the role of ${policy}`,
+        [`alter policy ${policy} on ${table} to identity_operator, identity_app`],
+        [
+          ...shops.tables.filter(({ name }) => name === table).map((of) => guaranteesOf(shops, of).read),
+          everyTableGuarantee,
+        ],
+      ],
+      [
+        `${table}: the SELECT of ${policy}`,
+        [`drop policy ${policy} on ${table}`, `create policy ${policy} on ${table} to identity_operator using (true)`],
+        [operatorGuarantee(shops), everyTableGuarantee],
+      ],
+    ]),
+  ...['app.tenants', 'app.memberships'].map(
+    (table): Guard => [
+      `${table}: the tenant, for the worker`,
+      [`create policy open on ${table} to identity_worker using (true)`],
+      [workerGuarantee(shops), everyTableGuarantee],
+    ],
+  ),
+  ...['app.tenants', 'app.memberships', 'app.audit_log'].map(
+    (table): Guard => [
+      `${table}: the tenant, for operators`,
+      [`create policy open on ${table} for insert to identity_operator with check (true)`],
+      [operatorGuarantee(shops), everyTableGuarantee],
+    ],
+  ),
+  ...['app.data_keys', 'app.vendor_accounts'].flatMap((table) =>
+    ['select', 'update'].map(
+      (command): Guard => [
+        `${table}: the tenant, for what the vault may ${command}`,
+        [`create policy open on ${table} for ${command} to identity_vault using (true)`],
+        [vaultGuarantee(shops), everyTableGuarantee],
+      ],
+    ),
+  ),
+  ...['app.data_keys', 'app.audit_log'].map(
+    (table): Guard => [
+      `${table}: the tenant, for what the vault adds`,
+      [`create policy open on ${table} for insert to identity_vault with check (true)`],
+      [vaultGuarantee(shops), everyTableGuarantee],
+    ],
+  ),
+  [
+    'app.tenants: the tenant, for what operators change',
+    ['create policy open on app.tenants for update to identity_operator using (true)'],
+    [operatorGuarantee(shops), everyTableGuarantee],
+  ],
+  ...bodies
+    .filter(({ name }) => isReader(name))
+    .flatMap(({ name, definition }) =>
+      ['s.revoked_at is null', 's.idle_expires_at > now()', 's.absolute_expires_at > now()', 's.id = p_session'].map(
+        (condition): Guard => [
+          `${name}: ${condition}`,
+          [replaced(definition, condition, 'true')],
+          [definerGuarantee(shops, name)],
+        ],
+      ),
+    ),
+  ...writers(),
+  ...[`(purpose = 'invite'::text)`, '(consumed_at IS NULL)', '(tenant_id = current_tenant())'].map(
+    (condition): Guard => [
+      `app.invitations: ${condition}`,
+      [
+        `create or replace view app.invitations with (security_invoker = true) as ${replaced(
+          invitations?.definition ?? '',
+          condition,
+          'true',
+        )}`,
+      ],
+      [invitationsGuarantee(shops)],
+    ],
+  ),
+  [
+    'the security_invoker of invitations',
+    ['alter view app.invitations set (security_invoker = false)'],
+    [everyTableGuarantee],
+  ],
+)
+
+/** What keeps the functions that write to what is their caller's. */
+function writers(): Guard[] {
+  const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
+    `${name}: ${what}`,
+    [replaced(bodies.find((body) => body.name === name)?.definition ?? '', part, by), ...more],
+    [definerGuarantee(shops, name)],
+  ]
+  const ofJob = `coalesce((p_payload ->> 'tenant_id')::uuid, app.current_tenant())`
+  const anyTenant = 'alter policy resolver_enqueue on app.jobs with check (true)'
+  return [
+    guard('enqueue', 'its tenant, of the job instead', 'app.current_tenant()', ofJob),
+    guard('enqueue', 'its tenant and its policy', 'app.current_tenant()', ofJob, anyTenant),
+    guard('enqueue', 'its tenant, null instead', 'app.current_tenant()', 'null', anyTenant),
+    guard('enqueue', 'its silence about a key', 'on conflict do nothing', ''),
+    [
+      'enqueue: the tenant in the key',
+      ['create unique index on app.jobs (kind, idempotency_key)'],
+      [definerGuarantee(shops, 'enqueue'), everyTableGuarantee],
+    ],
+    ...['record_failed_sign_in', 'record_own_change'].flatMap((name) =>
+      ['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
+        guard(name, condition, condition, 'true'),
+      ),
+    ),
+    ...['s.user_id = p_user', 's.revoked_at is null', 's.id = p_session', 'e.live and'].map((condition) =>
+      guard('end_sessions', condition, condition, condition === 'e.live and' ? '' : 'true'),
+    ),
+    guard('end_sessions', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
+    guard('end_sessions', 'its tenant, of the session', 'select e.tenant_id', 'select app.current_tenant()'),
+    guard('end_sessions', 'the session that it keeps', 's.id is distinct from p_session', 'true'),
+    guard(
+      'open_vendor_secret',
+      'its tenant, and its policies',
+      'a.tenant_id = app.current_tenant()',
+      'true',
+      'alter policy resolver_open on app.vendor_accounts using (true)',
+      'alter policy resolver_open on app.data_keys using (true)',
+    ),
+    guard(
+      'open_vendor_secret',
+      'the tenant of the key, and its policy',
+      'and k.tenant_id = a.tenant_id',
+      '',
+      'alter policy resolver_open on app.data_keys using (true)',
+    ),
+    guard('open_vendor_secret', 'its entry in the log', 'from opened o\n  )', 'from opened o where false\n  )'),
+    guard('open_vendor_secret', 'the tenant of its entry', 'select o.tenant_id, p_actor', 'select null, p_actor'),
+    ...['identity_app', 'identity_worker', 'identity_operator'].map(
+      (role): Guard => [
+        `open_vendor_secret: no grant to ${role}`,
+        [`grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to ${role}`],
+        [definerGuarantee(shops, 'open_vendor_secret')],
+      ],
+    ),
+    [
+      'create_audit_partition: its grants',
+      ['grant execute on function app.create_audit_partition(date) to identity_app'],
+      [definerGuarantee(shops, 'create_audit_partition')],
+    ],
+    guard(
+      'create_audit_partition',
+      'the guard of the partition',
+      'perform app.enforce_tenant(v_table::regclass)',
+      'perform 1',
+      NO_NET,
+    ),
+    guard(
+      'create_audit_partition',
+      'the end of the policy under which its owner moves rows',
+      'drop policy owner_moves on app.audit_log_default',
+      'perform 1',
+    ),
+    guard(
+      'create_audit_partition',
+      'the move out of the net',
+      'delete from app.audit_log_default where',
+      'delete from app.audit_log_default where false and',
+    ),
+  ]
+}
+
+describe.each(guards)('without %s', (_guard, statements, needed) => {
+  test.each(needed)('broken: $title', async (guarantee) => {
+    await expect(holdsAfter([], guarantee)).resolves.toBeUndefined()
+    await expect(holdsAfter(statements, guarantee)).rejects.toThrow(AssertionError)
+  })
+})
+
+// The grants, of which the copy above has more than the migrations make.
+describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>([
+  ['app.jobs: no grant', 'grant select on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  ['app.jobs: no grant on a column', 'grant select (kind) on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  ['app.jobs: no grant to add', 'grant insert on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  ['app.jobs: no grant to delete', 'grant delete on app.jobs to identity_app', queueGuarantee(asMigrated)],
+  [
+    'app.audit_log: no grant to change',
+    'grant update on app.audit_log to identity_worker',
+    appendOnlyGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log: no grant to delete',
+    'grant delete on app.audit_log to identity_app',
+    appendOnlyGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log_default: no grant',
+    'grant select on app.audit_log_default to identity_app',
+    appendOnlyGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log: no grant to the worker',
+    'grant select on app.audit_log to identity_worker',
+    workerGuarantee(asMigrated),
+  ],
+  [
+    'app.audit_log: no grant to add, to the worker',
+    'grant insert on app.audit_log to identity_worker',
+    workerGuarantee(asMigrated),
+  ],
+  [
+    'app.tenants: no more of them for the worker',
+    'grant select on app.tenants to identity_worker',
+    workerGuarantee(asMigrated),
+  ],
+  ['app.jobs: no grant to operators', 'grant select on app.jobs to identity_operator', operatorGuarantee(asMigrated)],
+  [
+    'app.memberships: no grant to change, to operators',
+    'grant update (role_id) on app.memberships to identity_operator',
+    operatorGuarantee(asMigrated),
+  ],
+  ...[
+    'select (password_hash) on app.users',
+    'update (password_hash) on app.users',
+    'select (token_key) on app.sessions',
+    'select (csrf_secret) on app.sessions',
+    'select (token_hash) on app.tokens',
+    'delete on app.tenants',
+    'delete on app.memberships',
+    'delete on app.rate_limits',
+    'truncate on app.roles',
+  ].map(
+    (grant) =>
+      [
+        `operators: no grant to ${grant}`,
+        `grant ${grant} to identity_operator`,
+        operatorSecretsGuarantee(asMigrated),
+      ] as const,
+  ),
+  ...[
+    'select (sealed_secret) on app.vendor_accounts to identity_app',
+    'select (data_key_id) on app.vendor_accounts to identity_app',
+    'update (account_number) on app.vendor_accounts to identity_app',
+    'delete on app.vendor_accounts to identity_app',
+    'select (id) on app.data_keys to identity_app',
+    'update (status) on app.data_keys to identity_app',
+    'select (sealed_secret) on app.vendor_accounts to identity_vault',
+    'update (secret_version) on app.vendor_accounts to identity_vault',
+    'delete on app.data_keys to identity_vault',
+    'select on app.tokens to identity_vault',
+    'select (id) on app.vendor_accounts to identity_worker',
+    'select (wrapped_key) on app.data_keys to identity_operator',
+    'execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_worker',
+  ].map((grant) => [`no grant to ${grant}`, `grant ${grant}`, sealedColumnsGuarantee(asMigrated)] as const),
+])('with %s no more', (_guard, statement, guarantee) => {
+  test(`broken: ${guarantee.title}`, async () => {
+    await expect(holdsAfter([], guarantee, asMigrated)).resolves.toBeUndefined()
+    await expect(holdsAfter([statement], guarantee, asMigrated)).rejects.toThrow(AssertionError)
+  })
+})
+
+test('each policy of the Lambdas, of the worker, of operators and of the resolver was taken away', () => {
+  const text = guards.map(([guard]) => guard).join('\n')
+  for (const { table, policy } of policies) expect(text).toContain(`${table}: the policy ${policy}`)
+})
+
+describe('on a copy of its own, without', () => {
+  /** Takes a guard away for good, and hands two connections of the Lambdas' to a guarantee that held until then. */
+  async function breaks(
+    statement: string,
+    holdsOn: (shops: TwoShops) => (app: postgres.Sql, second: postgres.Sql) => Promise<void>,
+  ): Promise<void> {
+    const copy = await createTwoShops('as migrated')
+    const app = await warmAppConnection(copy.database)
+    const second = await warmAppConnection(copy.database)
+    try {
+      await holdsOn(copy)(app, second)
+      await copy.admin.unsafe(statement)
+      await expect(holdsOn(copy)(app, second)).rejects.toThrow(AssertionError)
+    } finally {
+      await Promise.all([app.end(), second.end()])
+      await copy.close()
+    }
+  }
+
+  test('sessions_revocation_is_a_key_change, a revocation overtakes a write', async () => {
+    await breaks(
+      'alter table app.sessions drop constraint sessions_revocation_is_a_key_change',
+      (copy) => revocationGuarantee(copy).holds,
+    )
+  })
+
+  test('memberships_keep_an_owner, or a part of it, a shop loses its last owner', async () => {
+    const database = await createTestDatabase()
+    const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
+    const [row] = await admin<{ tenant: string; definition: string }[]>`
+      select id as tenant, pg_get_functiondef('app.keep_an_owner'::regproc) as definition from app.tenants limit 1`
+    const { tenant = '', definition = '' } = row ?? {}
+    const within = { admin }
+    await holdsAfter([], lastOwnerGuarantee(tenant), within)
+    for (const statement of [
+      'drop trigger memberships_keep_an_owner on app.memberships',
+      'alter table app.memberships disable trigger memberships_keep_an_owner',
+      replaced(definition, 'm.role_id = 1', 'true'),
+      replaced(definition, 'new.tenant_id = old.tenant_id and', ''),
+      replaced(definition, 'new.role_id = 1 and', ''),
+      replaced(definition, 'and new.accepted_at is not null', ''),
+      replaced(definition, 'and new.revoked_at is null)', ')'),
+      replaced(definition, 'and m.accepted_at is not null', ''),
+      replaced(definition, 'and m.revoked_at is null)', ')'),
+    ]) {
+      await expect(holdsAfter([statement], lastOwnerGuarantee(tenant), within), statement).rejects.toThrow(
+        AssertionError,
+      )
+    }
+    await admin.end()
+    await database.drop()
+  })
+
+  test("vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of it, a shop's secrets are moved about", async () => {
+    const database = await createTestDatabase()
+    const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
+    const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
+    const [row] = await admin<{ grow: string }[]>`
+      select pg_get_functiondef('app.secret_versions_grow'::regproc) as grow`
+    const guarantee = sealedRowsGuarantee([own, other])
+    await holdsAfter([], guarantee, { admin })
+    const dropped = 'alter table app.vendor_accounts drop constraint vendor_accounts_key_is_usable'
+    for (const statement of [
+      dropped,
+      `${dropped}, add foreign key (data_key_id) references app.data_keys (id)`,
+      `alter table app.data_keys add unique (id, tenant_id);
+       ${dropped}, add foreign key (data_key_id, tenant_id) references app.data_keys (id, tenant_id)`,
+      `alter table app.data_keys add unique (id, usable);
+       ${dropped}, add foreign key (data_key_id, data_key_usable) references app.data_keys (id, usable)`,
+      'drop trigger vendor_accounts_versions_grow on app.vendor_accounts',
+      'alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow',
+      replaced(row?.grow ?? '', 'new.secret_version < old.secret_version', 'false'),
+    ]) {
+      await expect(holdsAfter([statement], guarantee, { admin }), statement).rejects.toThrow(AssertionError)
+    }
+    await admin.end()
+    await database.drop()
+  })
+
+  test('the end of what set_tenant set, the next transaction has rows', async () => {
+    await breaks(
+      `create or replace function app.set_tenant(p_tenant uuid) returns void language plpgsql as $$
+       begin
+         perform set_config('app.tenant_id', coalesce(p_tenant::text, ''), false);
+       end $$`,
+      (copy) => async (app) => {
+        for (const table of copy.tables) await afterTransactionGuarantee(copy, table).holds(app)
+      },
+    )
+  })
+
+  test('the nullif of current_tenant, a connection that was used before has errors', async () => {
+    const copy = await createTwoShops('as migrated')
+    const [table] = copy.tables
+    if (table === undefined) throw new Error('there is no tenant table')
+    await copy.admin.unsafe(`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`)
+    const cold = postgres(copy.database.appUrl, { max: 1 })
+    expect(await cold.unsafe(`table ${table.name}`)).toHaveLength(0)
+    await cold.end()
+    const warm = await warmAppConnection(copy.database)
+    await expect(warm.unsafe(`table ${table.name}`)).rejects.toMatchObject({ code: '22P02' })
+    await warm.end()
+    await copy.close()
+  })
+})

@@ -1,0 +1,370 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { prepareDatabase, urlFor } from '#infra/local/postgres/database.ts'
+import { startPostgres } from '#infra/local/postgres/postgres.ts'
+import { catalogueChecks, checkCatalogue } from '#shared/doctor/catalogue.ts'
+import { assertSound } from '#shared/doctor/doctor.ts'
+import { GRANTS, readGrants } from '#shared/doctor/grants.ts'
+import { log } from '#shared/log.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+
+const database = await createTestDatabase()
+const sql = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const ONE_TABLE = 'create table app.notes (id uuid primary key, tenant_id uuid not null references app.tenants)'
+const PARTITIONED = [
+  'set local role identity_owner',
+  'create table app.events (id uuid, tenant_id uuid not null, at date, primary key (id, at)) partition by range (at)',
+  "select app.enforce_tenant('app.events')",
+  "create table app.events_2026 partition of app.events for values from ('2026-01-01') to ('2027-01-01')",
+]
+/** Without the net under partitions, which puts them under the guard before anybody may look. */
+const NO_NET = 'alter event trigger guard_partitions disable'
+const DEFINER = 'create function app.count_tenants() returns bigint language sql security definer'
+
+/** Faults by the check that names them: what it is found on, and the statements that plant it. */
+const FAULTS: readonly (readonly [check: string, object: string, ...statements: string[]])[] = [
+  ['row-security-not-enabled', 'app.notes', ONE_TABLE],
+  ['row-security-not-enabled', 'app.memberships', 'alter table app.memberships disable row level security'],
+  ['row-security-not-enabled', 'app.audit_log', 'alter table app.audit_log disable row level security'],
+  ['row-security-not-enabled', 'app.tenants', 'alter table app.tenants disable row level security'],
+  ['row-security-not-enabled', 'app.events_2026', NO_NET, ...PARTITIONED],
+  [
+    'row-security-not-enabled',
+    'elsewhere.notes',
+    'create schema elsewhere',
+    'create table elsewhere.notes (tenant_id uuid)',
+  ],
+  ['row-security-not-enabled', 'app.users', 'alter table app.users add tenant_id uuid'],
+  ['row-security-not-forced', 'app.memberships', 'alter table app.memberships no force row level security'],
+  [
+    'row-security-not-forced',
+    'app.events_2026',
+    NO_NET,
+    ...PARTITIONED,
+    'alter table app.events_2026 enable row level security',
+  ],
+  ['row-security-without-policy', 'app.events_2026', NO_NET, ...PARTITIONED],
+  [
+    'row-security-without-policy',
+    'app.styles',
+    ...['read', 'insert', 'update', 'delete'].map((command) => `drop policy tenant_${command} on app.styles`),
+  ],
+  ['grant-without-policy', 'app.memberships', 'drop policy tenant_read on app.memberships'],
+  [
+    'grant-without-policy',
+    'app.memberships',
+    'alter policy tenant_insert on app.memberships to identity_app',
+    'grant insert on app.memberships to identity_worker',
+  ],
+  ['policy-for-public', 'app.styles open', 'create policy open on app.styles using (tenant_id is not null)'],
+  ['policy-always-true', 'app.styles open', 'create policy open on app.styles using (true)'],
+  ['policy-always-true', 'app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
+  ['policy-always-true', 'app.styles open', 'create policy open on app.styles to identity_worker using (true)'],
+  [
+    'policy-always-true',
+    'app.jobs worker_queue',
+    'alter policy worker_queue on app.jobs to identity_worker, identity_app',
+  ],
+  ['policy-always-true', 'app.jobs worker_queue', 'alter policy worker_queue on app.jobs to public'],
+  ...['app.tenants', 'app.memberships'].flatMap((table): (readonly [string, string, ...string[]])[] => [
+    [
+      'policy-always-true',
+      `${table} operator_read`,
+      `alter policy operator_read on ${table} to identity_operator, identity_app`,
+    ],
+    ['policy-always-true', `${table} operator_read`, `alter policy operator_read on ${table} to identity_app`],
+    ['policy-always-true', `${table} operator_read`, `alter policy operator_read on ${table} to identity_worker`],
+    [
+      'policy-always-true',
+      `${table} operator_read`,
+      `drop policy operator_read on ${table}`,
+      `create policy operator_read on ${table} to identity_operator using (true)`,
+    ],
+  ]),
+  ['policy-always-true', 'app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_operator'],
+  [
+    'policy-always-true',
+    'app.styles operator_read',
+    'create policy operator_read on app.styles for select to identity_operator using (true)',
+  ],
+  [
+    'policy-always-true',
+    'app.audit_log worker_queue',
+    'create policy worker_queue on app.audit_log to identity_worker using (true)',
+  ],
+  ['policy-always-true', 'app.styles tenant_update', 'alter policy tenant_update on app.styles with check (true)'],
+  [
+    'policy-ignores-tenant',
+    'app.styles tenant_read',
+    'alter policy tenant_read on app.styles using (name is not null)',
+  ],
+  [
+    'policy-ignores-tenant',
+    'app.styles tenant_read',
+    'alter policy tenant_read on app.styles using (app.current_tenant() is not null)',
+  ],
+  [
+    'policy-ignores-tenant',
+    'app.styles tenant_read',
+    "create function public.current_tenant() returns uuid language sql return 'a0000000-0000-4000-8000-000000000000'::uuid",
+    'alter policy tenant_read on app.styles using (tenant_id = (select public.current_tenant()))',
+  ],
+  [
+    'policy-ignores-tenant',
+    'app.memberships worker_read',
+    'create policy worker_read on app.memberships for select to identity_worker using (revoked_at < now())',
+  ],
+  [
+    'policy-ignores-tenant',
+    'app.jobs worker_queue',
+    'alter policy worker_queue on app.jobs to identity_app using (completed_at is null) with check (completed_at is null)',
+  ],
+  [
+    'policy-admits-other-tenants',
+    'app.styles tenant_read',
+    "alter policy tenant_read on app.styles using (tenant_id = (select app.current_tenant()) or name = 'Sample')",
+  ],
+  [
+    'policy-admits-other-tenants',
+    'app.styles tenant_delete',
+    'alter policy tenant_delete on app.styles using (tenant_id <> (select app.current_tenant()))',
+  ],
+  [
+    'policy-admits-null-tenant',
+    'app.styles tenant_insert',
+    'alter policy tenant_insert on app.styles with check (tenant_id = (select app.current_tenant()) or tenant_id is null)',
+  ],
+  [
+    'policy-admits-null-tenant',
+    'app.styles tenant_update',
+    'alter policy tenant_update on app.styles with check (coalesce(tenant_id, app.current_tenant()) = app.current_tenant())',
+  ],
+  [
+    'policy-admits-null-tenant',
+    'app.styles everything',
+    `create policy everything on app.styles to identity_app using (tenant_id is not distinct from (select app.current_tenant()))`,
+  ],
+  ['role-missing', 'identity_worker', 'alter role identity_worker rename to somebody'],
+  ['role-missing', 'identity_operator', 'alter role identity_operator rename to somebody'],
+  ['role-attribute', 'identity_operator', 'alter role identity_operator bypassrls'],
+  ['role-attribute', 'identity_app', 'alter role identity_app bypassrls'],
+  ['role-attribute', 'identity_app', 'alter role identity_app superuser'],
+  ['role-attribute', 'identity_worker', 'alter role identity_worker createrole'],
+  ['role-attribute', 'identity_worker', 'alter role identity_worker createdb'],
+  ['role-attribute', 'identity_app', 'alter role identity_app replication'],
+  ['role-attribute', 'identity_resolver', 'alter role identity_resolver bypassrls'],
+  ['role-attribute', 'identity_owner', 'alter role identity_owner login'],
+  ['role-membership', 'identity_app', 'grant identity_owner to identity_app'],
+  ['role-membership', 'identity_app', 'grant identity_resolver to identity_app with inherit false'],
+  ['role-membership', 'identity_operator', 'grant identity_owner to identity_operator'],
+  ['role-membership', 'identity_worker', 'grant pg_read_all_data to identity_worker'],
+  ['role-owns-object', 'table app.styles', 'alter table app.styles owner to identity_app'],
+  ['role-owns-object', 'schema workbench', 'create schema workbench authorization identity_worker'],
+  ['role-owns-object', 'schema workbench', 'create schema workbench authorization identity_operator'],
+  ['owned-by-another', 'app.notes', ONE_TABLE],
+  ['owned-by-another', 'app.current_tenant()', 'alter function app.current_tenant() owner to postgres'],
+  ['privilege-past-row-security', 'app.memberships', 'grant truncate on app.memberships to identity_app'],
+  ['privilege-past-row-security', 'app.memberships', 'grant references (id) on app.memberships to identity_app'],
+  ['privilege-past-row-security', 'app.styles', 'grant trigger on app.styles to identity_worker'],
+  ['privilege-past-row-security', 'app.tenants', 'grant truncate on app.tenants to identity_operator'],
+  ['privilege-past-row-security', 'app.styles', 'grant truncate on app.styles to public'],
+  ['grant-to-public', 'app.users', 'grant select on app.users to public'],
+  ['grant-to-public', 'app.users', 'grant select (email) on app.users to public'],
+  ['grant-to-public', 'app', 'grant usage on schema app to public'],
+  ['grant-to-public', 'app.open()', 'create function app.open() returns integer language sql return 1'],
+  ['grant-on-partition', 'app.audit_log_default', 'grant select on app.audit_log_default to identity_worker'],
+  ['grant-on-partition', 'app.audit_log_default', 'grant insert on app.audit_log_default to identity_operator'],
+  ['grant-on-partition', 'app.events_2026', ...PARTITIONED, 'grant select on app.events_2026 to identity_app'],
+  ['grant-on-partition', 'app.events_2026', ...PARTITIONED, 'grant insert (at) on app.events_2026 to identity_worker'],
+  ['view-without-invoker', 'app.everyone', 'create view app.everyone as select * from app.memberships'],
+  ['view-without-invoker', 'app.invitations', 'alter view app.invitations reset (security_invoker)'],
+  ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions reset (security_invoker)'],
+  ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions set (security_invoker = off)'],
+  ['materialized-view', 'app.everyone', 'create materialized view app.everyone as select * from app.memberships'],
+  ['definer-not-listed', 'app.count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
+  [
+    'definer-not-listed',
+    'public.peek()',
+    'create function public.peek() returns integer language sql security definer return 1',
+  ],
+  ['definer-missing', 'app.sessions_of_session(uuid)', 'drop function app.sessions_of_session(uuid)'],
+  ['definer-missing', 'app.sessions_of_session(uuid)', 'alter function app.sessions_of_session(uuid) security invoker'],
+  ['definer-search-path', 'app.count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
+  [
+    'definer-search-path',
+    'app.tenants_of_session(uuid)',
+    'alter function app.tenants_of_session(uuid) reset search_path',
+  ],
+  [
+    'definer-search-path',
+    'app.tenants_of_session(uuid)',
+    'alter function app.tenants_of_session(uuid) set search_path = app',
+  ],
+  [
+    'definer-for-public',
+    'app.tenants_of_session(uuid)',
+    'grant execute on function app.tenants_of_session(uuid) to public',
+  ],
+  ['definer-owner', 'app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
+  ['definer-owner', 'app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
+  ['definer-owner', 'app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) owner to postgres'],
+  [
+    'default-privileges',
+    'identity_owner in app',
+    'alter default privileges for role identity_owner in schema app grant select on tables to identity_app',
+  ],
+  [
+    'default-privileges',
+    'identity_owner in app',
+    'alter default privileges for role identity_owner in schema app grant select on tables to identity_operator',
+  ],
+  [
+    'default-privileges',
+    'identity_owner',
+    'alter default privileges for role identity_owner grant select on tables to public',
+  ],
+  [
+    'foreign-key-without-tenant',
+    'app.notes notes_membership_fkey',
+    ONE_TABLE,
+    'alter table app.notes add membership uuid, add foreign key (membership) references app.memberships (id)',
+  ],
+  [
+    'foreign-key-without-tenant',
+    'app.notes notes_shop_fkey',
+    ONE_TABLE,
+    'alter table app.notes add shop uuid, add foreign key (shop) references app.tenants',
+  ],
+  [
+    'tenant-data-without-tenant-id',
+    'app.badges badges_membership_fkey',
+    'create table app.badges (membership uuid references app.memberships (id))',
+  ],
+  [
+    'unique-across-tenants',
+    'app.memberships(user_id, role_id)',
+    'create unique index on app.memberships (user_id, role_id)',
+  ],
+  ['unique-across-tenants', 'app.tenants(expression)', 'create unique index on app.tenants (lower(legal_name))'],
+  ['unique-across-tenants', 'app.notes(number)', ONE_TABLE, 'alter table app.notes add number integer unique'],
+  [
+    'unique-across-tenants',
+    'app.counts(number)',
+    'create table app.counts (number integer primary key, tenant_id uuid not null)',
+  ],
+]
+
+/** What is not a fault, and must not be called one. */
+const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
+  [
+    'a table under enforcement, with children that refer to it by tenant and id',
+    'set local role identity_owner',
+    'create table app.orders (id uuid primary key, tenant_id uuid not null references app.tenants, unique (tenant_id, id))',
+    'create table app.lines (id uuid primary key, tenant_id uuid not null, order_id uuid not null, foreign key (tenant_id, order_id) references app.orders (tenant_id, id))',
+    "select app.enforce_tenant('app.orders')",
+    "select app.enforce_tenant('app.lines')",
+    'grant select, insert, update, delete on app.orders, app.lines to identity_app',
+  ],
+  [
+    'a partitioned table with each partition under enforcement',
+    NO_NET,
+    ...PARTITIONED,
+    "select app.enforce_tenant('app.events_2026')",
+    'grant select, insert on app.events to identity_app',
+  ],
+  [
+    'a policy that is narrower than the tenant',
+    "alter policy tenant_update on app.styles using (tenant_id = (select app.current_tenant()) and name <> '')",
+  ],
+  [
+    'a policy of the worker that is narrower than the tenant',
+    "create policy worker_read on app.styles for select to identity_worker using (tenant_id = (select app.current_tenant()) and name <> '')",
+    'grant select on app.styles to identity_worker',
+  ],
+  ['the partition of another month', "select app.create_audit_partition('2040-01-01')"],
+]
+
+describe('the catalogue of the migrated database', () => {
+  test('is clean', async () => {
+    expect(await checkCatalogue(sql)).toEqual([])
+  })
+
+  test('is as clean when the Lambdas look', async () => {
+    const app = postgres(database.appUrl, { max: 1 })
+    expect(await checkCatalogue(app)).toEqual([])
+    await app.end()
+  })
+
+  test('grants what is listed, and nothing else', async () => {
+    expect(await readGrants(sql)).toEqual(GRANTS)
+  })
+})
+
+describe('a planted fault is named', () => {
+  test.each(FAULTS)('%s: %s', async (check, object, ...statements) => {
+    await sql`begin`
+    try {
+      for (const statement of statements) await sql.unsafe(statement)
+      expect(await checkCatalogue(sql)).toContainEqual(expect.objectContaining({ check, object }))
+    } finally {
+      await sql`rollback`
+    }
+  })
+
+  test.each(CLEAN)('and nothing is, for %s', async (_what, ...statements) => {
+    await sql`begin`
+    try {
+      for (const statement of statements) await sql.unsafe(statement)
+      expect(await checkCatalogue(sql)).toEqual([])
+    } finally {
+      await sql`rollback`
+    }
+  })
+
+  test('for each of the checks', () => {
+    expect([...new Set(FAULTS.map(([check]) => check))].toSorted()).toEqual(catalogueChecks.toSorted())
+  })
+})
+
+describe('a login that is no superuser, but may create roles and owns the database', () => {
+  test('migrates it, to a clean catalogue, and is told that it has no net under partitions', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tenantry-master-'))
+    const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
+    try {
+      const admin = postgres(cluster.adminUrl, { max: 1 })
+      const warn = vi.spyOn(log, 'warn')
+      onTestFinished(() => warn.mockRestore())
+      // As the master user of Aurora is made.
+      await admin`create role master login password 'master' nosuperuser nobypassrls createdb createrole`
+      await admin`create database shops owner master`
+      await admin.end()
+      const masterUrl = urlFor(cluster.adminUrl, { user: 'master', password: 'master', database: 'shops' })
+      const prepared = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })
+      expect(prepared.applied).not.toEqual([])
+      expect(warn.mock.calls).toEqual([[expect.stringMatching(/^the event trigger guard_partitions was not made/)]])
+      const app = postgres(prepared.appUrl, { max: 1 })
+      expect(await checkCatalogue(app)).toEqual([])
+      expect(await readGrants(app)).toEqual(GRANTS)
+      await app.end()
+      const master = postgres(masterUrl, { max: 1 })
+      const warnings = await assertSound(master, fileURLToPath(new URL('../../migrations/', import.meta.url)))
+      expect(warnings.filter(({ check }) => check === 'powerful-login')).toEqual([])
+      await master.end()
+      const again = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })
+      expect(again.applied).toEqual([])
+    } finally {
+      await cluster.stop('immediate')
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})

@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { afterAll, describe, expect, inject, test } from 'vitest'
+import { urlFor } from '#infra/local/postgres/database.ts'
+import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+
+const database = await createTestDatabase()
+const sql = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
+const [own = '', other = ''] = (await sql<{ id: string }[]>`select id from app.tenants order by slug`).map(
+  ({ id }) => id,
+)
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const NO_NET = 'alter event trigger guard_partitions disable'
+const PARENT = [
+  'set local role identity_owner',
+  'create table app.visits (id uuid, tenant_id uuid, at date) partition by range (at)',
+]
+const ENFORCED = [...PARENT, `select app.enforce_tenant('app.visits')`]
+const of2026 = `for values from ('2026-01-01') to ('2027-01-01')`
+
+/** The ways to a partition with no guard of its own: what is done to app.visits, and which table is part of it then. */
+const WAYS: readonly (readonly [way: string, partition: string, ...statements: string[]])[] = [
+  ['create table … partition of', 'app.visits_2026', `create table app.visits_2026 partition of app.visits ${of2026}`],
+  ['create table … partition of … default', 'app.rest', 'create table app.rest partition of app.visits default'],
+  [
+    'create schema … create table … partition of',
+    'more.visits_2026',
+    `create schema more create table visits_2026 partition of app.visits ${of2026}`,
+  ],
+  [
+    'create table … (like …), attach partition',
+    'app.visits_2026',
+    'create table app.visits_2026 (like app.visits including all)',
+    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+  ],
+  [
+    'attach partition, of a table with grants and an open policy',
+    'app.visits_2026',
+    'create table app.visits_2026 (like app.visits)',
+    'create policy tenant_read on app.visits_2026 using (true)',
+    'alter table app.visits_2026 enable row level security, force row level security',
+    'grant all on app.visits_2026 to public, identity_app',
+    'grant select (id), update (at) on app.visits_2026 to identity_worker',
+    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+  ],
+  [
+    'attach partition, of a table that was under the guard but for its grants',
+    'app.visits_2026',
+    'create table app.visits_2026 (like app.visits)',
+    `select app.enforce_tenant('app.visits_2026')`,
+    'grant select (id) on app.visits_2026 to identity_worker',
+    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+  ],
+  [
+    'a partition that has partitions',
+    'app.visits_2026',
+    `create table app.visits_2026 partition of app.visits ${of2026} partition by list (id)`,
+    'create table app.visits_2026_rest partition of app.visits_2026 default',
+  ],
+  [
+    'a partition of a partition',
+    'app.visits_2026_rest',
+    `create table app.visits_2026 partition of app.visits ${of2026} partition by list (id)`,
+    'create table app.visits_2026_rest partition of app.visits_2026 default',
+  ],
+  [
+    'attach partition, to a partition',
+    'app.visits_2026_rest',
+    `create table app.visits_2026 partition of app.visits ${of2026} partition by list (id)`,
+    'create table app.visits_2026_rest (like app.visits)',
+    'alter table app.visits_2026 attach partition app.visits_2026_rest default',
+  ],
+  [
+    'attach partition, of a table with a partition',
+    'app.visits_2026_rest',
+    'create table app.visits_2026 (like app.visits) partition by list (id)',
+    'create table app.visits_2026_rest partition of app.visits_2026 default',
+    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+  ],
+  [
+    'under default privileges that grant',
+    'app.visits_2026',
+    'alter default privileges in schema app grant all on tables to public, identity_app',
+    `create table app.visits_2026 partition of app.visits ${of2026}`,
+  ],
+  ...['disable row level security', 'no force row level security'].map(
+    (lifted) =>
+      [
+        `alter table … ${lifted}, of a partition`,
+        'app.visits_2026',
+        `create table app.visits_2026 partition of app.visits ${of2026}`,
+        `select app.enforce_tenant('app.visits_2026')`,
+        `alter table app.visits_2026 ${lifted}`,
+      ] as const,
+  ),
+]
+
+/** Runs what is expected of some statements, and takes it all back. */
+async function after(statements: readonly string[], expectations: () => Promise<void>): Promise<void> {
+  await sql`begin`
+  try {
+    for (const statement of statements) await sql.unsafe(statement)
+    await expectations()
+  } finally {
+    await sql`rollback`
+  }
+}
+
+const findingsOn = async (name: string) => (await checkCatalogue(sql)).filter(({ object }) => object.startsWith(name))
+
+const policiesOf = (name: string) => sql`
+  select policyname, permissive, roles, cmd, qual, with_check from pg_policies
+   where schemaname || '.' || tablename = ${name} order by 1`
+
+const runners = [
+  ['the owner', 'identity_owner'],
+  ['the login that migrates', 'none'],
+] as const
+
+describe.each(runners)('guarantee 7: a partition that %s makes by plain DDL', (_who, role) => {
+  describe.each(WAYS)('%s', (_way, partition, ...statements) => {
+    // One of the ways makes a schema, which the owner may not do otherwise.
+    const allowed = `grant create on database ${database.name} to identity_owner`
+    const made = [allowed, ...ENFORCED, `set local role ${role}`, ...statements, 'set local role none']
+
+    test('is under the guard of its parent by itself', () =>
+      after(made, async () => {
+        expect(await findingsOn(partition)).toEqual([])
+        expect(await policiesOf(partition)).toEqual(await policiesOf('app.visits'))
+        const [owner] = await sql`
+          select relowner::regrole::text as name, has_table_privilege(relowner, oid, 'select') as reads
+            from pg_class where oid = ${partition}::regclass`
+        expect(owner).toEqual({ name: 'identity_owner', reads: true })
+      }))
+
+    test('shows a shop its own rows alone, even when a grant is made on it', () =>
+      after(made, async () => {
+        for (const tenant of [own, other]) {
+          await sql`insert into app.visits values (${randomUUID()}, ${tenant}, '2026-05-05')`
+        }
+        const [schema = ''] = partition.split('.')
+        await sql.unsafe(`grant usage on schema ${schema} to identity_app`)
+        await sql.unsafe(`grant select, insert on ${partition} to identity_app`)
+        await sql`set local role identity_app`
+        expect(await sql.unsafe(`table ${partition}`)).toEqual([])
+        await sql`select app.set_tenant(${own})`
+        expect(await sql.unsafe(`select tenant_id from ${partition}`)).toEqual([{ tenant_id: own }])
+        await expect(
+          sql.unsafe(`insert into ${partition} values ($1, $2, '2026-05-05')`, [randomUUID(), other]),
+        ).rejects.toMatchObject({ code: '42501' })
+      }))
+
+    test('is named by the catalogue where there is no such net', () =>
+      after([NO_NET, ...made], async () => {
+        expect(await findingsOn(partition)).not.toEqual([])
+      }))
+  })
+})
+
+describe('the net under partitions', () => {
+  const partition = `create table app.visits_2026 partition of app.visits ${of2026}`
+
+  test('catches those that were there before their parent came under the guard', () =>
+    after(
+      [...PARENT, `${partition} partition by list (id)`, 'create table app.rest partition of app.visits_2026 default'],
+      async () => {
+        expect(await policiesOf('app.visits_2026')).toEqual([])
+        await sql`select app.enforce_tenant('app.visits')`
+        expect(await checkCatalogue(sql)).toEqual([])
+      },
+    ))
+
+  test('catches those that were made without it, as soon as their parent is changed', () =>
+    after([NO_NET, ...ENFORCED, partition], async () => {
+      await sql`set local role none`
+      await sql`alter event trigger guard_partitions enable`
+      expect(await checkCatalogue(sql)).not.toEqual([])
+      await sql`alter table app.visits add note text`
+      expect(await checkCatalogue(sql)).toEqual([])
+    }))
+
+  test('follows the parent in the column and in whether there are system rows', () =>
+    after(
+      [
+        'set local role identity_owner',
+        'create table app.visits (shop uuid, at date) partition by range (at)',
+        `select app.enforce_tenant('app.visits', 'shop', true)`,
+        partition,
+      ],
+      async () => {
+        const policies = await policiesOf('app.visits_2026')
+        expect(policies).toEqual(await policiesOf('app.visits'))
+        expect(policies.map(({ qual }) => String(qual)).join()).toContain('(shop IS NULL)')
+      },
+    ))
+
+  test('leaves the partitions of a table without a guard alone', () =>
+    after([...PARENT, partition, 'grant select on app.visits_2026 to identity_worker'], async () => {
+      await sql`alter table app.visits add note text`
+      expect(await policiesOf('app.visits_2026')).toEqual([])
+      expect(await sql`select has_table_privilege('identity_worker', 'app.visits_2026', 'select') as held`).toEqual([
+        { held: true },
+      ])
+    }))
+
+  test.each(['disable row level security', 'no force row level security'])(
+    'leaves a parent as it is told to be, by %s, which the catalogue names',
+    (lifted) =>
+      after([...ENFORCED, partition, `alter table app.visits ${lifted}`], async () => {
+        expect(await checkCatalogue(sql)).toEqual([
+          { check: `row-security-not-${lifted.startsWith('no') ? 'forced' : 'enabled'}`, object: 'app.visits' },
+        ])
+      }),
+  )
+
+  test('refuses a foreign table, which can have no row security', () =>
+    after(['create foreign data wrapper nowhere', 'create server nowhere foreign data wrapper nowhere'], async () => {
+      for (const statement of ENFORCED) await sql.unsafe(statement)
+      await sql`set local role none`
+      await expect(
+        sql.unsafe(`create foreign table app.visits_2026 partition of app.visits ${of2026} server nowhere`),
+      ).rejects.toMatchObject({ code: '42809' })
+    }))
+
+  test('needs no privilege of whoever makes other tables', async () => {
+    const app = postgres(database.appUrl, { max: 1 })
+    await app`create temporary table mine (id integer) partition by range (id)`
+    await app`create temporary table mine_too partition of mine default`
+    await app`alter table mine add note text`
+    expect(await app`table mine_too`).toEqual([])
+    await app.end()
+  })
+
+  test('lends nobody a privilege: it runs with the rights of whoever runs the statement', async () => {
+    expect(
+      await sql`
+        select prosecdef as definer, proconfig as settings, has_function_privilege('public', oid, 'execute') as open
+          from pg_proc where oid = 'app.guard_partitions'::regproc`,
+    ).toEqual([{ definer: false, settings: ['search_path=pg_catalog, pg_temp'], open: false }])
+  })
+})
+
+test('a partition without a guard is closed even so, since no grant on its parent reaches it', () =>
+  after([NO_NET, ...ENFORCED, `create table app.visits_2026 partition of app.visits ${of2026}`], async () => {
+    await sql`grant select on app.visits to identity_app`
+    await sql`set local role identity_app`
+    await expect(sql.unsafe('table app.visits_2026')).rejects.toMatchObject({ code: '42501' })
+  }))

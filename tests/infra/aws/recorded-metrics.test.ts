@@ -1,0 +1,362 @@
+import { Writable } from 'node:stream'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startCache } from '#infra/local/cache/cache.ts'
+import { loginOf } from '#infra/local/postgres/database.ts'
+import { createFaults } from '#infra/local/faults.ts'
+import { json, startHttpServer } from '#infra/local/http-server.ts'
+import { type Instances, startInstances } from '#infra/local/gateway/instances.ts'
+import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { METRICS, type MetricName } from '#shared/log.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { createMember } from '#tests/support/minted-session.ts'
+import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { startTestVault, type TestVault } from '#tests/support/vault.ts'
+import { synthesized } from './synthesized.ts'
+
+const SLUG = 'acme-print'
+const TRACE = '1-5759e988-bd862e3fe1be46a994272793'
+
+const cleanups: (() => Promise<unknown>)[] = []
+let database: TestDatabase
+let vault: TestVault
+const faults = createFaults()
+const functions = new Map<string, Instances<any, any>>()
+let logged = ''
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  cleanups.push(() => database.drop())
+  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+    cleanups.push(() => part.close())
+    return part
+  }
+  vault = opened(await startTestVault())
+  const cache = opened(await startCache({ force: 'in-process', faults }))
+  // No mail goes out.
+  const ses = opened(await startHttpServer({ answer: () => json(500, {}) }))
+  const login = (url: string) => JSON.stringify(loginOf(url))
+  const secrets = opened(
+    await startSecretsManager({
+      secrets: {
+        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+        cache: JSON.stringify({ url: cache.url, token: cache.token }),
+        'database:app': login(database.appUrl),
+        'database:worker': login(database.workerUrl),
+        vault: login(database.vaultUrl),
+      },
+    }),
+  )
+  const logs = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      logged += chunk.toString()
+      done()
+    },
+  }).setMaxListeners(0)
+  const deployed = new Map(
+    [
+      ...(await routeGroups()).map(({ group, handlerFile }) => ({ needs: group.needs, name: group.name, handlerFile })),
+      ...(await jobs()).map(({ job, handlerFile }) => ({ needs: job.needs, name: job.name, handlerFile })),
+    ].map((each) => [each.name, each]),
+  )
+  for (const name of ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'measure']) {
+    const found = deployed.get(name)
+    if (found === undefined) throw new Error(`no function ${name}`)
+    const env = {
+      AWS_LAMBDA_FUNCTION_NAME: `tenantry-test-${name}`,
+      STAGE: 'test',
+      _X_AMZN_TRACE_ID: `Root=${TRACE};Parent=557abcec3ee5a047;Sampled=1`,
+      DATABASE_SECRET_ID: found.needs.find((need) => need.startsWith('database:')) ?? '',
+      SERVICE_SECRET_ID: 'service',
+      CACHE_SECRET_ID: 'cache',
+      VAULT_DATABASE_SECRET_ID: 'vault',
+      VAULT_KEY_ID: vault.keyArn,
+      VENDOR_URLS: vault.vendorUrls,
+      DATABASE_TLS: 'disable',
+      ARGON2_MEMORY_KIB: '64',
+      ARGON2_ITERATIONS: '1',
+      LOGIN_EMAIL_LIMIT: '3',
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: 'local',
+      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+      AWS_ENDPOINT_URL_SESV2: ses.url,
+    }
+    const { handlerFile } = found
+    functions.set(name, opened(await startInstances({ handlerFile, functionName: name, env, most: 1, logs })))
+  }
+})
+afterAll(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup()
+})
+
+const parsed = (text: string): any[] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line))
+
+const isMetrics = (line: object): boolean => '_aws' in line
+
+interface Ran {
+  readonly status: number
+  /** What was written in this invocation. */
+  readonly lines: any[]
+  /** The metric values, told apart by the one dimension that is not the stage's. */
+  readonly values: Record<string, number | number[]>
+}
+
+/** Invokes a function once, and waits for what it wrote; the last line is of a kind that tells that all is there. */
+async function run(name: string, event: unknown, until: (lines: any[]) => boolean): Promise<Ran> {
+  const from = logged.length
+  const invoke = functions.get(name)?.invoke
+  if (invoke === undefined) throw new Error(`no function ${name}`)
+  const result: APIGatewayProxyResult | undefined = await invoke(event, 25_000)
+  await vi.waitUntil(() => until(parsed(logged.slice(from))), { timeout: 5000, interval: 5 })
+  const lines = parsed(logged.slice(from))
+  const values: Record<string, number | number[]> = {}
+  for (const line of lines.filter(isMetrics)) {
+    for (const { Metrics } of line['_aws'].CloudWatchMetrics) {
+      for (const { Name } of Metrics) {
+        const { by } = METRICS[Name as MetricName]
+        values[by === 'function' ? Name : `${Name} ${line[by]}`] = line[Name]
+      }
+    }
+  }
+  return { status: result?.statusCode ?? 0, lines, values }
+}
+
+const wrote = (name: MetricName) => (lines: any[]) => lines.some((line) => name in line)
+
+interface Asked {
+  readonly token?: string
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+  readonly params?: Record<string, string>
+}
+
+const event = (route: string, { token, headers = {}, ...rest }: Asked = {}): APIGatewayProxyEvent =>
+  gatewayEvent({
+    route,
+    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    ...rest,
+  })
+
+const signIn = (email: string, password: string, headers: Record<string, string> = {}) =>
+  run('auth', event('POST /v1/auth/login', { body: { email, password }, headers }), (lines) =>
+    ['SignInFailed', 'RateLimited'].some((name) => lines.some((line) => name in line)),
+  )
+
+const owner = (name: string) => createMember(database.admin, { email: `${name}@operations.test`, slug: SLUG })
+
+async function broken(part: 'kms' | 'vendor' | 'cache', work: () => Promise<unknown>): Promise<void> {
+  const switchboard = part === 'cache' ? faults : vault.faults
+  await switchboard.set({ part, mode: 'refuse' })
+  try {
+    await work()
+  } finally {
+    await switchboard.set({ part, mode: 'ok' })
+  }
+}
+
+const connectVendor = (token: string, until: (lines: any[]) => boolean) => {
+  const body = { vendor: 'ss-activewear', account_number: '12345', secret: 'a-secret-of-a-shop' }
+  return run('vendor-accounts', event('POST /v1/vendor-accounts', { token, body }), until)
+}
+
+describe('a function', () => {
+  it('counts sign-ins, and that it is new, in one line for the stage and for itself', async () => {
+    const { status, lines, values } = await signIn('owner@acme.test', PASSWORD)
+    expect(status).toBe(200)
+    expect(values).toMatchObject({ SignInSucceeded: 1, SignInFailed: 0, ColdStart: 1 })
+    const [line, another] = lines.filter(isMetrics)
+    expect(another).toBeUndefined()
+    expect(line).toMatchObject({ service: 'tenantry', stage: 'test', function: 'tenantry-test-auth' })
+    const [{ Namespace, Dimensions, Metrics }] = line['_aws'].CloudWatchMetrics
+    expect([Namespace, Dimensions]).toEqual([
+      'Tenantry',
+      [
+        ['service', 'stage'],
+        ['service', 'stage', 'function'],
+      ],
+    ])
+    expect(Metrics).toContainEqual({ Name: 'DatabaseConnect', Unit: 'Milliseconds' })
+    const again = await signIn('owner@acme.test', 'a wrong password of fifteen')
+    expect([again.status, again.values]).toMatchObject([401, { SignInSucceeded: 0, SignInFailed: 1 }])
+  })
+
+  it('counts a 401 by its cause, a 403, a 429 by its limit', async () => {
+    const { token } = await createMember(database.admin, {
+      email: 'viewer@operations.test',
+      role: 'viewer',
+      slug: SLUG,
+    })
+    const causes = async (headers: Record<string, string>) =>
+      (await run('auth', event('GET /v1/auth/session', { headers }), wrote('Unauthorized'))).values
+    expect(await causes({})).toEqual({ 'Unauthorized absent': 1 })
+    expect(await causes({ authorization: 'Bearer short' })).toEqual({ 'Unauthorized malformed': 1 })
+    expect(await causes({ authorization: `Bearer ${'A'.repeat(43)}` })).toEqual({ 'Unauthorized unknown': 1 })
+    const invitation = { token, body: { email: 'new@operations.test', role: 'viewer' } }
+    const refused = await run('members', event('POST /v1/members/invite', invitation), wrote('Forbidden'))
+    expect([refused.status, refused.values]).toMatchObject([403, { Forbidden: 1 }])
+    for (let attempt = 0; attempt < 3; attempt += 1) await signIn('sales@acme.test', 'a wrong password of fifteen')
+    const limited = await signIn('sales@acme.test', PASSWORD)
+    expect([limited.status, limited.values]).toMatchObject([429, { 'RateLimited login-email': 1 }])
+    expect(limited.values).not.toHaveProperty('SignInFailed')
+  })
+
+  it('writes nothing for a session check that ends well', async () => {
+    const { token } = await owner('quiet')
+    const from = logged.length
+    for (let use = 0; use < 3; use += 1) {
+      expect((await run('auth', event('GET /v1/auth/session', { token }), () => true)).status).toBe(200)
+    }
+    // What comes after it is there, so all that came before it is too.
+    await run('auth', event('GET /v1/auth/session'), wrote('Unauthorized'))
+    expect(parsed(logged.slice(from)).map(({ message = 'metrics' }) => message)).toEqual(['request refused', 'metrics'])
+  })
+
+  it('counts a 5xx, and which dependency failed', async () => {
+    const { token } = await owner('unlucky')
+    await broken('kms', async () => {
+      const { status, values } = await connectVendor(token, wrote('ServerError'))
+      expect([status, values]).toMatchObject([503, { ServerError: 1, KmsFailed: 1 }])
+    })
+    await broken('vendor', async () => {
+      const { status, values } = await connectVendor(token, wrote('VendorUnreachable'))
+      expect([status, values]).toMatchObject([200, { 'VendorUnreachable ss-activewear': 1 }])
+    })
+    // After a failure the cache is left alone for seconds.
+    await broken('cache', () =>
+      vi.waitUntil(async () => (await signIn('both@shops.test', PASSWORD)).values['LimiterDegraded'] === 1, {
+        timeout: 10_000,
+        interval: 500,
+      }),
+    )
+  })
+})
+
+describe('a job', () => {
+  const enqueue = (kind: string, payload: object, secondsAgo = 0) =>
+    database.admin`
+      insert into app.jobs (kind, payload, idempotency_key, run_at)
+      values (${kind}, ${JSON.stringify(payload)}::text::jsonb, gen_random_uuid()::text,
+              now() - make_interval(secs => ${secondsAgo}::int))`
+  const measure = (kinds: number) =>
+    run(
+      'measure',
+      {},
+      (lines) =>
+        lines.filter((line) => 'QueueDead' in line).length === kinds && wrote('AuditRowsWithoutPartition')(lines),
+    )
+  const letter = { template: 'password-reset', email: 'owner@acme.test', nonce: 'A'.repeat(43) }
+
+  it('counts what failed and will be tried again, and what is put aside, by kind', async () => {
+    await database.admin`delete from app.jobs`
+    await enqueue('mail', letter)
+    await enqueue('mail', { template: 'unknown' })
+    const { values } = await run('deliver-mail', {}, wrote('JobFailed'))
+    expect(values).toMatchObject({ 'JobFailed mail': 1, 'JobDead mail': 1 })
+    await enqueue('verify-vendor', {})
+    expect((await run('verify-vendors', {}, wrote('JobDead'))).values).toMatchObject({ 'JobDead verify-vendor': 1 })
+  })
+
+  it('measures the queue by kind, also where it is empty, and leaves out what nobody does', async () => {
+    await database.admin`delete from app.jobs`
+    await enqueue('mail', letter, 400)
+    await enqueue('mail', letter, 30)
+    await enqueue('mail', letter, -600)
+    await enqueue('idle', {}, 5000)
+    await enqueue('other', {}, 10)
+    await database.admin`
+      insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)
+      values ('mail', '{}', 'dead', null, now()), ('mail', '{}', 'long dead', null, now() - interval '61 minutes'),
+             ('mail', '{}', 'done', now(), null)`
+    await database.admin`
+      insert into app.jobs (kind, payload, idempotency_key, run_at, leased_until)
+      values ('mail', '{}', 'held', now() - interval '1 day', now() + interval '1 minute')`
+    const { values } = await measure(3)
+    expect(values).toMatchObject({
+      'QueueWaiting mail': 2,
+      'QueueDead mail': 1,
+      'QueueWaiting verify-vendor': 0,
+      'QueueOldest verify-vendor': 0,
+      'QueueWaiting other': 1,
+      AuditRowsWithoutPartition: 0,
+    })
+    expect(values['QueueOldest mail']).toBeGreaterThanOrEqual(400)
+    expect(values['QueueOldest mail']).toBeLessThan(460)
+    expect(Object.keys(values).filter((name) => name.includes('idle'))).toEqual([])
+  })
+
+  it('measures the entries of the audit log that no month has taken', async () => {
+    const [tenant] = await database.admin`select id from app.tenants limit 1`
+    await database.admin`
+      insert into app.audit_log (tenant_id, occurred_at, action, target_type)
+      select ${tenant?.['id']}, now() + interval '5 years', 'test.stray', 'tenant' from generate_series(1, 3)`
+    await database.admin`select pg_stat_force_next_flush()`
+    await vi.waitUntil(
+      async () => {
+        const { values } = await measure(3)
+        return values['AuditRowsWithoutPartition'] === 3
+      },
+      { timeout: 15_000, interval: 100 },
+    )
+  })
+})
+
+describe('a saved query', () => {
+  // What every log has, and the words of the language.
+  const BUILT_IN = new Set(['@timestamp', '@log', '@message'])
+  const WORDS = /^(fields|filter|sort|limit|stats|count|as|by|and|or|asc|desc|ispresent|\d+)$/
+
+  /** The names of the fields of a line, as Logs Insights has them. */
+  const names = (line: object, prefix = ''): string[] =>
+    Object.entries(line).flatMap(([name, value]) => {
+      const isObject = value !== null && typeof value === 'object' && !Array.isArray(value)
+      return [`${prefix}${name}`].concat(isObject ? names(value, `${prefix}${name}.`) : [])
+    })
+
+  it('names fields that the lines of its logs have', async () => {
+    const { token } = await owner('queried')
+    await database.admin`
+      create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`
+    await database.admin`
+      create trigger refuse before update on app.sessions for each row execute function app.refuse()`
+    const failed = await run('auth', event('GET /v1/auth/session', { token }), wrote('ServerError'))
+    await database.admin`drop function app.refuse cascade`
+    expect(failed.status).toBe(500)
+    const prod = await synthesized('prod')
+    const access = Object.keys(JSON.parse(prod.one('AWS::ApiGateway::Stage').Properties.AccessLogSetting.Format))
+    const written = new Set(
+      parsed(logged)
+        .filter((line) => !isMetrics(line))
+        .flatMap((line) => names(line)),
+    )
+    const queries = prod.ofType('AWS::Logs::QueryDefinition').map(({ Properties }) => Properties)
+    expect(queries).toHaveLength(5)
+    for (const { Name, QueryString, LogGroupNames } of queries) {
+      const groups: string[] = LogGroupNames.map((group: unknown) => prod.named(group))
+      const known = new Set([
+        ...(groups.includes('ApiAccess') ? access : []),
+        ...(groups.some((group) => group !== 'ApiAccess') ? written : []),
+      ])
+      const made = new Set<string>([...QueryString.matchAll(/ as (\w+)/g)].map(([, name]) => name))
+      const named = QueryString.replaceAll(/"[^"]*"/g, '').match(/@?[\w.]+/g) ?? []
+      const fields = named.filter((name: string) => !WORDS.test(name) && !BUILT_IN.has(name) && !made.has(name))
+      expect(fields.length, Name).toBeGreaterThan(0)
+      for (const field of fields) expect(known, `${Name}: ${field}`).toContain(field)
+    }
+  })
+
+  it('finds a request in every log by one id, which its trace names too', async () => {
+    const asked = event('GET /v1/auth/session')
+    const { lines } = await run('auth', asked, wrote('Unauthorized'))
+    expect(lines).toContainEqual(
+      expect.objectContaining({ request_id: asked.requestContext.requestId, xray_trace_id: TRACE }),
+    )
+  })
+})

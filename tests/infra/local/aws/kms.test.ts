@@ -1,0 +1,141 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  CreateKeyCommand,
+  DecryptCommand,
+  DescribeKeyCommand,
+  DisableKeyCommand,
+  EncryptCommand,
+  GenerateDataKeyCommand,
+  KMSClient,
+  ReEncryptCommand,
+} from '@aws-sdk/client-kms'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFaults } from '#infra/local/faults.ts'
+import { startKms } from '#infra/local/aws/kms.ts'
+import { tempFolder } from '#tests/infra/local/temp-folder.ts'
+
+const clientOf = (url: string, maxAttempts = 1): KMSClient => {
+  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
+  return new KMSClient({ endpoint: url, region: 'us-east-1', credentials, maxAttempts })
+}
+
+async function startedKms(stateDir = tempFolder(), faults = createFaults()) {
+  const kms = await startKms({ stateDir, faults })
+  onTestFinished(() => kms.close())
+  const client = clientOf(kms.url)
+  return { kms, client, faults, KeyId: await kms.keyArn('alias/test') }
+}
+
+const context = { tenant: 'acme', purpose: 'vendor' }
+
+describe('local KMS', () => {
+  it('gives data keys that it decrypts again, whatever the order of the context', async () => {
+    const { client, KeyId } = await startedKms()
+    const key = await client.send(new GenerateDataKeyCommand({ KeyId, KeySpec: 'AES_256', EncryptionContext: context }))
+    expect(key.Plaintext).toHaveLength(32)
+    const EncryptionContext = { purpose: 'vendor', tenant: 'acme' }
+    const opened = await client.send(new DecryptCommand({ CiphertextBlob: key.CiphertextBlob, EncryptionContext }))
+    expect(opened).toMatchObject({ KeyId, Plaintext: key.Plaintext })
+  })
+
+  const others: (Record<string, string> | undefined)[] = [
+    undefined,
+    {},
+    { tenant: 'acme' },
+    { ...context, tenant: 'bolt' },
+    { ...context, more: '' },
+  ]
+  it.for(others)('decrypts nothing under another context: %j', async (EncryptionContext) => {
+    const { client, KeyId } = await startedKms()
+    const Plaintext = Buffer.from('secret')
+    const { CiphertextBlob } = await client.send(new EncryptCommand({ KeyId, Plaintext, EncryptionContext: context }))
+    const wrong = client.send(new DecryptCommand({ CiphertextBlob, EncryptionContext }))
+    await expect(wrong).rejects.toMatchObject({
+      name: 'InvalidCiphertextException',
+      $metadata: { httpStatusCode: 400 },
+    })
+  })
+
+  it('refuses a ciphertext with any byte changed, or cut short', async () => {
+    const { client, KeyId } = await startedKms()
+    const { CiphertextBlob = Buffer.of() } = await client.send(
+      new EncryptCommand({ KeyId, Plaintext: Buffer.from('abc') }),
+    )
+    const changed = Array.from(CiphertextBlob, (byte, index) => {
+      const copy = Buffer.from(CiphertextBlob)
+      copy[index] = byte ^ 1
+      return copy
+    })
+    for (const broken of [...changed, CiphertextBlob.subarray(0, -1), CiphertextBlob.subarray(0, 20)]) {
+      const opened = client.send(new DecryptCommand({ CiphertextBlob: broken }))
+      await expect(opened).rejects.toMatchObject({ name: 'InvalidCiphertextException' })
+    }
+  })
+
+  it('re-encrypts under another key and context without showing the plaintext', async () => {
+    const { client, KeyId } = await startedKms()
+    const created = await client.send(new CreateKeyCommand({ Description: 'own key' }))
+    const DestinationKeyId = created.KeyMetadata?.Arn ?? ''
+    const Plaintext = Buffer.from('secret')
+    const sealed = await client.send(new EncryptCommand({ KeyId, Plaintext, EncryptionContext: context }))
+    const moved = await client.send(
+      new ReEncryptCommand({
+        CiphertextBlob: sealed.CiphertextBlob,
+        SourceEncryptionContext: context,
+        DestinationKeyId,
+        DestinationEncryptionContext: { tenant: 'bolt' },
+      }),
+    )
+    expect(moved).toMatchObject({ SourceKeyId: KeyId, KeyId: DestinationKeyId })
+    const request = { CiphertextBlob: moved.CiphertextBlob, EncryptionContext: { tenant: 'bolt' } }
+    const opened = await client.send(new DecryptCommand({ ...request, KeyId: DestinationKeyId }))
+    expect(Buffer.from(opened.Plaintext ?? []).toString()).toBe('secret')
+    const wrong = client.send(new DecryptCommand({ ...request, KeyId }))
+    await expect(wrong).rejects.toMatchObject({ name: 'IncorrectKeyException' })
+  })
+
+  it('names an unknown key and a disabled one as AWS does', async () => {
+    const { client, KeyId } = await startedKms()
+    const unknown = 'arn:aws:kms:us-east-1:000000000000:key/00000000-0000-4000-8000-000000000000'
+    const asked = client.send(new GenerateDataKeyCommand({ KeyId: unknown, KeySpec: 'AES_256' }))
+    await expect(asked).rejects.toMatchObject({ name: 'NotFoundException' })
+    const { CiphertextBlob } = await client.send(new EncryptCommand({ KeyId, Plaintext: Buffer.from('abc') }))
+    await client.send(new DisableKeyCommand({ KeyId }))
+    const opened = client.send(new DecryptCommand({ CiphertextBlob }))
+    await expect(opened).rejects.toMatchObject({ name: 'DisabledException' })
+    const described = await client.send(new DescribeKeyCommand({ KeyId: 'alias/test' }))
+    expect(described.KeyMetadata).toMatchObject({ Arn: KeyId, Enabled: false, KeyState: 'Disabled' })
+  })
+
+  it('refuses input that KMS would refuse', async () => {
+    const { client, KeyId } = await startedKms()
+    const large = client.send(new EncryptCommand({ KeyId, Plaintext: Buffer.alloc(4097) }))
+    await expect(large).rejects.toMatchObject({ name: 'ValidationException' })
+    const both = client.send(new GenerateDataKeyCommand({ KeyId, KeySpec: 'AES_256', NumberOfBytes: 32 }))
+    await expect(both).rejects.toMatchObject({ name: 'ValidationException' })
+  })
+
+  it('keeps its keys over a restart, in a file for its owner only', async () => {
+    const stateDir = tempFolder()
+    const before = await startKms({ stateDir })
+    const KeyId = await before.keyArn('alias/test')
+    const { CiphertextBlob } = await clientOf(before.url).send(
+      new EncryptCommand({ KeyId, Plaintext: Buffer.from('kept') }),
+    )
+    await before.close()
+    const after = await startedKms(stateDir)
+    expect(after.KeyId).toBe(KeyId)
+    const opened = await after.client.send(new DecryptCommand({ CiphertextBlob }))
+    expect(Buffer.from(opened.Plaintext ?? []).toString()).toBe('kept')
+    expect(statSync(join(stateDir, 'kms-keys.json')).mode & 0o777).toBe(0o600)
+  })
+
+  it('cuts the connection while it refuses, so that the SDK tries again', async () => {
+    const { kms, faults, KeyId } = await startedKms()
+    await faults.set({ part: 'kms', mode: 'refuse' })
+    const asked = clientOf(kms.url, 2).send(new GenerateDataKeyCommand({ KeyId, KeySpec: 'AES_256' }))
+    await expect(asked).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(faults.counts().kms).toBe(2)
+  })
+})

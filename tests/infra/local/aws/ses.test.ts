@@ -1,0 +1,173 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type EmailContent, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFaults } from '#infra/local/faults.ts'
+import { startMailbox } from '#infra/local/mail/mailbox.ts'
+import { startSes } from '#infra/local/aws/ses.ts'
+import { tempFolder } from '#tests/infra/local/temp-folder.ts'
+
+async function startedSes(stateDir = tempFolder()) {
+  const faults = createFaults()
+  const mailbox = await startMailbox({ stateDir })
+  const ses = await startSes({ mailbox, faults })
+  const close = async () => {
+    await ses.close()
+    await mailbox.close()
+  }
+  onTestFinished(close)
+  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
+  const client = new SESv2Client({ endpoint: ses.url, region: 'us-east-1', credentials, maxAttempts: 1 })
+  const deliver = (to: string, Content: EmailContent) =>
+    client.send(
+      new SendEmailCommand({
+        FromEmailAddress: 'Tenantry <no-reply@tenantry.test>',
+        Destination: { ToAddresses: [to] },
+        Content,
+      }),
+    )
+  const get = async (path: string) => {
+    const response = await fetch(mailbox.url + path)
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+  const list = async (query = '') => JSON.parse((await get(`/messages${query}`)).text)
+  return { mailbox, faults, client, deliver, get, list, close }
+}
+
+const simple = (Subject: string, Html = '<p>Hello</p>'): EmailContent => ({
+  Simple: {
+    Subject: { Data: Subject },
+    Body: { Text: { Data: 'Hello\nhttps://web.test/reset?a=1&b=2' }, Html: { Data: Html } },
+  },
+})
+
+const crlf = (lines: string[]) => Buffer.from(lines.join('\r\n'))
+
+describe('local SES and mailbox', () => {
+  it('keeps what SES was given, as JSON', async () => {
+    const { deliver, list } = await startedSes()
+    const { MessageId } = await deliver('owner@acme.test', simple('Welcome'))
+    expect(await list('?to=owner@acme.test')).toEqual({
+      data: [
+        {
+          id: MessageId,
+          to: 'owner@acme.test',
+          from: 'Tenantry <no-reply@tenantry.test>',
+          subject: 'Welcome',
+          text: 'Hello\nhttps://web.test/reset?a=1&b=2',
+          html: '<p>Hello</p>',
+          received_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        },
+      ],
+    })
+  })
+
+  it('finds the messages of one address in any case, newest first', async () => {
+    const { deliver, list } = await startedSes()
+    await deliver('Owner <OWNER+x@acme.test>', simple('one'))
+    await deliver('other@acme.test', simple('two'))
+    await deliver('owner+x@Acme.test', simple('three'))
+    const found = await list('?to=owner+x@acme.test')
+    expect(found.data.map(({ subject }: { subject: string }) => subject)).toEqual(['three', 'one'])
+    expect((await list('?to=nobody@acme.test')).data).toEqual([])
+    expect((await list()).data).toHaveLength(3)
+  })
+
+  it('reads raw mail: parts, encodings and headers', async () => {
+    const { client, list } = await startedSes()
+    const Data = crlf([
+      'From: =?utf-8?Q?S=C3=B8ren_Shop?= <soren@acme.test>',
+      'To: owner@acme.test',
+      'Subject: =?utf-8?B?R3LDvMOfZQ==?=',
+      ' =?utf-8?Q?_again?=',
+      'MIME-Version: 1.0',
+      'Content-Type: multipart/mixed; boundary="outer"',
+      '',
+      'preamble',
+      '--outer',
+      'Content-Type: multipart/alternative; boundary=inner',
+      '',
+      '--inner',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Transfer-Encoding: quoted-printable',
+      '',
+      'Gr=C3=BC=C3=9Fe und =',
+      'mehr',
+      '--inner',
+      'Content-Type: text/html; charset=utf-8',
+      'Content-Transfer-Encoding: base64',
+      '',
+      Buffer.from('<b>Grüße</b>').toString('base64'),
+      '--inner--',
+      '--outer',
+      'Content-Type: text/plain',
+      'Content-Disposition: attachment; filename=x.txt',
+      '',
+      'not this',
+      '--outer--',
+      '',
+    ])
+    await client.send(new SendEmailCommand({ Content: { Raw: { Data } } }))
+    expect((await list('?to=owner@acme.test')).data).toMatchObject([
+      { from: 'Søren Shop <soren@acme.test>', subject: 'Grüße again', text: 'Grüße und mehr', html: '<b>Grüße</b>' },
+    ])
+  })
+
+  it('loses nothing in a restart, not even after a line that a crash cut short', async () => {
+    const stateDir = tempFolder()
+    const before = await startedSes(stateDir)
+    await before.deliver('owner@acme.test', simple('kept'))
+    await before.close()
+    appendFileSync(join(stateDir, 'mailbox.jsonl'), '{"id":"cut')
+    const between = await startedSes(stateDir)
+    await between.deliver('owner@acme.test', simple('later'))
+    await between.close()
+    const after = await startedSes(stateDir)
+    expect(after.mailbox.messages().map(({ subject }) => subject)).toEqual(['later', 'kept'])
+  })
+
+  it('shows mail without trusting it', async () => {
+    const { deliver, get } = await startedSes()
+    const { MessageId } = await deliver(
+      '"><script>x</script>@acme.test',
+      simple('<img src=x onerror=alert(1)>', '<script>1</script>'),
+    )
+    for (const path of ['/', `/messages/${MessageId}`]) {
+      const { text, headers } = await get(path)
+      expect(text).not.toMatch(/<script|<img/)
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'sha256-")
+    }
+    const shown = await get(`/messages/${MessageId}`)
+    expect(shown.text).toContain('href="https://web.test/reset?a=1&amp;b=2"')
+    expect(shown.text).toContain(
+      `sandbox="allow-popups allow-popups-to-escape-sandbox" src="/messages/${MessageId}/html"`,
+    )
+    const framed = await get(`/messages/${MessageId}/html`)
+    expect(framed.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups [^;]*; default-src 'none'/)
+    expect((await get('/messages/none')).status).toBe(404)
+  })
+
+  it('refuses a message without content or recipient as SES does', async () => {
+    const { deliver, client, mailbox } = await startedSes()
+    await expect(deliver('a@acme.test', {})).rejects.toMatchObject({ name: 'BadRequestException' })
+    const nobody = client.send(new SendEmailCommand({ FromEmailAddress: 'a@acme.test', Content: simple('x') }))
+    await expect(nobody).rejects.toMatchObject({ name: 'BadRequestException' })
+    expect(mailbox.messages()).toEqual([])
+  })
+
+  it('keeps nothing while it refuses', async () => {
+    const { deliver, faults, mailbox } = await startedSes()
+    await faults.set({ part: 'ses', mode: 'refuse' })
+    await expect(deliver('a@acme.test', simple('x'))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(mailbox.messages()).toEqual([])
+  })
+
+  it('answers under loopback names only', async () => {
+    const { mailbox } = await startedSes()
+    const { request } = await import('node:http')
+    const status = await new Promise((resolve) => {
+      request(mailbox.url, { headers: { host: 'evil.test' } }, (response) => resolve(response.statusCode)).end()
+    })
+    expect(status).toBe(421)
+  })
+})

@@ -1,0 +1,138 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createFaults } from '#infra/local/faults.ts'
+import { type Postgres, startPostgres } from '#infra/local/postgres/postgres.ts'
+import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
+import { startPostgresWireThread } from '#infra/local/postgres/postgres-wire-thread.ts'
+
+let server: Postgres
+let folder: string
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tenantry-test-'))
+  chmodSync(folder, 0o755)
+  server = await startPostgres({ dataDir: join(folder, 'postgres'), durable: false })
+})
+
+afterAll(async () => {
+  await server.stop('immediate')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe.for([
+  ['in this thread', startPostgresWire],
+  ['in its own thread', startPostgresWireThread],
+] as const)('the proxy before Postgres, %s', ([, start]) => {
+  async function proxied() {
+    const faults = createFaults()
+    const wire = await start({ host: '127.0.0.1', port: server.port, faults })
+    onTestFinished(() => wire.close())
+    const url = server.adminUrl.replace(`:${server.port}/`, `:${wire.port}/`)
+    const client = () => {
+      const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 1, backoff: () => 0.05 })
+      onTestFinished(() => sql.end({ timeout: 0 }))
+      return sql
+    }
+    /** What `work` adds to the counts. */
+    const added = async (work: () => Promise<unknown>) => {
+      const before = wire.counts()
+      await work()
+      const after = wire.counts()
+      return { statements: after.statements - before.statements, roundTrips: after.roundTrips - before.roundTrips }
+    }
+    return { faults, wire, client, added }
+  }
+
+  it('counts one statement and one round trip for a query', async () => {
+    const { client, added, faults, wire } = await proxied()
+    const sql = client()
+    await sql`select 1`
+    expect(await added(() => sql`select 1 as n`)).toEqual({ statements: 1, roundTrips: 1 })
+    expect(
+      await added(() => sql`select ${'x'.repeat(300_000)}::text as long`.then(() => sql`select ${1}::int`)),
+    ).toMatchObject({
+      statements: 2,
+    })
+    expect(await added(() => sql.unsafe('select 1; select 2').simple())).toEqual({ statements: 1, roundTrips: 1 })
+    expect(faults.counts().postgres).toBe(wire.counts().statements)
+  })
+
+  it('counts what is sent together as one round trip', async () => {
+    const { client, added } = await proxied()
+    const sql = client()
+    await sql`select 1`
+    const together = () => Promise.all([sql`select 1 as a`.simple(), sql`select 2 as b`.simple()])
+    const { statements, roundTrips } = await added(together)
+    expect(statements).toBe(2)
+    expect(roundTrips).toBeLessThanOrEqual(2)
+    const oneByOne = await added(() => sql.begin((tx) => tx`select ${1}::int`.then(() => tx`select ${2}::int`)))
+    expect(oneByOne.statements).toBe(4)
+    expect(oneByOne.roundTrips).toBeGreaterThanOrEqual(4)
+  })
+
+  it('passes large answers and parallel connections unchanged', async () => {
+    const { client } = await proxied()
+    const lengths = await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const [row] = await client()<{ text: string }[]>`select repeat(${String(index)}, 3000000) as text`
+        return row?.text === String(index).repeat(3_000_000)
+      }),
+    )
+    expect(lengths).toEqual(Array.from({ length: 8 }, () => true))
+  })
+
+  it('drops connections, old and new, while it refuses', async () => {
+    const { client, faults } = await proxied()
+    const sql = client()
+    await sql`select 1`
+    const sleeping = expect(sql`select pg_sleep(5)`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
+    await delay(50)
+    await faults.set({ part: 'postgres', mode: 'refuse' })
+    await sleeping
+    await expect(client()`select 1`).rejects.toMatchObject({ code: expect.stringMatching(/^CONNECT|^ECONN/) })
+    await faults.set({ part: 'postgres', mode: 'ok' })
+    expect(await client()`select 1 as n`).toMatchObject([{ n: 1 }])
+  })
+
+  it('says nothing on old and new connections while it hangs, and drops them afterwards', async () => {
+    const { client, faults } = await proxied()
+    const sql = client()
+    await sql`select 1`
+    await faults.set({ part: 'postgres', mode: 'hang' })
+    const hanging = expect(sql`select 1`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
+    await expect(client()`select 1`).rejects.toMatchObject({ code: 'CONNECT_TIMEOUT' })
+    await faults.set({ part: 'postgres', mode: 'ok' })
+    await hanging
+    expect(await client()`select 1 as n`).toMatchObject([{ n: 1 }])
+  })
+
+  it('delays what clients send while it is slow, and keeps the order', async () => {
+    const { client, faults } = await proxied()
+    const sql = client()
+    await sql`select 1`
+    await faults.set({ part: 'postgres', mode: 'slow', ms: 120 })
+    const started = performance.now()
+    const answers = [sql`select 1 as n`, sql`select 2 as n`].map(async (query) => (await query)[0]?.n)
+    await delay(40)
+    await faults.set({ part: 'postgres', mode: 'ok' })
+    const later = sql`select 3 as n`.then(([row]) => row?.n)
+    expect(await Promise.all([...answers, later])).toEqual([1, 2, 3])
+    expect(performance.now() - started).toBeGreaterThanOrEqual(115)
+  })
+
+  it('ends a connection when the other side does', async () => {
+    const { wire } = await proxied()
+    const socket = connect(wire.port, '127.0.0.1')
+    socket.write(Buffer.of(0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f))
+    const [answer] = await new Promise<Buffer[]>((resolve) => socket.once('data', (chunk) => resolve([chunk])))
+    expect(answer?.toString()).toBe('N')
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(Buffer.of(0, 0, 0, 9, 0, 99, 0, 0, 0))
+    await closed
+  })
+})

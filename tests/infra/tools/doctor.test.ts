@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { urlFor } from '#infra/local/postgres/database.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+
+let database: TestDatabase
+let stateDir: string
+let url: string
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  url = urlFor(inject('adminUrl'), { database: database.name })
+  stateDir = await mkdtemp(join(tmpdir(), 'tenantry-doctor-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(stateDir, { recursive: true })
+})
+
+async function doctor(words: readonly string[], env: Record<string, string> = {}) {
+  const options = { env: { PATH: process.env['PATH'], STATE_DIR: stateDir, ...env } }
+  try {
+    return { code: 0, ...(await promisify(execFile)(process.execPath, ['infra/tools/doctor.ts', ...words], options)) }
+  } catch (error) {
+    return error as { code: number; stdout: string; stderr: string }
+  }
+}
+
+describe('npm run doctor', () => {
+  it('exits 0 for a sound database, 1 with a line for each fault, and 0 again after its own repair', async () => {
+    expect(await doctor([url])).toMatchObject({ code: 0, stdout: expect.stringContaining('Faults: 0.'), stderr: '' })
+    await database.admin`alter table app.styles no force row level security`
+    const { code, stdout } = await doctor([url])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^FAULT {3}app\.styles: .* Repair: select app\.enforce_tenant\('app\.styles'\);$/m)
+    expect(stdout).toContain('Faults: 1.')
+    const repair = /Repair: (select .*;)$/m.exec(stdout)?.[1] ?? ''
+    await database.admin.unsafe(repair)
+    expect(await doctor([url])).toMatchObject({ code: 0 })
+  })
+
+  it('says the same in JSON', async () => {
+    await database.admin`grant select on app.audit_log_default to identity_app`
+    const { code, stdout } = await doctor([url, '--json'])
+    await database.admin`revoke select on app.audit_log_default from identity_app`
+    expect(code).toBe(1)
+    const { sound, diagnoses } = JSON.parse(stdout)
+    expect(sound).toBe(false)
+    expect(diagnoses).toContainEqual({
+      severity: 'fault',
+      check: 'grant-on-partition',
+      object: 'app.audit_log_default',
+      fault: expect.any(String),
+      repair: 'revoke select on app.audit_log_default from identity_app;',
+    })
+    expect(JSON.parse((await doctor([url, '--json'])).stdout).sound).toBe(true)
+  })
+
+  it('takes the address from its argument, DATABASE_URL or the running local stack, in this order', async () => {
+    const gone = 'postgres://nobody@127.0.0.1:1/none'
+    expect(await doctor([], { DATABASE_URL: url })).toMatchObject({ code: 0 })
+    expect(await doctor([url], { DATABASE_URL: gone })).toMatchObject({ code: 0 })
+    expect(await doctor([])).toMatchObject({ code: 2, stderr: expect.stringContaining('Which database?') })
+    await writeFile(join(stateDir, 'stack.json'), JSON.stringify({ database_url: url }))
+    expect(await doctor([])).toMatchObject({ code: 0 })
+    expect(await doctor([], { DATABASE_URL: gone })).toMatchObject({ code: 2 })
+    await rm(join(stateDir, 'stack.json'))
+  })
+
+  it('explains itself', async () => {
+    expect(await doctor(['--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining('npm run doctor') })
+  })
+
+  it.each([
+    ['an option that there is not', ['--fix']],
+    ['two addresses', ['postgres://a/b', 'postgres://a/c']],
+    ['no URL', ['shop:tr0ub4dor@host']],
+    ['the URL of something else', ['https://shop:tr0ub4dor@host/db']],
+    ['a host that does not answer', ['postgres://shop:tr0ub4dor@127.0.0.1:1/db']],
+    ['a password that does not decode', ['postgres://shop:tr0ub4dor%zz@127.0.0.1:1/db']],
+  ])('exits 2 for %s, and never prints a password', async (_what, words) => {
+    const { code, stdout, stderr } = await doctor(words)
+    expect(code).toBe(2)
+    expect(stderr).not.toBe('')
+    expect(stdout + stderr).not.toContain('tr0ub4dor')
+  })
+
+  it('exits 2 for a password that is refused, without printing it or the right one', async () => {
+    const wrong = urlFor(url, { password: 'tr0ub4dor&3' })
+    const { code, stdout, stderr } = await doctor([wrong])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('password authentication failed')
+    expect(stderr).not.toContain('tr0ub4dor')
+    const right = decodeURIComponent(new URL(url).password)
+    const said = await doctor([urlFor(url, { database: right })])
+    expect(said.stderr).toContain('database "***" does not exist')
+    const sound = await doctor([url])
+    expect(said.stderr + sound.stdout + sound.stderr).not.toContain(right)
+  })
+})

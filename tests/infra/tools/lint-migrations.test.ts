@@ -1,0 +1,199 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { lintMigrations } from '#infra/tools/lint-migrations.ts'
+import { type Rule, RULES } from '#infra/tools/migration-rules.ts'
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const OWNER = 'set local role identity_owner;\n'
+const RELEASED = { files: 1, isOut: true }
+
+/** The first release made these; a later file holds the statements that are linted. */
+const FIRST = {
+  name: '0001-first.sql',
+  text: `create table app.shops (id uuid primary key);
+         create table app.things (id uuid primary key, tenant_id uuid not null, name text, size integer);
+         create view app.names as select name from app.things;
+         create type app.mood as enum ('good');
+         create function app.f(integer) returns integer language sql return 1;
+         select app.enforce_tenant('app.things');`,
+}
+
+const lint = (...files: readonly string[]) =>
+  lintMigrations(
+    [FIRST, ...files.map((text, at) => ({ name: `${String(at + 2).padStart(4, '0')}-later.sql`, text }))],
+    RELEASED,
+  )
+const rules = async (...files: readonly string[]) => (await lint(...files)).map(({ rule }) => rule)
+const alone = (text: string) => `-- migrate: no-transaction as identity_owner\n${text}`
+
+const RED: readonly (readonly [Rule, string])[] = [
+  ['drop', 'alter table app.things drop column name'],
+  ['drop', 'drop table if exists app.things'],
+  ['drop', 'drop view app.names'],
+  ['drop', 'drop function app.f(integer)'],
+  ['drop', 'drop type app.mood'],
+  ['drop', 'ALTER TABLE app.things\n  /* quietly */ DROP name'],
+  ['rename', 'alter table app.things rename to goods'],
+  ['rename', 'alter table app.things rename column name to title'],
+  ['rename', 'alter function app.f(integer) rename to g'],
+  ['rename', 'alter table app.things set schema public'],
+  ['column-type', 'alter table app.things alter column size type bigint'],
+  ['set-not-null', 'alter table app.things alter column name set not null'],
+  ['not-null-without-default', 'alter table app.things add column colour text not null'],
+  ['validates-at-once', 'alter table app.things add constraint small check (size < 9)'],
+  ['validates-at-once', 'alter table app.things add foreign key (tenant_id) references app.shops'],
+  ['validates-at-once', "alter table app.things add column colour text check (colour <> '')"],
+  [
+    'validates-at-once',
+    "alter table app.things add column shop uuid default '00000000-0000-4000-8000-000000000000' references app.shops",
+  ],
+  [
+    'validates-in-one-file',
+    'alter table app.things add constraint small check (size < 9) not valid; alter table app.things validate constraint small',
+  ],
+  ['builds-an-index', 'create index on app.things (name)'],
+  ['builds-an-index', 'create unique index things_name on app.things (name)'],
+  ['builds-an-index', 'alter table app.things add unique (name)'],
+  ['builds-an-index', 'alter table app.things add column code text unique'],
+  ['builds-an-index', 'alter table app.things add exclude using gist (name with =)'],
+  ['no-transaction', 'create index concurrently if not exists i on app.things (name)'],
+  ['no-transaction', 'drop index concurrently if exists app.i'],
+  ['rewrites-table', 'alter table app.things add column seen timestamptz default clock_timestamp()'],
+  ['rewrites-table', 'alter table app.things add column key uuid not null default gen_random_uuid()'],
+  ['rewrites-table', 'alter table app.things add column number bigserial'],
+  ['rewrites-table', 'alter table app.things add column number bigint generated always as identity'],
+  ['rewrites-table', 'alter table app.things add column length integer generated always as (length(name)) stored'],
+  ['rewrites-table', 'alter table app.things set unlogged'],
+  ['rewrites-table', 'vacuum full app.things'],
+  ['rewrites-table', 'reindex table app.things'],
+  ['enum-value', "alter type app.mood add value 'bad'"],
+  ['changes-rows', "update app.things set name = ''"],
+  ['changes-rows', 'delete from app.things where size > 3'],
+  ['changes-rows', 'truncate app.things'],
+  ['opaque', "do $$ begin execute 'drop table app.things'; end $$"],
+  ['timeouts', "set local lock_timeout = '1min'"],
+  ['timeouts', 'set statement_timeout = 0'],
+  ['transaction-control', 'commit'],
+  ['tenant-guard', 'create table app.notes (id uuid primary key, tenant_id uuid not null)'],
+  ['tenant-guard', 'create table app.notes_2026 partition of app.notes default'],
+  [
+    'tenant-guard',
+    "create table app.notes (id uuid primary key, tenant_id uuid not null); select app.enforce_tenant('app.things')",
+  ],
+]
+
+const GREEN: readonly string[] = [
+  'alter table app.things add column colour text',
+  "alter table app.things add column colour text not null default 'red'",
+  'alter table app.things add column seen timestamptz not null default now()',
+  'alter table app.things add column shop uuid references app.shops',
+  'alter table app.things add constraint small check (size < 9) not valid',
+  'alter table app.things add foreign key (tenant_id) references app.shops not valid',
+  'alter table app.things add constraint things_name unique using index things_name',
+  'alter table app.things alter column name drop not null, drop constraint small, alter column size set default 1',
+  "create table app.notes (id uuid primary key, tenant_id uuid not null check (tenant_id is not null)); select app.enforce_tenant('app.notes'); create index on app.notes (tenant_id); alter table app.notes alter column id type text, drop column id; update app.notes set tenant_id = null; drop table app.notes",
+  "create table app.colours (code text primary key); insert into app.colours values ('drop table app.things;')",
+  'create temp table t (tenant_id uuid)',
+  "comment on table app.things is 'alter table app.things drop column name;'",
+  '-- drop table app.things;\n/* truncate app.things; */ select $$ drop table app.things; $$',
+  'create or replace function app.f(integer) returns integer language plpgsql as $$ begin delete from app.things; return 1; end $$',
+  'create or replace view app.names as select name, size from app.things',
+  'drop policy if exists p on app.things; drop trigger if exists t on app.things',
+]
+
+describe('the lint of the migrations', () => {
+  it('passes our own', async () => {
+    const names = (await readdir(MIGRATIONS)).toSorted()
+    const files = await Promise.all(
+      names.map(async (name) => ({ name, text: await readFile(`${MIGRATIONS}${name}`, 'utf8') })),
+    )
+    expect(files.length).toBeGreaterThan(10)
+    expect(await lintMigrations(files)).toEqual([])
+  })
+
+  it.each(RED)('refuses by %s: %s', async (rule, text) => {
+    expect(await rules(OWNER + text)).toEqual([rule])
+  })
+
+  it.each(GREEN)('lets through: %s', async (text) => {
+    expect(await rules(OWNER + text)).toEqual([])
+  })
+
+  it('has a refused example for each rule', () => {
+    const elsewhere = ['owner-role', 'override']
+    expect([...new Set([...RED.map(([rule]) => rule), ...elsewhere])].toSorted()).toEqual(Object.keys(RULES).toSorted())
+  })
+
+  it('wants each file to begin with the role of the owner', async () => {
+    expect(await rules('select 1')).toEqual(['owner-role'])
+    expect(await rules('set role identity_owner')).toEqual(['owner-role'])
+    expect(await rules('set local role postgres')).toEqual(['owner-role'])
+    expect(await rules('-- What it is for.\nset local role identity_owner')).toEqual([])
+    expect(await rules('-- allow owner-role: event triggers belong to a superuser\nselect 1')).toEqual([])
+  })
+
+  it('lets a column become not null once a check of an earlier file was validated in another', async () => {
+    const add = `${OWNER}alter table app.things add constraint named check (name is not null) not valid`
+    const validate = `${OWNER}alter table app.things validate constraint named`
+    const set = `${OWNER}alter table app.things alter column name set not null`
+    expect(await rules(add, validate, set)).toEqual([])
+    expect(await rules(add, set)).toEqual(['set-not-null'])
+    const other = `${OWNER}alter table app.things add constraint named check (name is not null or size > 1) not valid`
+    expect(await rules(other, validate, set)).toEqual(['set-not-null'])
+  })
+
+  it('wants an index of a table with rows in a file of its own, without a transaction', async () => {
+    expect(
+      await rules(alone('-- For the search.\ncreate index concurrently if not exists i on app.things (name);')),
+    ).toEqual([])
+    expect(await rules(alone('drop index concurrently if exists app.i'))).toEqual([])
+    for (const text of [
+      'create index concurrently i on app.things (name)',
+      'create index concurrently if not exists i on things (name)',
+      'drop index concurrently app.i',
+      'select 1',
+    ]) {
+      expect(await rules(alone(text)), text).toContain('no-transaction')
+    }
+    expect(await rules(alone('create index if not exists i on app.things (name)'))).toEqual(['builds-an-index'])
+    expect(await rules(alone('create index concurrently if not exists i on app.things (name); select 1'))).toContain(
+      'no-transaction',
+    )
+  })
+
+  it('takes an override with a reason, for its statement and its rule alone', async () => {
+    const drop = 'alter table app.things drop column name;'
+    const allow = '-- allow drop: nothing has read it since 0002'
+    expect(await rules(`${OWNER}${allow}\n${drop}`)).toEqual([])
+    expect(await rules(`${OWNER}-- Why it goes.\n${allow}\n-- And more.\n${drop}`)).toEqual([])
+    expect(await rules(`${OWNER}${drop} ${allow}`)).toEqual([])
+    expect(await rules(`${OWNER}${drop} ${allow}\n${drop}`)).toEqual(['drop'])
+    expect(await rules(`${OWNER}${allow}\n${drop}\n${drop}`)).toEqual(['drop'])
+    expect(await rules(`${OWNER}${allow}\n\nselect 1;\n${drop}`)).toEqual(['drop', 'override'])
+    expect(await rules(`${OWNER}-- allow drop:\n${drop}`)).toEqual(['drop', 'override'])
+    expect(await rules(`${OWNER}-- allow rename: no\n${drop}`)).toEqual(['drop', 'override'])
+    expect(await rules(`${OWNER}select '${allow}\n';${drop}`)).toEqual(['drop'])
+  })
+
+  it('names the file, the line and the object, also behind letters of several bytes', async () => {
+    expect(await lint(`${OWNER}-- Größe, désormais\n\nalter table app.things\n  drop column size;`)).toEqual([
+      { file: '0002-later.sql', line: 4, rule: 'drop', what: 'app.things size' },
+    ])
+  })
+
+  it('names the file that Postgres cannot parse', async () => {
+    await expect(lint(`${OWNER}alter tabel app.things`)).rejects.toThrow(
+      /0002-later\.sql: syntax error at or near "tabel"/,
+    )
+  })
+
+  it('treats what the files of the first release make as new until it is out', async () => {
+    const files = [FIRST, { name: '0002-later.sql', text: `${OWNER}alter table app.things drop column name` }]
+    const named = async (release: { files: number; isOut: boolean }) =>
+      (await lintMigrations(files, release)).map(({ rule }) => rule)
+    expect(await named({ files: 1, isOut: false })).toEqual([])
+    expect(await named({ files: 2, isOut: true })).toEqual([])
+    expect(await named({ files: 1, isOut: true })).toEqual(['drop'])
+  })
+})

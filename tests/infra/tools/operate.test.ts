@@ -1,0 +1,301 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { CreateKeyCommand } from '@aws-sdk/client-kms'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Command, isKeyCommand } from '#functions/operate/commands.ts'
+import { job } from '#functions/operate/job.ts'
+import { operate, operateKeys } from '#functions/operate/operate.ts'
+import { startLambda } from '#infra/local/aws/lambda.ts'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import { actFor } from '#shared/db/scope.ts'
+import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
+import * as v from 'valibot'
+import { connectTo } from '#tests/support/access.ts'
+import { tokenIn } from '#tests/support/mail.ts'
+import { createShop } from '#tests/support/minted-session.ts'
+import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+
+let service: TestService
+let run: (event: unknown) => Promise<any>
+let command: (...words: string[]) => Promise<{ code: number; stdout: string; stderr: string }>
+const closers: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  service = await startService()
+  const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true })
+  const { config, vault } = service.runtime
+  const worker = { config, database, pepper: PEPPER, mailKey: MAIL_KEY, vault }
+  run = async (event) => {
+    const parsed = v.safeParse(Command, event)
+    if (!parsed.success) return { invalid: 'not a command' }
+    const work = { vault, requestId: 'request-of-a-test', enough: () => false }
+    return isKeyCommand(parsed.output)
+      ? operateKeys(worker, parsed.output, work)
+      : operate(worker, parsed.output, 'request-of-a-test')
+  }
+  const lambda = await startLambda()
+  lambda.serve('operate', { job, invoke: run })
+  const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-operate-'))
+  await writeFile(join(stateDir, 'lambda-url'), lambda.url)
+  command = async (...words) => {
+    const env = { ...process.env, STATE_DIR: stateDir }
+    try {
+      return {
+        code: 0,
+        ...(await promisify(execFile)(process.execPath, ['infra/tools/operate.ts', ...words], { env })),
+      }
+    } catch (error) {
+      return error as { code: number; stdout: string; stderr: string }
+    }
+  }
+  closers.push(
+    () => lambda.close(),
+    () => database.close(),
+    () => rm(stateDir, { recursive: true }),
+    () => service.close(),
+  )
+})
+afterAll(async () => {
+  for (const close of closers) await close()
+})
+
+const ARN = 'arn:aws:kms:us-east-1:000000000000:key/0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
+
+const auditOf = async (slug: string) =>
+  (
+    await service.database.admin`
+      select a.action from app.audit_log a join app.tenants t on t.id = a.tenant_id where t.slug = ${slug} order by a.occurred_at`
+  ).map((row) => row['action'])
+
+describe('create-tenant', () => {
+  it('opens a shop whose first owner is invited, accepts, and owns it', async () => {
+    const made = await command(
+      'create-tenant',
+      '--slug',
+      'carol-caps',
+      '--name',
+      'Carol Caps',
+      '--owner',
+      'carol@caps.test',
+    )
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    expect(made.stdout).toMatch(/slug: carol-caps\nstatus: trial/)
+    expect(await service.mail.deliver()).toBe(1)
+    const token = tokenIn(service.mail.to('carol@caps.test')[0])
+    const accepted = await service.request('POST /v1/auth/invitations/accept', { body: { token, password: PASSWORD } })
+    expect(accepted.body).toMatchObject({ tenant: { slug: 'carol-caps' }, role: 'owner', account_created: true })
+    const session = await service.request('GET /v1/auth/session', {
+      token: await service.signIn('carol@caps.test', 'carol-caps'),
+    })
+    expect(session.body).toMatchObject({ tenant: { status: 'trial' }, role: { code: 'owner' } })
+    expect(await auditOf('carol-caps')).toEqual([
+      'tenant.created',
+      'invitation.created',
+      'membership.accepted',
+      'session.tenant_selected',
+    ])
+  })
+
+  it('refuses a slug that is taken in another case, and leaves nothing behind', async () => {
+    await service.mail.deliver()
+    const refused = await command(
+      'create-tenant',
+      '--slug',
+      'ACME-print',
+      '--name',
+      'X',
+      '--owner',
+      'x@x.test',
+      '--json',
+    )
+    expect(refused.code).toBe(1)
+    expect(JSON.parse(refused.stdout)).toEqual({ refused: 'The slug ACME-print is taken' })
+    expect(await service.database.admin`select from app.tokens where email = 'x@x.test'`).toHaveLength(0)
+    expect(await service.mail.deliver()).toBe(0)
+  })
+
+  it('sends an open invitation anew, after which the first link is dead', async () => {
+    await run({ command: 'create-tenant', slug: 'dora', name: 'Dora', owner: 'dora@dora.test' })
+    await service.mail.deliver()
+    const first = tokenIn(service.mail.to('dora@dora.test')[0])
+    expect(await command('resend-invite', 'DORA', 'Dora@dora.test')).toMatchObject({ code: 0 })
+    await service.mail.deliver()
+    const second = tokenIn(service.mail.to('dora@dora.test')[0])
+    const inspect = async (token: string) =>
+      (await service.request('POST /v1/auth/invitations/inspect', { body: { token } })).status
+    expect([await inspect(first), await inspect(second)]).toEqual([400, 200])
+    expect(await command('resend-invite', 'dora', 'nobody@dora.test')).toMatchObject({ code: 1 })
+  })
+})
+
+describe('set-status', () => {
+  const STATUSES: readonly TenantStatus[] = ['trial', 'active', 'past_due', 'suspended', 'cancelled']
+  const ALLOWED = new Set([
+    'trial>active',
+    'trial>past_due',
+    'trial>suspended',
+    'trial>cancelled',
+    'active>past_due',
+    'active>suspended',
+    'active>cancelled',
+    'past_due>active',
+    'past_due>suspended',
+    'past_due>cancelled',
+    'suspended>active',
+    'suspended>cancelled',
+  ])
+
+  it.each(STATUSES.flatMap((from) => STATUSES.map((to) => [from, to] as const)))(
+    'from %s to %s goes as the contract says',
+    async (from, to) => {
+      await service.database.admin`update app.tenants set status = ${from} where slug = 'bolt-apparel'`
+      const outcome = await run({ command: 'set-status', slug: 'bolt-apparel', status: to })
+      const [tenant] = await service.database.admin`select status from app.tenants where slug = 'bolt-apparel'`
+      const allowed = ALLOWED.has(`${from}>${to}`)
+      expect('done' in outcome).toBe(allowed)
+      expect(mayBecome(from, to)).toBe(allowed)
+      expect(tenant?.['status']).toBe(allowed ? to : from)
+    },
+  )
+
+  it('that closes a shop ends every session in it and none elsewhere, and those in it cannot choose it again', async () => {
+    await service.database.admin`update app.tenants set status = 'active' where slug = 'bolt-apparel'`
+    const inside = await service.signIn('owner@bolt.test', 'bolt-apparel')
+    const elsewhere = await service.signIn('both@shops.test', 'acme-print')
+    const outcome = await command('set-status', 'bolt-apparel', 'suspended', '--json')
+    expect(JSON.parse(outcome.stdout).done).toMatchObject({ status: 'suspended', sessions_revoked: 1 })
+    const status = async (token: string) => (await service.request('GET /v1/auth/session', { token })).status
+    expect([await status(inside), await status(elsewhere)]).toEqual([401, 200])
+    await expect(service.signIn('owner@bolt.test', 'bolt-apparel')).rejects.toThrow('404')
+  })
+})
+
+describe('disable-user and enable-user', () => {
+  it('end every session of a person, refuse sign-in, and let them back in', async () => {
+    const token = await service.signIn('sales@acme.test', 'acme-print')
+    expect(await command('disable-user', 'SALES@acme.test')).toMatchObject({ code: 0 })
+    expect((await service.request('GET /v1/auth/session', { token })).status).toBe(401)
+    await expect(service.signIn('sales@acme.test')).rejects.toThrow('401')
+    expect(await command('enable-user', 'sales@acme.test')).toMatchObject({ code: 0 })
+    expect((await service.request('GET /v1/auth/session', { token })).status).toBe(401)
+    await service.signIn('sales@acme.test', 'acme-print')
+    expect((await auditOf('acme-print')).filter((action) => String(action).startsWith('user.'))).toEqual([
+      'user.disabled',
+      'user.enabled',
+    ])
+    expect(await command('disable-user', 'nobody@nowhere.test')).toMatchObject({ code: 1 })
+  })
+})
+
+describe('rotate-data-key, rewrap and shred', () => {
+  const shopWithSecret = async (): Promise<{ slug: string; token: string; id: string }> => {
+    const { slug, admin } = await createShop(service.database.admin, 'admin')
+    const [vendor] = vendorAccounts
+    if (vendor === undefined) throw new Error('no vendor')
+    const { code, account_number, secret } = vendor
+    const { body } = await service.request('POST /v1/vendor-accounts', {
+      token: admin.token,
+      body: { vendor: code, account_number, secret },
+    })
+    return { slug, token: admin.token, id: body.id }
+  }
+  const done = async (...words: string[]) => {
+    const { code, stdout } = await command(...words, '--json')
+    expect(code).toBe(0)
+    return JSON.parse(stdout).done
+  }
+
+  it('do what they say, and tell what they did', async () => {
+    const { slug, token } = await shopWithSecret()
+    expect(await done('rotate-data-key', slug)).toMatchObject({ slug, resealed: 1, destroyed: 1, unreadable: [] })
+    const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
+    expect(await done('rewrap', slug, '--key', KeyMetadata?.Arn ?? '')).toMatchObject({ slug, rewrapped: 1 })
+    const shredded = await command('shred', slug)
+    expect(shredded).toMatchObject({ code: 0, stdout: expect.stringMatching(/secrets_erased: 1\nkeys_destroyed: 1/) })
+    const listed = await service.request('GET /v1/vendor-accounts', { token })
+    expect(listed.body.data).toEqual([])
+  })
+
+  it.each([
+    ['without a data key', ['rotate-data-key', 'carol-caps'], /has no data key/],
+    ['that is not there', ['rotate-data-key', 'nowhere'], /There is no tenant nowhere/],
+    ['that is not there', ['rewrap', 'nowhere', '--key', ARN], /There is no tenant nowhere/],
+    ['that is not there', ['shred', 'nowhere'], /There is no tenant nowhere/],
+  ])('of a shop %s are refused with 1', async (_, words, why) => {
+    expect(await command(...words)).toMatchObject({ code: 1, stderr: expect.stringMatching(why) })
+  })
+
+  it('are refused with 1 while KMS gives no answer or refuses, and go when given again', async () => {
+    const { slug } = await shopWithSecret()
+    expect(await command('rewrap', slug, '--key', ARN)).toMatchObject({ code: 1, stderr: expect.stringMatching(/KMS/) })
+    await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
+    expect(await command('rotate-data-key', slug)).toMatchObject({ code: 1, stderr: expect.stringMatching(/KMS/) })
+    await service.vault.faults.set({ part: 'kms', mode: 'ok' })
+    expect(await done('rotate-data-key', slug)).toMatchObject({ resealed: 1, destroyed: 1, finished: true })
+  })
+
+  it.each([
+    ['rotate-data-key'],
+    ['rotate-data-key', 'acme-print', '--key', ARN],
+    ['rewrap', 'acme-print'],
+    ['rewrap', 'acme-print', '--key', 'a1b2c3'],
+    ['rewrap', 'acme-print', '--key', 'alias/vault'],
+    ['rewrap', 'acme-print', '--key', 'arn:aws:kms:us-east-1:000000000000:alias/vault'],
+    ['rewrap', 'acme-print', '--key', 'arn:aws:s3:us-east-1:000000000000:key/a1b2c3'],
+    ['shred'],
+    ['shred', 'acme-print', 'bolt-apparel'],
+  ])('used wrongly exit with 2: %s %s %s %s', async (...words) => {
+    expect(await command(...words)).toMatchObject({ code: 2 })
+  })
+})
+
+describe('the command line', () => {
+  it.each([
+    [[]],
+    [['bogus']],
+    [['set-status', 'acme-print']],
+    [['set-status', 'acme-print', 'active', 'more']],
+    [['set-status', 'acme-print', 'weird']],
+    [['create-tenant', '--slug', 's']],
+    [['create-tenant', '--slug', 'no good', '--name', 'N', '--owner', 'a@b.test']],
+    [['disable-user', 'a@b.test', '--slug', 's']],
+    [['disable-user', '--what']],
+  ])('used wrongly (%j) exits 2 and changes nothing', async (words) => {
+    expect(await command(...words)).toMatchObject({ code: 2 })
+  })
+
+  it('prints help and exits 0', async () => {
+    const help = await command('--help')
+    expect(help.code).toBe(0)
+    for (const usage of ['set-status SLUG STATUS', 'rotate-data-key SLUG', 'rewrap SLUG --key ARN', 'shred SLUG']) {
+      expect(help.stdout).toContain(usage)
+    }
+    expect(help.stdout).toMatch(/no way back[^]*backups/)
+  })
+})
+
+describe('the operators’ role', () => {
+  it('plants no token but an invitation into the tenant that is set', async () => {
+    const operator = connectTo(service.database.operatorUrl, { connections: 1, prepare: true })
+    closers.push(() => operator.close())
+    const [{ acme, owner } = {}] = await service.database.admin<{ acme: string; owner: string }[]>`
+      select t.id as acme, u.id as owner from app.tenants t, app.users u
+       where t.slug = 'acme-print' and u.email = 'owner@acme.test'`
+    if (acme === undefined || owner === undefined) throw new Error('no seed')
+    const hash = () => randomBytes(32)
+    await expect(
+      operator.sql`insert into app.tokens (token_hash, purpose, user_id, expires_at)
+                   values (${hash()}, 'password_reset', ${owner}, now() + interval '1 hour')`,
+    ).rejects.toMatchObject({ code: '42501' })
+    const invite = (sql: Sql) => sql`
+      insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+      values (${hash()}, 'invite', ${acme}, 'planted@acme.test', 1, now() + interval '1 hour')`
+    await expect(invite(operator.sql)).rejects.toMatchObject({ code: '42501' })
+    await operator.transaction('read write', async (sql) => invite(await actFor(sql, acme)))
+  })
+})

@@ -1,0 +1,604 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { createServer, type AddressInfo, connect as connectTcp } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { urlFor } from '#infra/local/postgres/database.ts'
+import { createFaults } from '#infra/local/faults.ts'
+import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { isUnavailable } from '#shared/db/failure.ts'
+import { readInTenant, writeInTenant } from '#shared/db/scope.ts'
+import { authenticate } from '#shared/session/queries.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+
+// What a client waits for at most, with what a busy machine adds.
+const ANSWER_MS = 3000
+
+let database: TestDatabase
+const SALES = 3
+let acme: string
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const { admin } = database
+  const [tenant] = await admin`select id from app.tenants where slug = 'acme-print'`
+  acme = tenant?.['id']
+  // A table that is no tenant's, so that a statement that strays out of its transaction leaves its mark.
+  await admin`create table app.marks (mark uuid primary key)`
+  await admin`grant select, insert on app.marks to identity_app`
+})
+// Not onTestFinished: some of these tests run at the same time.
+const cleanups: (() => unknown)[] = []
+afterAll(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup()
+  await database.drop()
+})
+
+type Options = { connections?: number; prepare?: boolean }
+
+function opened(url: string, { connections = 1, prepare = true }: Options = {}): Database {
+  const db = connectTo(url, { connections, prepare })
+  cleanups.push(() => db.close())
+  return db
+}
+
+/** The same behind a proxy that counts round trips and meets faults. */
+async function behindWire(options: Options = {}) {
+  const { hostname, port } = new URL(database.appUrl)
+  const faults = createFaults()
+  const wire = await startPostgresWire({ host: hostname, port: Number(port), faults })
+  cleanups.push(() => wire.close())
+  const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: wire.port }), options)
+  const roundTrips = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = wire.counts().roundTrips
+    await work()
+    return wire.counts().roundTrips - before
+  }
+  return { db, faults, roundTrips }
+}
+
+async function marked(mark: string): Promise<boolean> {
+  return (await database.admin`select from app.marks where mark = ${mark}`).length > 0
+}
+
+const pidOf = async (sql: Database['sql']): Promise<number> => {
+  const [row] = await sql<{ pid: number }>`select pg_backend_pid() as pid`
+  if (row === undefined) throw new Error('no row')
+  return row.pid
+}
+
+const gone = async (pid: number): Promise<void> => {
+  while ((await database.admin`select from pg_stat_activity where pid = ${pid}`).length > 0) await delay(2)
+}
+
+async function terminate(pid: number): Promise<void> {
+  await database.admin`select pg_terminate_backend(${pid})`
+  await gone(pid)
+  // The news is on its way to this process.
+  await delay(20)
+}
+
+const rejection = async (work: Promise<unknown>): Promise<{ error: unknown; afterMs: number }> => {
+  const asked = performance.now()
+  const error = await work.then(
+    () => null,
+    (error: unknown) => error,
+  )
+  return { error, afterMs: performance.now() - asked }
+}
+
+async function expectUnavailable(work: Promise<unknown>): Promise<void> {
+  const { error, afterMs } = await rejection(work)
+  expect(isUnavailable(error), String(error)).toBe(true)
+  expect(afterMs).toBeLessThan(ANSWER_MS)
+}
+
+async function liveSession(): Promise<{ id: string; key: Buffer }> {
+  const key = randomBytes(32)
+  const [row] = await database.admin<{ id: string }[]>`
+    insert into app.sessions (token_key, user_id, tenant_id, csrf_secret, idle_expires_at, absolute_expires_at)
+    select ${key}, u.id, ${acme}, ${key}, now() + interval '1 hour', now() + interval '1 day'
+      from app.users u where u.email = 'sales@acme.test'
+    returning id`
+  if (row === undefined) throw new Error('no session')
+  return { id: row.id, key }
+}
+
+describe('round trips, once statements are prepared', () => {
+  it('a read in a tenant takes two: all of it, and its end', async () => {
+    const { db, roundTrips } = await behindWire()
+    const read = () => readInTenant(db, acme, (sql) => sql`select id from app.memberships where role_id = ${1}`)
+    await read()
+    await read()
+    expect(await roundTrips(read)).toBe(2)
+  })
+
+  it('the session check takes one', async () => {
+    const { db, roundTrips } = await behindWire()
+    const { key } = await liveSession()
+    const check = () => authenticate(db.sql, [key, null], 60)
+    expect((await check())?.tenant?.id).toBe(acme)
+    expect(await roundTrips(check)).toBe(1)
+  })
+
+  it('the session check takes one while the pepper is changed, whichever of the two finds the session', async () => {
+    const { db, roundTrips } = await behindWire()
+    const { key } = await liveSession()
+    const other = randomBytes(32)
+    for (const keys of [[key, other] as const, [other, key] as const]) {
+      const check = () => authenticate(db.sql, keys, 60)
+      expect((await check())?.tenant?.id).toBe(acme)
+      expect(await roundTrips(check)).toBe(1)
+    }
+    const nobody = () => authenticate(db.sql, [other, randomBytes(32)], 60)
+    expect(await nobody()).toBeNull()
+    expect(await roundTrips(nobody)).toBe(1)
+  })
+
+  it('a write takes three: its entry, its statement, its end', async () => {
+    const { db, roundTrips } = await behindWire()
+    const { id } = await liveSession()
+    const write = () =>
+      writeInTenant(
+        db,
+        { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false },
+        (sql) => sql`insert into app.marks (mark) values (${randomUUID()})`,
+      )
+    await write()
+    expect(await roundTrips(write)).toBe(3)
+  })
+
+  it('nothing is prepared where that is switched off, and everything works', async () => {
+    const { db } = await behindWire({ prepare: false })
+    const read = () => readInTenant(db, acme, (sql) => sql`select id from app.memberships where role_id = ${1}`)
+    expect(await read()).toHaveLength(1)
+    expect(await read()).toHaveLength(1)
+    expect(await db.sql`select name from pg_prepared_statements`).toEqual([])
+  })
+})
+
+describe('a transaction', () => {
+  it('is committed whole, or not at all', async () => {
+    const db = opened(database.appUrl)
+    const [kept, dropped] = [randomUUID(), randomUUID()]
+    await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${kept})`)
+    const failed = db.transaction('read write', async (sql) => {
+      await sql`insert into app.marks (mark) values (${dropped})`
+      throw new Error('the work failed')
+    })
+    await expect(failed).rejects.toThrow('the work failed')
+    expect([await marked(kept), await marked(dropped)]).toEqual([true, false])
+  })
+
+  it('writes nothing when it is for reading', async () => {
+    const db = opened(database.appUrl)
+    const mark = randomUUID()
+    const refused = db.transaction('read only', (sql) => sql`insert into app.marks (mark) values (${mark})`)
+    await expect(refused).rejects.toMatchObject({ code: '25006' })
+    expect(await marked(mark)).toBe(false)
+  })
+
+  it('refuses a statement after its end, whether it was committed or rolled back', async () => {
+    const db = opened(database.appUrl)
+    const [first, second] = [randomUUID(), randomUUID()]
+    let kept = db.sql
+    await db.transaction('read write', async (sql) => {
+      kept = sql
+    })
+    await expect(kept`insert into app.marks (mark) values (${first})`).rejects.toThrow('after the end')
+    const failed = db.transaction('read write', async (sql) => {
+      kept = sql
+      throw new Error('the work failed')
+    })
+    await expect(failed).rejects.toThrow('the work failed')
+    await expect(kept`insert into app.marks (mark) values (${second})`).rejects.toThrow('after the end')
+    expect([await marked(first), await marked(second)]).toEqual([false, false])
+  })
+
+  it('that failed is not said to be committed, also when its work took no notice', async () => {
+    const db = opened(database.appUrl)
+    const mark = randomUUID()
+    const swallowed = db.transaction('read write', async (sql) => {
+      await sql`insert into app.marks (mark) values (${mark})`
+      await sql`select 1 / ${0}::int`.catch(() => {})
+    })
+    await expect(swallowed).rejects.toThrow()
+    expect(await marked(mark)).toBe(false)
+    const unawaited = db.transaction('read write', async (sql) => {
+      await sql`insert into app.marks (mark) values (${mark})`
+      sql`select 1 / ${0}::int`.catch(() => {})
+    })
+    await expect(unawaited).rejects.toThrow()
+    expect(await marked(mark)).toBe(false)
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+  })
+
+  it('leaves no tenant behind on its connection', async () => {
+    const db = opened(database.appUrl)
+    const { id } = await liveSession()
+    const scope = { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false }
+    const setting = () => db.sql<{ tenant: string | null; rows: number }>`
+      select nullif(current_setting('app.tenant_id', true), '') as tenant,
+             (select count(*)::int from app.memberships) as rows`
+    const pid = await pidOf(db.sql)
+    const seen = await readInTenant(db, acme, (sql) => sql`select id from app.memberships`)
+    expect(seen.length).toBeGreaterThan(0)
+    expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
+    await expect(readInTenant(db, acme, (sql) => sql`select 1 / ${0}::int`)).rejects.toMatchObject({ code: '22012' })
+    expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
+    await writeInTenant(db, scope, (sql) => sql`select id from app.memberships`)
+    expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
+    const failed = writeInTenant(db, scope, () => Promise.reject(new Error('the work failed')))
+    await expect(failed).rejects.toThrow('the work failed')
+    expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
+    expect(await pidOf(db.sql)).toBe(pid)
+  })
+})
+
+describe('a connection that is lost', () => {
+  it('ends its transaction as unavailable, keeps nothing of it, and the next request works', async () => {
+    const db = opened(database.appUrl)
+    const [before, after] = [randomUUID(), randomUUID()]
+    await expectUnavailable(
+      db.transaction('read write', async (sql) => {
+        await sql`insert into app.marks (mark) values (${before})`
+        await terminate(await pidOf(sql))
+        await sql`insert into app.marks (mark) values (${after})`
+      }),
+    )
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+    expect([await marked(before), await marked(after)]).toEqual([false, false])
+  })
+
+  it('ends its transaction also when the work says nothing more, and never as committed', async () => {
+    const db = opened(database.appUrl)
+    const mark = randomUUID()
+    await expectUnavailable(
+      db.transaction('read write', async (sql) => {
+        await sql`insert into app.marks (mark) values (${mark})`
+        await terminate(await pidOf(sql))
+      }),
+    )
+    expect(await marked(mark)).toBe(false)
+  })
+
+  it('carries no later statement of its transaction, though the work goes on as if nothing had happened', async () => {
+    const db = opened(database.appUrl)
+    const strays = Array.from({ length: 30 }, () => randomUUID())
+    await expectUnavailable(
+      db.transaction('read write', async (sql) => {
+        await terminate(await pidOf(sql))
+        for (const mark of strays) {
+          await sql`insert into app.marks (mark) values (${mark})`.catch(() => {})
+          await delay(10)
+        }
+      }),
+    )
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+    expect(await Promise.all(strays.map(marked))).not.toContain(true)
+  })
+
+  it('lets no statement of work that was given up into the transaction of the next', async () => {
+    const db = opened(database.appUrl)
+    const [kept, ...strays] = Array.from({ length: 30 }, () => randomUUID())
+    if (kept === undefined) throw new Error('no mark')
+    let zombie: Promise<void> | undefined
+    await expectUnavailable(
+      db.transaction('read write', async (sql) => {
+        await terminate(await pidOf(sql))
+        zombie = (async () => {
+          for (const mark of strays) {
+            await delay(3)
+            await sql`insert into app.marks (mark) values (${mark})`.catch(() => {})
+          }
+        })()
+        await sql`select 1`
+      }),
+    )
+    await db.transaction('read write', async (sql) => {
+      await sql`insert into app.marks (mark) values (${kept})`
+      await zombie
+    })
+    expect(await marked(kept)).toBe(true)
+    expect(await Promise.all(strays.map(marked))).not.toContain(true)
+  })
+
+  it('while at rest is not noticed by the next request', async () => {
+    const db = opened(database.appUrl)
+    await terminate(await pidOf(db.sql))
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+    await terminate(await pidOf(db.sql))
+    const mark = randomUUID()
+    await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${mark})`)
+    expect(await marked(mark)).toBe(true)
+  })
+
+  it('that could not be made for BEGIN is not made for the statement that travels with it', async () => {
+    const { hostname, port } = new URL(database.appUrl)
+    const reserved = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => reserved.once('listening', resolve))
+    const listenPort = (reserved.address() as AddressInfo).port
+    await new Promise((resolve) => reserved.close(resolve))
+    const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: listenPort }))
+    const mark = randomUUID()
+    const work = rejection(db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${mark})`))
+    // The server is back right after BEGIN was refused.
+    await delay(20)
+    const wire = await startPostgresWire({ host: hostname, port: Number(port), listenPort })
+    cleanups.push(() => wire.close())
+    expect(isUnavailable((await work).error)).toBe(true)
+    expect(await marked(mark)).toBe(false)
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+  })
+
+  it('is known at once, and leaves as many connections as there were', async () => {
+    const own = await createTestDatabase()
+    cleanups.push(() => own.drop())
+    const db = connectTo(own.appUrl, { connections: 3, prepare: true })
+    const count = async (): Promise<number> => {
+      const [row] = await own.admin<{ count: number }[]>`
+        select count(*)::int from pg_stat_activity where usename = 'identity_app' and datname = ${own.name}`
+      return row?.count ?? -1
+    }
+    const busy = () => Promise.all(Array.from({ length: 3 }, () => db.sql`select pg_sleep(0.02)`))
+    await busy()
+    expect(await count()).toBe(3)
+    for (let round = 0; round < 12; round += 1) {
+      const lost = db.transaction('read write', async (sql) => {
+        const pid = await pidOf(sql)
+        await own.admin`select pg_terminate_backend(${pid})`
+        await sql`select pg_sleep(0.01)`
+      })
+      const others = [db.sql`select 1 / ${0}::int`, db.transaction('read only', (sql) => sql`select 1`)]
+      const [{ error, afterMs }] = await Promise.all([rejection(lost), Promise.allSettled(others)])
+      expect(isUnavailable(error), String(error)).toBe(true)
+      // Not the time that a server which says nothing is given.
+      expect(afterMs).toBeLessThan(1500)
+    }
+    await busy()
+    expect(await count()).toBe(3)
+    await db.close()
+    while ((await count()) > 0) await delay(5)
+  })
+})
+
+describe.concurrent('a server that says nothing', () => {
+  it.for(['a statement', 'a transaction', 'a first connection'])(
+    'is given up within 3 s for %s, and its connection is of use afterwards',
+    async (kind, { expect }) => {
+      const { db, faults } = await behindWire()
+      const mark = randomUUID()
+      if (kind !== 'a first connection') await db.sql`select 1`
+      const work =
+        kind === 'a transaction'
+          ? db.transaction('read write', async (sql) => {
+              await sql`insert into app.marks (mark) values (${mark})`
+              await faults.set({ part: 'postgres', mode: 'hang' })
+              await sql`insert into app.marks (mark) values (${randomUUID()})`
+            })
+          : (async () => {
+              await faults.set({ part: 'postgres', mode: 'hang' })
+              await db.sql`insert into app.marks (mark) values (${mark})`
+            })()
+      await expectUnavailable(work)
+      await faults.set({ part: 'postgres', mode: 'ok' })
+      expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+      expect(await marked(mark)).toBe(false)
+    },
+  )
+
+  it('is given up within 3 s also for those who waited for a connection', async ({ expect }) => {
+    const { db, faults } = await behindWire()
+    await db.sql`select 1`
+    await faults.set({ part: 'postgres', mode: 'hang' })
+    const waits = await Promise.all(
+      Array.from({ length: 4 }, async (_, index) => {
+        await delay(index * 200)
+        return rejection(index % 2 === 0 ? db.sql`select 1` : db.transaction('read only', (sql) => sql`select 1`))
+      }),
+    )
+    for (const { error, afterMs } of waits) {
+      expect(isUnavailable(error), String(error)).toBe(true)
+      expect(afterMs).toBeLessThan(ANSWER_MS)
+    }
+  })
+
+  it('keeps nobody who has no connection waiting for longer than 3 s', async ({ expect }) => {
+    const db = opened(database.appUrl)
+    let finish = () => {}
+    const occupied = db.transaction('read write', async (sql) => {
+      await sql`select 1`
+      await new Promise<void>((resolve) => {
+        finish = resolve
+      })
+    })
+    await expectUnavailable(db.sql`select 1`)
+    finish()
+    await occupied
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+  })
+})
+
+/** Stops the process behind a connection, and gives the connection up. `wake` lets it go on and waits until it is gone. */
+async function givenUp(db: Database): Promise<{ wake: () => Promise<void> }> {
+  const pid = await pidOf(db.sql)
+  process.kill(pid, 'SIGSTOP')
+  let stopped = true
+  const wake = async () => {
+    if (stopped) process.kill(pid, 'SIGCONT')
+    stopped = false
+    await gone(pid)
+    await delay(20)
+  }
+  cleanups.push(wake)
+  await expectUnavailable(db.sql`select 1`)
+  return { wake }
+}
+
+describe.concurrent('a connection that was given up and closes late', () => {
+  it('does not end the transaction that runs on its successor', async ({ expect }) => {
+    const db = opened(database.appUrl)
+    const { wake } = await givenUp(db)
+    const mark = randomUUID()
+    await db.transaction('read write', async (sql) => {
+      await sql`select 1`
+      await wake()
+      await sql`insert into app.marks (mark) values (${mark})`
+    })
+    expect(await marked(mark)).toBe(true)
+  })
+
+  it('leaves no transaction open for the next request to commit', async ({ expect }) => {
+    const db = opened(database.appUrl)
+    const { wake } = await givenUp(db)
+    const [dropped, kept] = [randomUUID(), randomUUID()]
+    const failed = db.transaction('read write', async (sql) => {
+      await sql`insert into app.marks (mark) values (${dropped})`
+      await wake()
+      throw new Error('the work failed')
+    })
+    await expect(failed).rejects.toThrow('the work failed')
+    await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${kept})`)
+    expect([await marked(dropped), await marked(kept)]).toEqual([false, true])
+  })
+})
+
+describe('single statements that share a connection', () => {
+  it('fail each for itself', async () => {
+    const db = opened(database.appUrl)
+    for (let round = 0; round < 20; round += 1) {
+      const statements = Array.from({ length: 30 }, async (_, n) => {
+        const [row] = n % 3 === 0 ? await db.sql`select 1 / ${0}::int as n` : await db.sql`select ${n}::int as n`
+        return row
+      })
+      const outcomes = await Promise.allSettled(statements)
+      for (const [n, outcome] of outcomes.entries()) {
+        if (n % 3 === 0) expect(outcome).toMatchObject({ status: 'rejected', reason: { code: '22012' } })
+        else expect(outcome).toEqual({ status: 'fulfilled', value: { n } })
+      }
+    }
+  })
+
+  it('never run inside the transaction of somebody else', async () => {
+    const db = opened(database.appUrl, { connections: 2 })
+    const kept: string[] = []
+    const dropped: string[] = []
+    const transactions = Array.from({ length: 40 }, async (_, n) => {
+      await delay(Math.random() * 20)
+      const [mark, stray] = [randomUUID(), randomUUID()]
+      const single = db.sql`insert into app.marks (mark) values (${stray})`
+      const failed = db.transaction('read write', async (sql) => {
+        await sql`select app.set_tenant(${acme})`
+        await sql`insert into app.marks (mark) values (${mark})`
+        throw new Error(`the work ${n} failed`)
+      })
+      const [outcome] = await Promise.allSettled([failed, single])
+      expect(outcome.status).toBe('rejected')
+      kept.push(stray)
+      dropped.push(mark)
+    })
+    const looks = Array.from({ length: 200 }, async () => {
+      await delay(Math.random() * 25)
+      // Row security would show the tenant's rows to a statement that got into its transaction.
+      expect(await db.sql`select count(*)::int as rows from app.memberships`).toEqual([{ rows: 0 }])
+    })
+    await Promise.all([...transactions, ...looks])
+    expect(await Promise.all(kept.map(marked))).not.toContain(false)
+    expect(await Promise.all(dropped.map(marked))).not.toContain(true)
+  })
+
+  it('and a transaction that waits for it is not passed over for ever', async () => {
+    const db = opened(database.appUrl)
+    const over = new AbortController()
+    const busy = Promise.all(
+      Array.from({ length: 4 }, async () => {
+        while (!over.signal.aborted) await db.sql`select pg_sleep(0.002)`
+      }),
+    )
+    for (let round = 0; round < 10; round += 1) {
+      const asked = performance.now()
+      await db.transaction('read only', (sql) => sql`select 1`)
+      expect(performance.now() - asked).toBeLessThan(1000)
+    }
+    over.abort()
+    await busy
+  })
+
+  it('are each answered or unavailable when it is lost, and later ones work', async () => {
+    const db = opened(database.appUrl)
+    for (let round = 0; round < 10; round += 1) {
+      const pid = await pidOf(db.sql)
+      const marks = Array.from({ length: 10 }, () => randomUUID())
+      const inserts = marks.map((mark) => rejection(db.sql`insert into app.marks (mark) values (${mark})`))
+      await database.admin`select pg_terminate_backend(${pid})`
+      const outcomes = await Promise.all(inserts)
+      for (const [index, { error, afterMs }] of outcomes.entries()) {
+        expect(afterMs).toBeLessThan(1500)
+        // Either it failed, or it was done.
+        expect(error === null ? await marked(marks[index] ?? '') : isUnavailable(error)).toBe(true)
+      }
+      await gone(pid)
+      await delay(20)
+      expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+    }
+  })
+})
+
+describe('a connection cut in the middle of an answer', () => {
+  /**
+   * A database behind a proxy that passes so many bytes of the next answer, or all but so many of its last, and then
+   * cuts the connection.
+   */
+  async function cuttable() {
+    const { hostname, port } = new URL(database.appUrl)
+    let cut: number | null = null
+    const server = createServer((client) => {
+      const upstream = connectTcp(Number(port), hostname)
+      upstream.on('error', () => {})
+      client.on('error', () => {})
+      client.pipe(upstream)
+      upstream.on('data', (chunk: Buffer) => {
+        client.write(cut === null ? chunk : chunk.subarray(0, cut))
+        if (cut === null) return
+        cut = null
+        client.end()
+        upstream.destroy()
+      })
+      client.on('close', () => upstream.destroy())
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    cleanups.push(() => server.close())
+    const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: (server.address() as AddressInfo).port }))
+    const cutAt = (bytes: number) => {
+      cut = bytes
+    }
+    return { db, cutAt }
+  }
+
+  it.for([3, 200, 1000, 5000])(
+    'after %i bytes is a failure of that statement and changes no later answer',
+    async (bytes) => {
+      const { db, cutAt } = await cuttable()
+      const many = () => db.sql`select n, repeat('x', 50) as text from generate_series(1, 500) as n`
+      expect(await many()).toHaveLength(500)
+      cutAt(bytes)
+      await expectUnavailable(many())
+      expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+      expect(await many()).toHaveLength(500)
+    },
+  )
+
+  it('never makes a live session seem dead', async () => {
+    const { db, cutAt } = await cuttable()
+    const { key } = await liveSession()
+    const check = () => authenticate(db.sql, [key, null], 60)
+    expect((await check())?.tenant?.id).toBe(acme)
+    // The last of an answer: its row, then CommandComplete (14 bytes), then ReadyForQuery (6).
+    for (const bytes of [-1, -7, -15, -21, -40]) {
+      cutAt(bytes)
+      await expectUnavailable(check())
+      expect((await check())?.tenant?.id).toBe(acme)
+    }
+  })
+})

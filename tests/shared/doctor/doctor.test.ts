@@ -1,0 +1,386 @@
+import { fileURLToPath } from 'node:url'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomBytes, randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { urlFor } from '#infra/local/postgres/database.ts'
+import { assertSound, examine, examineWithin, inOneLine } from '#shared/doctor/doctor.ts'
+import type { Diagnosis } from '#shared/doctor/examinations.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+
+const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
+
+const database = await createTestDatabase()
+const url = urlFor(inject('adminUrl'), { database: database.name })
+const admin = postgres(url, { max: 1, onnotice: () => {} })
+
+/** A login of nobody's: it may connect, read the catalogue, and nothing else. */
+const LOOKER = `looker_${randomUUID().replaceAll('-', '')}`
+const lookerUrl = urlFor(url, { user: LOOKER, password: 'looker' })
+
+beforeAll(async () => {
+  await admin.unsafe(`create role ${LOOKER} login password 'looker'`)
+})
+afterAll(async () => {
+  await admin.unsafe(`drop role ${LOOKER}`)
+  await admin.end()
+  await database.drop()
+})
+
+const faultsOf = (diagnoses: readonly Diagnosis[]) => diagnoses.filter(({ severity }) => severity === 'fault')
+const named = (diagnoses: readonly Diagnosis[]) => [
+  ...new Set(diagnoses.map(({ check, object }) => `${check}: ${object}`)),
+]
+
+/** What is found while the statements are in force; with `mend`, once more after each repair that is SQL was run. */
+async function found(statements: readonly string[], { mend = false, folder = MIGRATIONS } = {}) {
+  let before: Diagnosis[] = []
+  let after: Diagnosis[] = []
+  const undo = new Error('everything is rolled back')
+  await admin
+    .begin(async (tx) => {
+      for (const statement of statements) await tx.unsafe(statement)
+      before = await examineWithin(tx, folder)
+      if (mend) {
+        for (const { repair } of before) if (repair.endsWith(';')) await tx.unsafe(repair)
+        after = await examineWithin(tx, folder)
+      }
+      throw undo
+    })
+    .catch((error: unknown) => {
+      if (error !== undo) throw error
+    })
+  return { before, after }
+}
+
+const NOTES = [
+  'set local role identity_owner',
+  'create table app.notes (id uuid primary key, tenant_id uuid not null references app.tenants)',
+]
+const COUNT = 'create function app.count_shops() returns bigint language sql security definer'
+
+/** What is planted; the faults and warnings that must be named, and no other; whether their SQL puts all of it right. */
+const PLANTED: readonly {
+  readonly what: string
+  readonly plant: readonly string[]
+  readonly names: readonly string[]
+  readonly mends?: boolean
+}[] = [
+  {
+    what: 'a partition made by hand, where no event trigger guards it',
+    plant: [
+      'alter event trigger guard_partitions disable',
+      'set local role identity_owner',
+      "create table app.audit_log_1999 partition of app.audit_log for values from ('1999-01-01') to ('2000-01-01')",
+    ],
+    names: [
+      'row-security-not-enabled: app.audit_log_1999',
+      'row-security-not-forced: app.audit_log_1999',
+      'row-security-without-policy: app.audit_log_1999',
+    ],
+    mends: true,
+  },
+  {
+    what: 'a view that reads as its owner',
+    plant: ['set local role identity_owner', 'create view app.everyone as select * from app.memberships'],
+    names: ['view-without-invoker: app.everyone'],
+    mends: true,
+  },
+  {
+    what: 'a grant on a partition',
+    plant: ['grant select on app.audit_log_default to identity_app'],
+    names: ['grant-on-partition: app.audit_log_default', 'grant-not-listed: app.audit_log_default'],
+    mends: true,
+  },
+  {
+    what: 'a policy that is always true',
+    plant: ['create policy open on app.styles for select to identity_app using (true)'],
+    names: [
+      'policy-always-true: app.styles open',
+      'policy-ignores-tenant: app.styles open',
+      'policy-admits-other-tenants: app.styles open',
+    ],
+  },
+  {
+    what: 'a permissive policy beside the right ones',
+    plant: ["create policy samples on app.styles for select to identity_app using (brand = 'Sample')"],
+    names: ['policy-ignores-tenant: app.styles samples', 'policy-admits-other-tenants: app.styles samples'],
+  },
+  {
+    what: 'a policy of the guard that was widened',
+    plant: [
+      'alter policy tenant_read on app.styles using (tenant_id = (select app.current_tenant()) or tenant_id is null)',
+    ],
+    names: ['policy-admits-other-tenants: app.styles tenant_read'],
+    mends: true,
+  },
+  {
+    what: 'row security that is not forced',
+    plant: ['alter table app.tenants no force row level security'],
+    names: ['row-security-not-forced: app.tenants'],
+    mends: true,
+  },
+  {
+    what: 'row security that is off',
+    plant: ['alter table app.memberships disable row level security'],
+    names: ['row-security-not-enabled: app.memberships'],
+    mends: true,
+  },
+  {
+    what: 'a table of tenants without a guard',
+    plant: NOTES,
+    names: [
+      'row-security-not-enabled: app.notes',
+      'row-security-not-forced: app.notes',
+      'row-security-without-policy: app.notes',
+    ],
+    mends: true,
+  },
+  {
+    what: 'a table whose name needs quotes',
+    plant: ['set local role identity_owner', 'create table app."Odd; name" (id uuid primary key, tenant_id uuid)'],
+    names: [
+      'row-security-not-enabled: app."Odd; name"',
+      'row-security-not-forced: app."Odd; name"',
+      'row-security-without-policy: app."Odd; name"',
+    ],
+    mends: true,
+  },
+  {
+    what: 'BYPASSRLS of a role of the service',
+    plant: ['alter role identity_app bypassrls'],
+    names: ['role-attribute: identity_app'],
+    mends: true,
+  },
+  {
+    what: 'membership of a role of the service in another',
+    plant: ['grant identity_owner to identity_app'],
+    names: ['role-membership: identity_app'],
+    mends: true,
+  },
+  {
+    what: 'a SECURITY DEFINER function that is not listed',
+    plant: [
+      'set local role identity_owner',
+      `${COUNT} set search_path = pg_catalog, pg_temp return (select count(*) from app.tenants)`,
+      'revoke all on function app.count_shops() from public',
+    ],
+    names: ['definer-not-listed: app.count_shops()', 'definer-owner: app.count_shops()'],
+  },
+  {
+    what: 'default privileges for PUBLIC',
+    plant: ['alter default privileges for role identity_owner in schema app grant select on tables to public'],
+    names: ['default-privileges: identity_owner in app'],
+  },
+  {
+    what: 'a materialized view of the rows of tenants',
+    plant: ['set local role identity_owner', 'create materialized view app.kept as select * from app.memberships'],
+    names: ['materialized-view: app.kept'],
+    mends: true,
+  },
+  {
+    what: 'a foreign key without the tenant',
+    plant: [
+      ...NOTES,
+      "select app.enforce_tenant('app.notes')",
+      'alter table app.notes add membership uuid, add foreign key (membership) references app.memberships (id)',
+    ],
+    names: ['foreign-key-without-tenant: app.notes notes_membership_fkey'],
+  },
+  {
+    what: 'TRUNCATE in the hands of the Lambdas',
+    plant: ['grant truncate on app.styles to identity_app'],
+    names: ['privilege-past-row-security: app.styles', 'grant-not-listed: app.styles'],
+    mends: true,
+  },
+  {
+    what: 'a grant that nobody listed',
+    plant: [
+      'grant select (password_hash) on app.users to identity_worker',
+      'grant execute on function app.hold_user(uuid) to identity_worker',
+      'grant create on schema app to identity_app',
+    ],
+    names: ['grant-not-listed: app.users', 'grant-not-listed: app.hold_user(uuid)', 'grant-not-listed: app'],
+    mends: true,
+  },
+  {
+    what: 'grants that are not there',
+    plant: [
+      'revoke select on app.tenants from identity_app',
+      'revoke update (settings) on app.tenants from identity_app',
+      'revoke execute on function app.set_tenant(uuid) from identity_app',
+      'revoke usage on schema app from identity_worker',
+    ],
+    names: ['grant-missing: app.tenants', 'grant-missing: app.set_tenant(uuid)', 'grant-missing: app'],
+    mends: true,
+  },
+  {
+    what: 'a grant to PUBLIC',
+    plant: ['grant select on app.users to public', 'grant usage on schema app to public'],
+    names: ['grant-to-public: app', 'grant-to-public: app.users'],
+    mends: true,
+  },
+  {
+    what: 'a statement that may take for ever',
+    plant: ['alter role identity_app reset statement_timeout', "alter role identity_worker set lock_timeout = '0ms'"],
+    names: ['role-timeout: identity_app', 'role-timeout: identity_worker'],
+    mends: false,
+  },
+  {
+    what: 'an index that was not built to its end',
+    plant: ["update pg_index set indisvalid = false where indexrelid = 'app.jobs_due'::regclass"],
+    names: ['index-invalid: app.jobs_due'],
+  },
+]
+
+describe('the doctor', () => {
+  it('finds a migrated database sound', async () => {
+    expect(faultsOf(await examine(admin, MIGRATIONS))).toEqual([])
+    await expect(assertSound(admin, MIGRATIONS)).resolves.toBeInstanceOf(Array)
+  })
+
+  it.each(PLANTED)('names $what, and nothing else', async ({ plant, names, mends = false }) => {
+    const { before, after } = await found(plant, { mend: mends })
+    expect(named(faultsOf(before)).toSorted()).toEqual(names.toSorted())
+    for (const diagnosis of before) {
+      expect(inOneLine(diagnosis)).toMatch(/^\S.*: \S.*\. Repair: \S/)
+      expect(inOneLine(diagnosis)).not.toMatch(/undefined|null|\n/)
+    }
+    // A repair that is SQL is one.
+    if (mends) expect(faultsOf(after)).toEqual([])
+  })
+
+  it('refuses a deployment by the list of what it found', async () => {
+    const sql = postgres(url, { max: 1 })
+    await admin`alter table app.styles no force row level security`
+    await expect(assertSound(sql, MIGRATIONS)).rejects.toMatchObject({
+      name: 'UnsoundDatabase',
+      message: expect.stringMatching(/1 fault:\napp\.styles: .* Repair: select app\.enforce_tenant\('app\.styles'\);/),
+    })
+    await admin`alter table app.styles force row level security`
+    await sql.end()
+  })
+
+  it('names migrations that were changed, are missing, or were not applied', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tenantry-doctor-'))
+    await cp(MIGRATIONS, folder, { recursive: true })
+    await writeFile(join(folder, '0003-identity.sql'), 'select 1')
+    await rm(join(folder, '0008-catalog.sql'))
+    await writeFile(join(folder, '0008-other.sql'), 'select 1')
+    const { before } = await found([], { folder })
+    expect(faultsOf(before)).toEqual([
+      expect.objectContaining({ object: '0003-identity.sql', fault: expect.stringContaining('changed') }),
+      expect.objectContaining({ object: '0008-catalog.sql', fault: expect.stringContaining('missing') }),
+      expect.objectContaining({ object: '0008-other.sql', fault: expect.stringContaining('not applied') }),
+    ])
+    await rm(folder, { recursive: true })
+  })
+
+  it('warns of dead jobs, of rows in the default partition, of a missing month, and of logins that no row security binds', async () => {
+    const { before } = await found([
+      "insert into app.jobs (kind, payload, idempotency_key, dead_at) values ('send-mail', '{}', 'a', now())",
+      "insert into app.audit_log (tenant_id, occurred_at, action, target_type) select id, '1999-01-01', 'a.b', 'tenant' from app.tenants limit 1",
+      `do $$ declare t regclass; begin
+         for t in select inhrelid::regclass from pg_inherits where inhparent = 'app.audit_log'::regclass
+             and inhrelid::regclass::text <> 'audit_log_default'
+         loop execute format('drop table %s', t); end loop; end $$`,
+      "select app.create_audit_partition('2020-01-01')",
+      `alter role ${LOOKER} bypassrls`,
+      `grant identity_resolver to ${LOOKER}`,
+      `grant select on app.users to ${LOOKER}`,
+    ])
+    expect(named(before)).toEqual(
+      expect.arrayContaining([
+        'dead-jobs: app.jobs send-mail',
+        'default-partition: app.audit_log_default',
+        'partitions-ahead: app.audit_log',
+        `powerful-login: ${LOOKER}`,
+        'grant-not-listed: app.users',
+      ]),
+    )
+    expect(before.filter(({ object }) => object === LOOKER)).toHaveLength(2)
+    expect(faultsOf(before)).toEqual([])
+  })
+
+  it('warns when no event trigger watches over new partitions, and no longer when one does', async () => {
+    const guard = (diagnoses: readonly Diagnosis[]) => diagnoses.filter(({ check }) => check === 'partition-guard')
+    const trigger = [
+      'create function public.watch() returns event_trigger language plpgsql as $$ begin end $$',
+      "create event trigger watch on ddl_command_end when tag in ('CREATE TABLE') execute function public.watch()",
+    ]
+    const none =
+      "do $$ declare e name; begin for e in select evtname from pg_event_trigger loop execute format('drop event trigger %I', e); end loop; end $$"
+    expect(guard((await found([none])).before)).toEqual([expect.objectContaining({ severity: 'warning' })])
+    expect(guard((await found([none, ...trigger])).before)).toEqual([])
+    expect(guard((await found([none, ...trigger, 'alter event trigger watch disable'])).before)).toHaveLength(1)
+  })
+})
+
+describe('a login that may read the catalogue alone', () => {
+  it('finds the same faults, says what it did not see, and reads no row', async () => {
+    const looker = postgres(lookerUrl, { max: 1 })
+    await admin`alter table app.styles no force row level security`
+    await admin`grant select on app.users to public`
+    const asAdmin = await examine(admin, MIGRATIONS)
+    const asLooker = await examine(looker, MIGRATIONS)
+    expect(named(faultsOf(asAdmin))).toEqual(['grant-to-public: app.users', 'row-security-not-forced: app.styles'])
+    expect(faultsOf(asLooker)).toEqual(faultsOf(asAdmin))
+    expect(named(asLooker.filter(({ severity }) => severity === 'unseen'))).toEqual([
+      'migrations: migrations.applied',
+      'default-partition: app.audit_log_default',
+      'dead-jobs: app.jobs',
+    ])
+    await admin`alter table app.styles force row level security`
+    await admin`revoke select on app.users from public`
+    await looker.end()
+  })
+
+  it('sees which migrations were applied once it may read their table', async () => {
+    await admin.unsafe(`grant usage on schema migrations to ${LOOKER}; grant select on migrations.applied to ${LOOKER}`)
+    const looker = postgres(lookerUrl, { max: 1 })
+    expect(named(await examine(looker, MIGRATIONS))).not.toContain('migrations: migrations.applied')
+    await looker.end()
+    await admin.unsafe(
+      `revoke all on schema migrations from ${LOOKER}; revoke all on migrations.applied from ${LOOKER}`,
+    )
+  })
+})
+
+describe('the examination', () => {
+  it('writes nothing: its one transaction is read-only, and no row of any table changes', async () => {
+    const statements: string[] = []
+    const sql = postgres(url, { max: 1, debug: (_connection, query) => statements.push(query) })
+    const written = async () => {
+      await admin`select pg_stat_force_next_flush()`
+      const [row] = await admin`
+        select sum(n_tup_ins + n_tup_upd + n_tup_del)::text as rows from pg_stat_all_tables`
+      return row?.['rows']
+    }
+    await sql`select 1`
+    statements.length = 0
+    const before = await written()
+    await examine(sql, MIGRATIONS)
+    await sql`select pg_stat_force_next_flush()`
+    expect(await written()).toBe(before)
+    expect(statements[0]).toBe('begin read only')
+    expect(statements.filter((text) => /^\s*(begin|commit|rollback)/i.test(text))).toEqual([
+      'begin read only',
+      'commit',
+    ])
+    await sql.end()
+  })
+
+  it('is not led astray by objects of the login that stand before the system in its search path', async () => {
+    const name = `schema_${randomBytes(6).toString('hex')}`
+    const { before } = await found([
+      `create schema ${name} authorization ${LOOKER}`,
+      `create function ${name}.quote_ident(name) returns text language sql as $$ select 'nothing' $$`,
+      `create table ${name}.pg_policy (polrelid oid)`,
+      `set local search_path = ${name}, pg_catalog`,
+      'alter table app.styles no force row level security',
+    ])
+    expect(named(faultsOf(before))).toContain('row-security-not-forced: app.styles')
+  })
+})

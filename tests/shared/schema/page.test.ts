@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import * as v from 'valibot'
+import { describe, expect, it } from 'vitest'
+import { isStorable, page, PageQuery } from '#shared/schema/page.ts'
+
+const Query = v.object(PageQuery)
+const parse = (query: Record<string, unknown>) => v.safeParse(Query, query)
+const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
+
+interface Row {
+  readonly id: string
+  readonly name: string
+}
+
+const rows = (count: number): Row[] =>
+  Array.from({ length: count }, (_, index) => ({ id: randomUUID(), name: `row ${index}` }))
+
+const cut = (of: readonly Row[], limit: number) =>
+  page(
+    of,
+    limit,
+    ({ name, id }) => [name, id],
+    ({ name }) => name,
+  )
+
+describe('a page', () => {
+  it('shows the rows up to its limit, and a cursor exactly when there was one more', () => {
+    for (const [count, limit] of [
+      [0, 50],
+      [1, 50],
+      [49, 50],
+      [50, 50],
+      [51, 50],
+      [1, 1],
+      [2, 1],
+      [101, 100],
+    ] as const) {
+      const all = rows(count)
+      const { data, next_cursor: next } = cut(all, limit)
+      expect(data).toEqual(all.slice(0, limit).map(({ name }) => name))
+      expect(next === null, `${count} rows, limit ${limit}`).toBe(count <= limit)
+    }
+  })
+
+  it('gives a cursor that comes back as the key of the last row that it showed', () => {
+    for (const name of ['plain', '', "O'Brien", 'Ünïcödé \u{1f600}', '"]\\', 'a'.repeat(400)]) {
+      const shown = { id: randomUUID(), name }
+      const { next_cursor: cursor } = cut([shown, ...rows(1)], 1)
+      expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/)
+      const parsed = parse({ cursor })
+      expect(parsed.output).toMatchObject({ cursor: [name, shown.id], limit: 50 })
+    }
+  })
+
+  it('leads through a list once, without a gap or a repetition', () => {
+    const all = rows(23)
+    const seen: unknown[] = []
+    let rest = all
+    for (;;) {
+      const { data, next_cursor: next } = cut(rest.slice(0, 6), 5)
+      seen.push(...data)
+      if (next === null) break
+      const key = v.parse(Query, { cursor: next }).cursor
+      rest = all.slice(all.findIndex(({ id }) => id === key?.[1]) + 1)
+    }
+    expect(seen).toEqual(all.map(({ name }) => name))
+  })
+})
+
+describe('a limit', () => {
+  it('is 50 where none is given, else a whole number from 1 to 100', () => {
+    expect(parse({}).output).toEqual({ limit: 50 })
+    for (const limit of ['1', '50', '100']) expect(parse({ limit }).output).toEqual({ limit: Number(limit) })
+  })
+
+  it.each(['0', '101', '999', '1000', '-1', '01', '1.0', '1e1', ' 1', '1 ', '', 'abc', '١', ['1', '2'], 5, null])(
+    'is never %j',
+    (limit) => {
+      expect(parse({ limit }).success).toBe(false)
+    },
+  )
+})
+
+describe('a cursor', () => {
+  const id = '3f2b8c1e-5d4a-4b6f-9c7d-8e1a2b3c4d5e'
+
+  it.each([
+    '',
+    'x',
+    '!!!!',
+    encode(null),
+    encode(7),
+    encode('a'),
+    encode({}),
+    encode([]),
+    encode(['a']),
+    encode(['a', 'b']),
+    encode(['a', id, 'more']),
+    encode([1, id]),
+    encode(['a', 1]),
+    encode([['a'], id]),
+    encode(['a\0', id]),
+    encode(['a\ud800', id]),
+    encode(['a'.repeat(401), id]),
+    encode({ 0: 'a', 1: id, length: 2 }),
+    encode(['a', `${id} or 1=1`]),
+    `${encode(['a', id])}${'A'.repeat(1000)}`,
+    ['a', 'b'],
+    7,
+  ])('is never %j', (cursor) => {
+    const { success, issues = [] } = parse({ cursor })
+    expect(success).toBe(false)
+    if (typeof cursor === 'string' && cursor.length > 3) {
+      for (const { message } of issues) expect(message).not.toContain(cursor)
+    }
+  })
+})
+
+describe('text', () => {
+  it('can be stored when it is well-formed and holds no NUL', () => {
+    for (const text of ['', 'a', '\u{1f600}', '\ufffd', '\u0001']) expect(isStorable(text)).toBe(true)
+    for (const text of ['\0', 'a\0b', '\ud800', '\udc00a', 'a\ud83d']) expect(isStorable(text)).toBe(false)
+  })
+})
