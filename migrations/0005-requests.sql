@@ -100,12 +100,12 @@ $$;
 
 -- Keeps the user's later writes out until the transaction ends, and waits for those under way: the first thing that
 -- whatever takes something away from a user does. In the order of locks it comes after the tenant and before the rows.
-create function app.hold_user(p_user uuid) returns void
+create function app.lock_user(p_user uuid) returns void
   language sql volatile
   as $$ select pg_advisory_xact_lock(hashtextextended(p_user::text, 0)) $$;
 
 -- The same for what is taken from a user in the present tenant alone.
-create function app.hold_member(p_user uuid) returns void
+create function app.lock_member(p_user uuid) returns void
   language sql volatile
   as $$ select pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0)) $$;
 
@@ -118,7 +118,7 @@ create function app.hold_member(p_user uuid) returns void
 --   The membership is locked FOR SHARE: any change of it waits. The session is locked FOR KEY SHARE: revoking it waits
 --   (sessions_revocation_is_a_key_change), while the slide of the session's next request does not. Row locks let later
 --   sharers pass a waiting change, so one who never stops writing would put off the revocation of his own session; the
---   shared hold on the user does not: writes that come after app.hold_user wait behind it.
+--   shared hold on the user does not: writes that come after app.lock_user wait behind it.
 create function app.enter_tenant(p_tenant uuid, p_session uuid, p_role smallint, p_permission text, p_exclusive boolean)
   returns void
   language plpgsql
@@ -157,6 +157,6 @@ end
 $$;
 
 revoke all on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
-  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.hold_user(uuid), app.hold_member(uuid) from public;
+  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.lock_user(uuid), app.lock_member(uuid) from public;
 grant execute on function app.authenticate(bytea, integer), app.select_tenant(uuid, uuid, integer),
-  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.hold_user(uuid), app.hold_member(uuid) to identity_app;
+  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.lock_user(uuid), app.lock_member(uuid) to identity_app;

@@ -14,7 +14,7 @@ grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, p
   update (token_hash, expires_at) on app.tokens to identity_operator;
 grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
   on app.audit_log to identity_operator;
-grant execute on function app.hold_user(uuid) to identity_operator;
+grant execute on function app.lock_user(uuid) to identity_operator;
 
 -- Tokens are exempt from row security, and whoever may write any token may plant the reset token of any account. So what
 -- an operator writes there can only be an invitation into the tenant that is set.

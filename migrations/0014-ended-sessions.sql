@@ -14,7 +14,7 @@ create function app.end_sessions(
 declare
   v_ended integer;
 begin
-  perform app.hold_user(p_user);
+  perform app.lock_user(p_user);
   with ended as (
     update app.sessions s set revoked_at = now()
      where s.user_id = p_user and s.revoked_at is null
@@ -41,7 +41,7 @@ create function app.record_own_change(p_user uuid, p_action text, p_request_id t
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
 $$;
 
-grant execute on function app.hold_user(uuid) to identity_resolver;
+grant execute on function app.lock_user(uuid) to identity_resolver;
 grant update (revoked_at) on app.sessions to identity_resolver;
 grant insert (actor_user_id) on app.audit_log to identity_resolver;
 revoke all on function app.end_sessions(uuid, uuid, boolean, text, text, bytea),

@@ -48,7 +48,7 @@ export const METRICS = {
   SecretNotReread: { unit: 'Count', by: 'function' },
   KmsFailed: { unit: 'Count', by: 'function' },
   /** A sealed secret or its key does not open for where it is stored. */
-  SealBroken: { unit: 'Count', by: 'function' },
+  DecryptionFailed: { unit: 'Count', by: 'function' },
   VendorUnreachable: { unit: 'Count', by: 'vendor' },
   /** A job failed and will be tried again. */
   JobFailed: { unit: 'Count', by: 'kind' },
@@ -77,7 +77,7 @@ export type MetricName = keyof typeof METRICS
 /** The value of the dimension by which a metric is told apart; the function's name is known here. */
 type Of<Name extends MetricName> = (typeof METRICS)[Name]['by'] extends 'function' ? [] : [of: string]
 
-interface Told {
+interface MetricBatch {
   readonly by: string
   readonly of: string
   readonly values: Map<MetricName, number[]>
@@ -86,7 +86,7 @@ interface Told {
 // Powertools writes a line of its own accord at the hundredth value of a metric, and forgets the dimensions with it.
 const MOST_VALUES = 50
 
-const untold = new Map<string, Told>()
+const pending = new Map<string, MetricBatch>()
 
 /** Adds a value to a metric, in its unit. It is written at the end of the invocation (`metered`). */
 export function recordMetric<Name extends MetricName>(
@@ -96,8 +96,8 @@ export function recordMetric<Name extends MetricName>(
 ): void {
   const { by, unit } = METRICS[name]
   const key = `${by} ${of}`
-  const told = untold.get(key) ?? { by, of, values: new Map<MetricName, number[]>() }
-  untold.set(key, told)
+  const told = pending.get(key) ?? { by, of, values: new Map<MetricName, number[]>() }
+  pending.set(key, told)
   const values = told.values.get(name) ?? []
   told.values.set(name, values)
   if (unit === 'Count') values[0] = (values[0] ?? 0) + value
@@ -121,18 +121,18 @@ export const metered =
     try {
       return await handle(...args)
     } finally {
-      if (untold.size > 0) writeMetrics()
+      if (pending.size > 0) writeMetrics()
     }
   }
 
 function writeMetrics(): void {
-  for (const { by, of, values } of untold.values()) {
+  for (const { by, of, values } of pending.values()) {
     metrics.addDimensions({}).addDimensions({ [by]: of })
     for (const [name, each] of values)
       for (const value of each) metrics.addMetric(name, UNITS[METRICS[name].unit], value)
     metrics.publishStoredMetrics()
   }
-  untold.clear()
+  pending.clear()
 }
 
 const property = (error: Error, key: string): string | undefined => {

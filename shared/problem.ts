@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 
 /** The kinds of failure that have a page of their own below PROBLEM_BASE_URL; the rest are `about:blank`. */
-export type ProblemSlug =
+export type ProblemKind =
   | 'validation-failed'
   | 'malformed-json'
   | 'token-invalid'
@@ -21,7 +21,7 @@ export interface FieldError {
 }
 
 interface Words {
-  readonly slug?: ProblemSlug
+  readonly slug?: ProblemKind
   readonly detail?: string
   readonly members?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
@@ -56,7 +56,7 @@ export interface ProblemBody {
   readonly [member: string]: unknown
 }
 
-const TITLES: Readonly<Record<ProblemSlug, string>> = {
+const TITLES: Readonly<Record<ProblemKind, string>> = {
   'validation-failed': 'The request has fields that are not valid',
   'malformed-json': 'The body is not acceptable JSON',
   'token-invalid': 'The token is not valid',
@@ -99,7 +99,7 @@ export const forbidden = (reason: string): Problem => new Problem(403, { reason 
 export const notFound = (reason: string): Problem => new Problem(404, { reason })
 
 /** 422 with the fields at fault. */
-export const invalid = (errors: readonly FieldError[], slug: ProblemSlug = 'validation-failed'): Problem =>
+export const invalid = (errors: readonly FieldError[], slug: ProblemKind = 'validation-failed'): Problem =>
   new Problem(422, { slug, members: { errors }, reason: `${slug}: ${errors.map(({ pointer }) => pointer).join(' ')}` })
 
 /** 503: a dependency, and not the request, is at fault. Never a 401, on which clients drop their session. */

@@ -29,7 +29,7 @@ export interface RuntimeSource {
 }
 
 /** The service's secret as it is stored: in no database. The two others are there while it is being changed (infra/runbook.md). */
-export interface Tokens {
+export interface ServiceSecret {
   readonly pepper: string
   readonly mail_key: string
   readonly pepper_previous?: string | undefined
@@ -40,7 +40,7 @@ export interface Tokens {
 export interface Access {
   readonly login: ReadLogin | null
   /** Replaced when they were read again. */
-  tokens: Tokens | null
+  tokens: ServiceSecret | null
   readonly cache: { readonly url: string; readonly token: string } | null
   /** As the role that handles ciphertext. */
   readonly vaultLogin: ReadLogin | null
@@ -50,7 +50,7 @@ export interface Access {
 export type OpenVault = (config: Config, login: ReadLogin) => Vault
 
 const secret = (what: string) => v.pipe(v.string(`${what} is required`), v.minLength(32, `${what} is too short`))
-const TokensSecret = v.object({
+const ServiceSecretSchema = v.object({
   pepper: secret('pepper'),
   mail_key: secret('mail_key'),
   pepper_previous: v.optional(secret('pepper_previous')),
@@ -74,7 +74,7 @@ export function accessFor(config: Config, needs: readonly Need[]): () => Promise
     const loginBy = (secretId: string) => secretLogin(secretId, config.database.host || null)
     const readLogin = loginBy(secretIds.database)
     const [tokens, cache, login] = await Promise.all([
-      needs.includes('tokens') ? readSecret(secretIds.tokens, TokensSecret) : null,
+      needs.includes('tokens') ? readSecret(secretIds.tokens, ServiceSecretSchema) : null,
       needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
       role === null ? null : readLogin('AWSCURRENT'),
     ])
@@ -149,16 +149,16 @@ export function createRuntime(
 /**
  * The runtime of this process. Throws ConfigError at once when a setting does not parse or a need has none. Secrets are
  * read at the first request; a failure is not remembered, so that the next request tries again. The tokens' are read again
- * every five minutes (withFreshTokens).
+ * every five minutes (withFreshServiceSecret).
  */
 export function processRuntime(needs: readonly Need[], openVault: OpenVault | null = null): RuntimeSource {
   const config = parseConfig(process.env)
   const make = (access: Access) => createRuntime(config, access, { openVault })
-  return { config, open: withFreshTokens(config, accessFor(config, needs), make) }
+  return { config, open: withFreshServiceSecret(config, accessFor(config, needs), make) }
 }
 
 /** How long an instance goes on with tokens' secrets that were changed, at most, while Secrets Manager answers. */
-export const TOKENS_KEPT_MS = 300_000
+export const SERVICE_SECRET_TTL_MS = 300_000
 const AFTER_FAILURE_MS = 30_000
 const REREAD_TIMEOUT_MS = 1000
 
@@ -168,7 +168,7 @@ const REREAD_TIMEOUT_MS = 1000
  * cannot be had within a second, it goes on with those of before, says so in the log and as a metric, and asks again half
  * a minute later.
  */
-export function withFreshTokens<T>(
+export function withFreshServiceSecret<T>(
   { secretIds }: Pick<Config, 'secretIds'>,
   access: () => Promise<Access>,
   make: (access: Access) => T,
@@ -177,13 +177,13 @@ export function withFreshTokens<T>(
   let reading: Promise<void> | null = null
   const opened = once(async () => {
     const found = await access()
-    staleAt = Date.now() + TOKENS_KEPT_MS
+    staleAt = Date.now() + SERVICE_SECRET_TTL_MS
     return { found, made: make(found) }
   })
   const reread = async (found: Access): Promise<void> => {
     try {
-      found.tokens = await readSecret(secretIds.tokens, TokensSecret, { timeoutMs: REREAD_TIMEOUT_MS })
-      staleAt = Date.now() + TOKENS_KEPT_MS
+      found.tokens = await readSecret(secretIds.tokens, ServiceSecretSchema, { timeoutMs: REREAD_TIMEOUT_MS })
+      staleAt = Date.now() + SERVICE_SECRET_TTL_MS
     } catch (error) {
       staleAt = Date.now() + AFTER_FAILURE_MS
       log.error('the secret was not read again; the one of before goes on', { error: describeError(error) })

@@ -2,7 +2,7 @@ import { type Config, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
 import type { Job } from '#shared/job.ts'
 import { given } from '#shared/needs.ts'
-import { type Access, accessFor, type OpenVault, withFreshTokens } from '#shared/runtime.ts'
+import { type Access, accessFor, type OpenVault, withFreshServiceSecret } from '#shared/runtime.ts'
 import type { TokenSecrets } from '#shared/secret/secret.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 
@@ -23,7 +23,7 @@ export function processWorker(
 ): { readonly open: () => Promise<Worker> } {
   const config = parseConfig(process.env)
   return {
-    open: withFreshTokens(config, accessFor(config, needs), (access: Access) => {
+    open: withFreshServiceSecret(config, accessFor(config, needs), (access: Access) => {
       const { login, vaultLogin } = access
       const database = connect(given(login, 'database:worker'), config.database)
       const vault = vaultLogin === null || openVault === null ? null : openVault(config, vaultLogin)

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, isMoment, page, pageOf } from '#shared/schema/page.ts'
+import { AgePageQuery, isTimestamp, page, pageOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Entry, searchEntries } from './queries.ts'
 
 const Time = v.pipe(
   v.string('must be given once'),
-  v.check(isMoment, 'must be a time by RFC 3339'),
+  v.check(isTimestamp, 'must be a time by RFC 3339'),
   v.metadata({ format: 'date-time' }),
 )
 

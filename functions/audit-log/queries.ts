@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type AgeKey, END } from '#shared/schema/page.ts'
-import { Id, Moment } from '#shared/schema/wire.ts'
+import { Id, Timestamp } from '#shared/schema/wire.ts'
 import { User } from '#shared/user/user.ts'
 
 const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))
@@ -10,7 +10,7 @@ const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([
 export const Entry = v.pipe(
   v.object({
     id: Id,
-    occurred_at: Moment,
+    occurred_at: Timestamp,
     action: v.pipe(v.string(), v.examples(['membership.role_changed'])),
     actor: v.nullable(v.object({ id: Id, email: User.entries.email, full_name: User.entries.full_name })),
     target: v.object({ type: v.pipe(v.string(), v.examples(['membership'])), id: v.nullable(Id) }),
@@ -51,7 +51,7 @@ export interface EntrySearch {
 
 /** The tenant's audit log, newest first, one entry more than `limit` if there is one, each with its position. */
 export async function searchEntries(
-  sql: TenantSql,
+  sql: TenantTransaction,
   { limit, before, actor, action, from, to }: EntrySearch,
 ): Promise<{ entry: Entry; key: AgeKey }[]> {
   const [occurredBefore, idBefore] = before ?? END

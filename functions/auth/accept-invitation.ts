@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { record } from '#shared/audit/audit.ts'
-import { actFor, readInTenant } from '#shared/db/scope.ts'
+import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { isOneLine } from '#shared/schema/page.ts'
 import { invalid } from '#shared/problem.ts'
@@ -12,16 +12,16 @@ import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/user/user.ts'
-import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import {
   acceptMembership,
   consumeToken,
-  createPerson,
-  findOffer,
-  findPerson,
+  createUser,
+  findInvitationDetails,
+  findUserContact,
   findToken,
-  holdInviter,
-  holdOpenTenant,
+  lockInviter,
+  lockOpenTenant,
 } from './token-queries.ts'
 
 const FullName = v.pipe(
@@ -44,10 +44,10 @@ export const acceptInvitation = endpoint({
   reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
-  async handle(exchange) {
-    const { body, sql, runtime } = exchange
+  async handle(context) {
+    const { body, sql, runtime } = context
     const { config, database } = runtime
-    const hashes = sentTokenHashes(runtime, body.token)
+    const hashes = hashSentToken(runtime, body.token)
     const token = await findToken(sql, hashes, 'invite')
     const {
       tenant_id: tenantId = null,
@@ -58,30 +58,30 @@ export const acceptInvitation = endpoint({
     if (token === null || tenantId === null || roleId === null || email === null) {
       throw tokenInvalid('no invitation')
     }
-    const offer = await readInTenant(database, tenantId, (tx) => findOffer(tx, tenantId, roleId))
+    const offer = await readInTenant(database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
     if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
     const { slug, legal_name, role_code } = offer
     const accepted = { tenant: { id: tenantId, slug, legal_name }, email, role: role_code }
     if (token.consumed) return ok({ ...accepted, account_created: false })
 
-    const account = await findPerson(sql, { email })
+    const account = await findUserContact(sql, { email })
     const fullName = body.full_name ?? null
     const newHash = account === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
     const created = await database.transaction('read write', async (tx) => {
-      const scoped = await actFor(tx, tenantId)
-      if (!(await holdOpenTenant(scoped, tenantId))) throw tokenInvalid('the shop is closed')
+      const scoped = await enterTenant(tx, tenantId)
+      if (!(await lockOpenTenant(scoped, tenantId))) throw tokenInvalid('the shop is closed')
       // Once more, now that nobody changes it: it may have been accepted, cancelled, replaced or given another role.
       const held = await findToken(tx, hashes, 'invite')
       if (held?.consumed === true) return false
       if (held === null || held.role_id !== roleId || held.invited_by !== invitedBy)
         throw tokenInvalid('it was changed')
-      if (!(await holdInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
+      if (!(await lockInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
       if (!(await consumeToken(tx, hashes, 'invite'))) throw tokenInvalid('it expired')
-      const newId = newHash === null ? null : await createPerson(tx, { email, fullName, passwordHash: newHash })
-      const person = newId ?? (await findPerson(tx, { email }))?.id
+      const newId = newHash === null ? null : await createUser(tx, { email, fullName, passwordHash: newHash })
+      const person = newId ?? (await findUserContact(tx, { email }))?.id
       if (person === undefined) throw tokenInvalid('the account is gone')
       const membershipId = await acceptMembership(scoped, { userId: person, roleId, invitedBy })
-      await record(tx, exchange, {
+      await record(tx, context, {
         tenantId,
         actorUserId: person,
         action: 'membership.accepted',

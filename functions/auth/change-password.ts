@@ -7,7 +7,7 @@ import { hashNewPassword, refuseWeak } from '#shared/password/new-password.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { endSessionsByPassword, findAccount, replacePassword } from './queries.ts'
+import { endSessionsByPassword, findUserCredentials, replacePassword } from './queries.ts'
 
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
@@ -15,22 +15,22 @@ export const changePassword = endpoint({
   summary: 'Change the password, and end the other sessions',
   body: v.object({ current_password: SentPassword, new_password: SentPassword }),
   problems: ['password-rejected'],
-  limits: ({ caller, config, pepper }) => [
+  limits: ({ principal, config, pepper }) => [
     {
       name: 'password-change',
-      subject: keyedHash(pepper, 'password-change', caller?.user.id ?? ''),
+      subject: keyedHash(pepper, 'password-change', principal?.user.id ?? ''),
       limit: config.login.emailLimit,
       windowSeconds: config.login.windowSeconds,
     },
   ],
-  async handle(exchange) {
-    const { body, caller, sql, runtime } = exchange
+  async handle(context) {
+    const { body, principal, sql, runtime } = context
     const { config, database } = runtime
-    const { session, user, tenant } = caller
+    const { session, user, tenant } = principal
     const known = [user.email, user.full_name, tenant?.slug ?? null, tenant?.legal_name ?? null]
     const chosen = { sent: body.new_password, pointer: '#/new_password', known }
     await refuseWeak(chosen, config)
-    const verifiedHash = (await findAccount(sql, user.email))?.password_hash ?? null
+    const verifiedHash = (await findUserCredentials(sql, user.email))?.password_hash ?? null
     const verified = await verifyPassword(normalize(body.current_password), verifiedHash, config.argon2)
     if (verifiedHash === null || !verified) {
       throw invalid([{ pointer: '#/current_password', detail: 'is not the current password' }])
@@ -39,7 +39,7 @@ export const changePassword = endpoint({
     await database.transaction('read write', async (tx) => {
       const replaced = await replacePassword(tx, { userId: user.id, sessionId: session.id, verifiedHash, newHash })
       if (!replaced) throw unauthorized('the session or the password changed meanwhile', true)
-      await endSessionsByPassword(tx, exchange, {
+      await endSessionsByPassword(tx, context, {
         userId: user.id,
         setBy: session.id,
         action: 'user.password_changed',

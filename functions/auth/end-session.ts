@@ -6,11 +6,11 @@ export const endSession = endpoint({
   route: 'DELETE /v1/auth/session',
   access: 'session',
   summary: 'Sign out: end this session',
-  async handle(exchange) {
-    const { caller, sql } = exchange
-    await endSessions(sql, exchange, {
-      userId: caller.user.id,
-      sessionId: caller.session.id,
+  async handle(context) {
+    const { principal, sql } = context
+    await endSessions(sql, context, {
+      userId: principal.user.id,
+      sessionId: principal.session.id,
       others: false,
       action: 'session.signed_out',
     })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { newNonce } from '#shared/token/token.ts'
-import { Email, emailKey } from '#shared/user/user.ts'
+import { Email, normalizeEmail } from '#shared/user/user.ts'
 import { requestMail } from './request-mail.ts'
 
 // Whether there is such an account is looked up by the worker, so that the answer does not depend on it in any way.
@@ -10,9 +10,9 @@ export const forgotPassword = endpoint({
   access: 'anyone',
   summary: 'Send a link for a new password, where the address has an account',
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
-  handle: (exchange) => {
-    const { email } = exchange.body
+  handle: (context) => {
+    const { email } = context.body
     const payload = v.is(Email, email) ? { template: 'password-reset', email, nonce: newNonce() } : null
-    return requestMail(exchange, { route: 'forgot', recipient: emailKey(email), payload })
+    return requestMail(context, { route: 'forgot', recipient: normalizeEmail(email), payload })
   },
 })

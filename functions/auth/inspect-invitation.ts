@@ -6,8 +6,8 @@ import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/user/user.ts'
-import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { findOffer, findPerson, findToken } from './token-queries.ts'
+import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { findInvitationDetails, findUserContact, findToken } from './token-queries.ts'
 
 const Shop = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
 
@@ -20,13 +20,13 @@ export const inspectInvitation = endpoint({
   problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime }) {
-    const token = await findToken(sql, sentTokenHashes(runtime, body.token), 'invite')
+    const token = await findToken(sql, hashSentToken(runtime, body.token), 'invite')
     const { tenant_id: tenantId = null, role_id: roleId = null, email = null } = token ?? {}
     if (tenantId === null || roleId === null || email === null) throw tokenInvalid('no invitation')
-    const offer = await readInTenant(runtime.database, tenantId, (tx) => findOffer(tx, tenantId, roleId))
+    const offer = await readInTenant(runtime.database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
     if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
     const { slug, legal_name, role_code } = offer
-    const account = await findPerson(sql, { email })
+    const account = await findUserContact(sql, { email })
     return ok({ tenant: { slug, legal_name }, email, role: role_code, account_exists: account !== null })
   },
 })

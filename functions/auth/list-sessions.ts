@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { Id, Moment } from '#shared/schema/wire.ts'
+import { Id, Timestamp } from '#shared/schema/wire.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { listSessions as list } from './queries.ts'
 
@@ -15,14 +15,14 @@ export const listSessions = endpoint({
         id: Id,
         tenant: v.nullable(Tenant),
         user_agent: v.nullable(v.pipe(v.string(), v.examples(['Mozilla/5.0']))),
-        created_at: Moment,
-        last_seen_at: Moment,
+        created_at: Timestamp,
+        last_seen_at: Timestamp,
         current: v.boolean(),
       }),
     ),
   }),
-  async handle({ caller, sql }) {
-    const sessions = await list(sql, caller.session.id)
+  async handle({ principal, sql }) {
+    const sessions = await list(sql, principal.session.id)
     return ok({
       data: sessions.map(({ id, user_agent, created_at, last_seen_at, tenant_id, ...tenant }) => ({
         id,
@@ -30,7 +30,7 @@ export const listSessions = endpoint({
         user_agent,
         created_at,
         last_seen_at,
-        current: id === caller.session.id,
+        current: id === principal.session.id,
       })),
     })
   },

@@ -22,8 +22,8 @@ export const listTenants = endpoint({
       }),
     ),
   }),
-  async handle({ caller, sql }) {
-    const choices = await list(sql, caller.session.id)
+  async handle({ principal, sql }) {
+    const choices = await list(sql, principal.session.id)
     return ok({
       data: choices.map((choice) => ({
         membership_id: choice.membership_id,

@@ -8,16 +8,16 @@ import { log, recordMetric } from '#shared/log.ts'
 import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
-import { keyedHash, newToken, tokenKey } from '#shared/secret/secret.ts'
+import { keyedHash, newToken, hashToken } from '#shared/secret/secret.ts'
 import { Session } from '#shared/session/session.ts'
-import { Email, emailKey, User } from '#shared/user/user.ts'
-import { findAccount, mintSession, recordFailedSignIn } from './queries.ts'
+import { Email, normalizeEmail, User } from '#shared/user/user.ts'
+import { findUserCredentials, mintSession, recordFailedSignIn } from './queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
 
 const emailLimit = ({ config, pepper }: Pick<LimitInput<unknown>, 'config' | 'pepper'>, email: string): Limit => ({
   name: 'login-email',
-  subject: keyedHash(pepper, 'login-email', emailKey(email)),
+  subject: keyedHash(pepper, 'login-email', normalizeEmail(email)),
   limit: config.login.emailLimit,
   windowSeconds: config.login.windowSeconds,
 })
@@ -53,7 +53,7 @@ export const login = endpoint({
   async handle({ body, sql, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
     const password = normalize(body.password)
-    const account = await findAccount(sql, body.email)
+    const account = await findUserCredentials(sql, body.email)
     const verified = await verifyPassword(password, account?.password_hash ?? null, config.argon2)
     const hash = ipHash(runtime, client)
     if (account === null || account.password_hash === null || account.disabled_at !== null || !verified) {
@@ -72,7 +72,7 @@ export const login = endpoint({
       userId: user.id,
       verifiedHash: password_hash,
       newHash,
-      tokenKey: tokenKey(pepper, token),
+      hashToken: hashToken(pepper, token),
       csrfSecret,
       ipHash: hash,
       userAgent: client.userAgent,

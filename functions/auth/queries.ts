@@ -1,17 +1,17 @@
-import { ipHash, type Trail } from '#shared/audit/audit.ts'
+import { ipHash, type AuditContext } from '#shared/audit/audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Session } from '#shared/session/session.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 import type { User } from '#shared/user/user.ts'
 
-export interface Account extends User {
+export interface UserCredentials extends User {
   readonly password_hash: string | null
   readonly disabled_at: Date | null
 }
 
 /** The account with this address, whatever the case of its letters. */
-export async function findAccount(sql: Sql, email: string): Promise<Account | null> {
-  const [account] = await sql<Account>`
+export async function findUserCredentials(sql: Sql, email: string): Promise<UserCredentials | null> {
+  const [account] = await sql<UserCredentials>`
     select id, email, email_verified_at, full_name, avatar_url, password_hash, disabled_at
       from app.users where email = ${email}`
   return account ?? null
@@ -29,7 +29,7 @@ export interface NewSession {
   readonly userId: string
   readonly verifiedHash: string
   readonly newHash: string
-  readonly tokenKey: Buffer
+  readonly hashToken: Buffer
   readonly csrfSecret: Buffer
   readonly ipHash: Buffer
   readonly userAgent: string | null
@@ -50,7 +50,7 @@ export async function mintSession(sql: Sql, session: NewSession): Promise<Sessio
     )
     insert into app.sessions
       (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-    select ${session.tokenKey}, id, ${session.csrfSecret}, ${session.ipHash}, ${session.userAgent},
+    select ${session.hashToken}, id, ${session.csrfSecret}, ${session.ipHash}, ${session.userAgent},
            now() + make_interval(secs => least(${session.pendingSeconds}::int, ${session.absoluteSeconds}::int)),
            now() + make_interval(secs => ${session.absoluteSeconds}::int)
       from signed_in
@@ -58,7 +58,7 @@ export async function mintSession(sql: Sql, session: NewSession): Promise<Sessio
   return row ?? null
 }
 
-export interface Choice {
+export interface TenantOption {
   readonly membership_id: string
   readonly tenant_id: string
   readonly slug: string
@@ -69,8 +69,8 @@ export interface Choice {
   readonly role_rank: number
 }
 
-export const listTenants = (sql: Sql, sessionId: string): Promise<Choice[]> =>
-  sql<Choice>`select * from app.tenants_of_session(${sessionId})`
+export const listTenants = (sql: Sql, sessionId: string): Promise<TenantOption[]> =>
+  sql<TenantOption>`select * from app.tenants_of_session(${sessionId})`
 
 export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly id: string
@@ -89,7 +89,7 @@ export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]>
  */
 export async function endSessions(
   sql: Sql,
-  { client, requestId, runtime }: Trail,
+  { client, requestId, runtime }: AuditContext,
   ending: { userId: string; sessionId: string; others: boolean; action: 'session.signed_out' | 'session.revoked' },
 ): Promise<number> {
   const { userId, sessionId, others, action } = ending
@@ -104,7 +104,7 @@ export async function endSessions(
  */
 export async function endSessionsByPassword(
   sql: Sql,
-  { client, requestId, runtime }: Trail,
+  { client, requestId, runtime }: AuditContext,
   ending: { userId: string; setBy: string | null; action: 'user.password_changed' | 'user.password_reset' },
 ): Promise<void> {
   const { userId, setBy, action } = ending
@@ -122,7 +122,7 @@ export async function replacePassword(
   sql: Sql,
   change: { userId: string; sessionId: string; verifiedHash: string; newHash: string },
 ): Promise<boolean> {
-  await sql`select app.hold_user(${change.userId})`
+  await sql`select app.lock_user(${change.userId})`
   const live = await sql`
     select from app.sessions where id = ${change.sessionId} and revoked_at is null
        and idle_expires_at > now() and absolute_expires_at > now() for update`

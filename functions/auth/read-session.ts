@@ -1,11 +1,11 @@
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { CallerView, describeCaller } from '#shared/session/session.ts'
+import { Me, describePrincipal } from '#shared/session/session.ts'
 
 export const readSession = endpoint({
   route: 'GET /v1/auth/session',
   access: 'session',
   summary: 'Who is calling, for which tenant, and what they may do',
-  reply: CallerView,
-  handle: async ({ caller }) => ok(describeCaller(caller)),
+  reply: Me,
+  handle: async ({ principal }) => ok(describePrincipal(principal)),
 })

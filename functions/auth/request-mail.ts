@@ -1,7 +1,7 @@
 import type { Sql } from '#shared/db/connect.ts'
 import type { Client } from '#shared/http/endpoint.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
-import { enqueue, IDLE } from '#shared/queue/queries.ts'
+import { enqueue, NO_OP } from '#shared/queue/queries.ts'
 import { clientNetwork } from '#shared/rate-limit/limit.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
@@ -22,11 +22,11 @@ export async function requestMail(
     const name = `${route}-${by}`
     return { name, subject: keyedHash(pepper, name, subject), limit: most, windowSeconds: WINDOW_SECONDS }
   }
-  const refusal = await limiter.attemptInEqualTime([
+  const refusal = await limiter.attemptInConstantSteps([
     limit('ip', clientNetwork(client.ip), config.forgot.ipLimit),
     limit('email', recipient, config.forgot.emailLimit),
   ])
   if (refusal === null && payload !== null) await enqueue(sql, 'mail', payload)
-  else await enqueue(sql, IDLE, {})
+  else await enqueue(sql, NO_OP, {})
   return noContent({ wakes: 'deliver-mail' })
 }

@@ -6,8 +6,8 @@ import { SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { endSessionsByPassword } from './queries.ts'
-import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { consumeToken, findPerson, findToken, holdPerson, resetPassword as setPassword } from './token-queries.ts'
+import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { consumeToken, findUserContact, findToken, lockUser, resetPassword as setPassword } from './token-queries.ts'
 
 export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',
@@ -16,22 +16,22 @@ export const resetPassword = endpoint({
   body: v.object({ token: SentToken, password: SentPassword }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
-  async handle(exchange) {
-    const { body, sql, runtime } = exchange
+  async handle(context) {
+    const { body, sql, runtime } = context
     const { config, database } = runtime
-    const hashes = sentTokenHashes(runtime, body.token)
+    const hashes = hashSentToken(runtime, body.token)
     const token = await findToken(sql, hashes, 'password_reset')
     if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
     if (token.consumed) return noContent()
-    const person = await findPerson(sql, { id: token.user_id })
+    const person = await findUserContact(sql, { id: token.user_id })
     if (person === null || person.disabled_at !== null) throw tokenInvalid('the account is disabled')
     const known = [person.email, person.full_name]
     const passwordHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
     await database.transaction('read write', async (tx) => {
-      await holdPerson(tx, person.id)
+      await lockUser(tx, person.id)
       if (!(await consumeToken(tx, hashes, 'password_reset'))) return
       if (!(await setPassword(tx, person.id, passwordHash))) throw tokenInvalid('the account is disabled')
-      await endSessionsByPassword(tx, exchange, { userId: person.id, setBy: null, action: 'user.password_reset' })
+      await endSessionsByPassword(tx, context, { userId: person.id, setBy: null, action: 'user.password_reset' })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: person.id })
     })
     return noContent({ wakes: 'deliver-mail' })

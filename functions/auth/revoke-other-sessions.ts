@@ -6,11 +6,11 @@ export const revokeOtherSessions = endpoint({
   route: 'DELETE /v1/auth/sessions',
   access: 'session',
   summary: 'End every session of the caller but this one',
-  async handle(exchange) {
-    const { caller, sql } = exchange
-    await endSessions(sql, exchange, {
-      userId: caller.user.id,
-      sessionId: caller.session.id,
+  async handle(context) {
+    const { principal, sql } = context
+    await endSessions(sql, context, {
+      userId: principal.user.id,
+      sessionId: principal.session.id,
       others: true,
       action: 'session.revoked',
     })

@@ -7,10 +7,10 @@ export const revokeSession = endpoint({
   route: 'DELETE /v1/auth/sessions/{id}',
   access: 'session',
   summary: 'End a session of the caller',
-  async handle(exchange) {
-    const { caller, params, sql } = exchange
-    const ended = await endSessions(sql, exchange, {
-      userId: caller.user.id,
+  async handle(context) {
+    const { principal, params, sql } = context
+    const ended = await endSessions(sql, context, {
+      userId: principal.user.id,
       sessionId: params.id,
       others: false,
       action: 'session.revoked',

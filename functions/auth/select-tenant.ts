@@ -3,31 +3,31 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { selectTenant as select } from '#shared/session/queries.ts'
-import { CallerView, describeCaller } from '#shared/session/session.ts'
+import { Me, describePrincipal } from '#shared/session/session.ts'
 
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
   access: 'session',
   summary: 'Act for a tenant from now on',
-  reply: CallerView,
-  async handle(exchange) {
-    const { caller, params, runtime } = exchange
+  reply: Me,
+  async handle(context) {
+    const { principal, params, runtime } = context
     const selected = await runtime.database.transaction('read write', async (tx) => {
       const bound = await select(tx, {
-        sessionId: caller.session.id,
+        sessionId: principal.session.id,
         tenantId: params.id,
         idleSeconds: runtime.config.session.idleSeconds,
       })
       if (bound === null) throw notFound('no live membership in an open tenant of this id')
-      await record(tx, exchange, {
+      await record(tx, context, {
         tenantId: params.id,
-        actorUserId: caller.user.id,
+        actorUserId: principal.user.id,
         action: 'session.tenant_selected',
         targetType: 'session',
-        targetId: caller.session.id,
+        targetId: principal.session.id,
       })
       return bound
     })
-    return ok(describeCaller(selected), { headers: { 'x-tenant-id': params.id } })
+    return ok(describePrincipal(selected), { headers: { 'x-tenant-id': params.id } })
   },
 })

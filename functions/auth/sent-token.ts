@@ -1,7 +1,7 @@
 import type { LimitInput } from '#shared/http/endpoint.ts'
 import { Problem } from '#shared/problem.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
-import { keyedHash, type TokenKeys, tokenKeys, type TokenSecrets } from '#shared/secret/secret.ts'
+import { keyedHash, type TokenHashes, tokenHashes, type TokenSecrets } from '#shared/secret/secret.ts'
 import { isToken } from '#shared/token/token.ts'
 
 /** 400, the same for a token that is unknown, expired, for another purpose, or none at all. */
@@ -9,9 +9,9 @@ export const tokenInvalid = (reason: string): Problem =>
   new Problem(400, { slug: 'token-invalid', detail: 'The link is not valid, or no longer.', reason })
 
 /** The stored forms of a token that was sent. Throws `token-invalid` for what cannot be one. */
-export function sentTokenHashes(secrets: TokenSecrets, token: string): TokenKeys {
+export function hashSentToken(secrets: TokenSecrets, token: string): TokenHashes {
   if (!isToken(token)) throw tokenInvalid('not a token')
-  return tokenKeys(secrets, token)
+  return tokenHashes(secrets, token)
 }
 
 /** How many tokens an address may try. */

@@ -1,6 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantSql } from '#shared/db/scope.ts'
-import type { TokenKeys } from '#shared/secret/secret.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { TokenPurpose } from '#shared/token/token.ts'
 
 /** What a single-use token stands for. */
@@ -17,7 +17,7 @@ export interface TokenRow {
 /** A token of this purpose that is unexpired or was consumed; null for any other. Consumes nothing. */
 export async function findToken(
   sql: Sql,
-  [present, previous]: TokenKeys,
+  [present, previous]: TokenHashes,
   purpose: TokenPurpose,
 ): Promise<TokenRow | null> {
   const [row] = await sql<TokenRow>`
@@ -28,12 +28,16 @@ export async function findToken(
 }
 
 /** Of the tokens of one person, one is used at a time: taken before a token's row, as every change that ends sessions does. */
-export async function holdPerson(sql: Sql, userId: string): Promise<void> {
-  await sql`select app.hold_user(${userId})`
+export async function lockUser(sql: Sql, userId: string): Promise<void> {
+  await sql`select app.lock_user(${userId})`
 }
 
 /** Consumes a token: of any number of attempts at once exactly one gets true. */
-export async function consumeToken(sql: Sql, [present, previous]: TokenKeys, purpose: TokenPurpose): Promise<boolean> {
+export async function consumeToken(
+  sql: Sql,
+  [present, previous]: TokenHashes,
+  purpose: TokenPurpose,
+): Promise<boolean> {
   const consumed = await sql`
     update app.tokens set consumed_at = now()
      where token_hash in (${present}, ${previous}) and purpose = ${purpose} and consumed_at is null and expires_at > now()
@@ -41,18 +45,18 @@ export async function consumeToken(sql: Sql, [present, previous]: TokenKeys, pur
   return consumed.length > 0
 }
 
-export interface Person {
+export interface UserContact {
   readonly id: string
   readonly email: string
   readonly full_name: string | null
   readonly disabled_at: Date | null
 }
 
-export async function findPerson(sql: Sql, by: { id: string } | { email: string }): Promise<Person | null> {
+export async function findUserContact(sql: Sql, by: { id: string } | { email: string }): Promise<UserContact | null> {
   const [person] =
     'id' in by
-      ? await sql<Person>`select id, email, full_name, disabled_at from app.users where id = ${by.id}`
-      : await sql<Person>`select id, email, full_name, disabled_at from app.users where email = ${by.email}`
+      ? await sql<UserContact>`select id, email, full_name, disabled_at from app.users where id = ${by.id}`
+      : await sql<UserContact>`select id, email, full_name, disabled_at from app.users where email = ${by.email}`
   return person ?? null
 }
 
@@ -77,7 +81,7 @@ export async function verifyEmail(sql: Sql, userId: string): Promise<void> {
 }
 
 /** The shop and the role that an invitation is for. */
-export interface Offer {
+export interface InvitationDetails {
   readonly tenant_id: string
   readonly slug: string
   readonly legal_name: string
@@ -85,8 +89,12 @@ export interface Offer {
   readonly role_code: string
 }
 
-export async function findOffer(sql: TenantSql, tenantId: string, roleId: number): Promise<Offer | null> {
-  const [offer] = await sql<Offer>`
+export async function findInvitationDetails(
+  sql: TenantTransaction,
+  tenantId: string,
+  roleId: number,
+): Promise<InvitationDetails | null> {
+  const [offer] = await sql<InvitationDetails>`
     select t.id as tenant_id, t.slug, t.legal_name, r.code as role_code,
            t.deleted_at is null and t.status in ('trial', 'active', 'past_due') as open
       from app.tenants t, app.roles r where t.id = ${tenantId} and r.id = ${roleId}::smallint`
@@ -94,7 +102,7 @@ export async function findOffer(sql: TenantSql, tenantId: string, roleId: number
 }
 
 /** Whether the tenant is open; holds it until the transaction ends, as every change of members does before any row. */
-export async function holdOpenTenant(sql: TenantSql, tenantId: string): Promise<boolean> {
+export async function lockOpenTenant(sql: TenantTransaction, tenantId: string): Promise<boolean> {
   const open = await sql`
     select from app.tenants where id = ${tenantId} and deleted_at is null and status in ('trial', 'active', 'past_due')
        for no key update`
@@ -105,8 +113,8 @@ export async function holdOpenTenant(sql: TenantSql, tenantId: string): Promise<
  * Whether the inviter of an invitation is a member who could give the role today, or the platform (null). Holds the
  * membership until the transaction ends; the tenant is held already.
  */
-export async function holdInviter(
-  sql: TenantSql,
+export async function lockInviter(
+  sql: TenantTransaction,
   { roleId, invitedBy }: { roleId: number; invitedBy: string | null },
 ): Promise<boolean> {
   if (invitedBy === null) return true
@@ -122,7 +130,7 @@ export async function holdInviter(
 }
 
 /** Creates the account of an invited person, whose address the mail has proved; null when there is one by now. */
-export async function createPerson(
+export async function createUser(
   sql: Sql,
   { email, fullName, passwordHash }: { email: string; fullName: string | null; passwordHash: string },
 ): Promise<string | null> {
@@ -136,7 +144,7 @@ export async function createPerson(
 
 /** Makes the person a live member in this role; the id of the membership. */
 export async function acceptMembership(
-  sql: TenantSql,
+  sql: TenantTransaction,
   { userId, roleId, invitedBy }: { userId: string; roleId: number; invitedBy: string | null },
 ): Promise<string> {
   const [membership] = await sql<{ id: string }>`

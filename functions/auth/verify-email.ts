@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { SentToken } from '#shared/token/token.ts'
-import { sentTokenHashes, tokenInvalid, tokenLimits } from './sent-token.ts'
+import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { consumeToken, findToken, verifyEmail as verify } from './token-queries.ts'
 
 export const verifyEmail = endpoint({
@@ -13,7 +13,7 @@ export const verifyEmail = endpoint({
   problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime }) {
-    const hashes = sentTokenHashes(runtime, body.token)
+    const hashes = hashSentToken(runtime, body.token)
     const token = await findToken(sql, hashes, 'email_verify')
     const userId = token?.user_id ?? null
     if (userId === null) throw tokenInvalid('no verification token')

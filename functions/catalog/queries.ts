@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { Id } from '#shared/schema/wire.ts'
 
 /** A style of the catalog; `vendors` are the codes of those who sell it. */
@@ -31,7 +31,7 @@ const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
  * The platform's styles and the tenant's own that hold all words of `q` or whose number begins with it, by style number;
  * one row more than `limit`, if there is one.
  */
-export function searchStyles(sql: TenantSql, { q, after, limit }: StyleSearch): Promise<Style[]> {
+export function searchStyles(sql: TenantTransaction, { q, after, limit }: StyleSearch): Promise<Style[]> {
   const prefix =
     q === null
       ? null

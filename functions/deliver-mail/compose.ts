@@ -1,11 +1,18 @@
 import * as v from 'valibot'
-import { readInTenant, type TenantSql } from '#shared/db/scope.ts'
-import type { Letter } from '#shared/mail/email-message.ts'
+import { readInTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import type { EmailMessage } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/token/token.ts'
 import type { Worker } from '#shared/worker.ts'
-import { findExpiry, findOpenInvitation, findRecipient, findWorkplace, putToken, type Recipient } from './queries.ts'
+import {
+  findExpiry,
+  findOpenInvitation,
+  findUserContact,
+  findMembershipContact,
+  putToken,
+  type UserContact,
+} from './queries.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
 const Nonce = v.pipe(v.string(), v.minLength(16))
@@ -25,18 +32,18 @@ export class UnknownMail extends Error {
 }
 
 /** The letter of a mail job as things stand now, or null when there is nobody, or no longer a reason, to write to. */
-export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | null> {
+export async function compose(worker: Worker, job: LeasedJob): Promise<EmailMessage | null> {
   const { config, database } = worker
   const parsed = v.safeParse(Payload, job.payload)
   if (!parsed.success) throw new UnknownMail('the payload of a mail job does not parse')
   const mail = parsed.output
   const { webBaseUrl } = config.mail
-  const inTenant = <T>(read: (sql: TenantSql) => Promise<T>): Promise<T> => {
+  const inTenant = <T>(read: (sql: TenantTransaction) => Promise<T>): Promise<T> => {
     if (job.tenant_id === null) throw new UnknownMail(`${mail.template} is a tenant's`)
     return readInTenant(database, job.tenant_id, read)
   }
   const withToken = async (
-    { id: userId, email: to }: Recipient,
+    { id: userId, email: to }: UserContact,
     purpose: 'password_reset' | 'email_verify',
     nonce: string,
     ttlSeconds: number,
@@ -61,27 +68,27 @@ export async function compose(worker: Worker, job: LeasedJob): Promise<Letter | 
       return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
     }
     case 'password-reset': {
-      const recipient = await findRecipient(database.sql, { email: mail.email })
+      const recipient = await findUserContact(database.sql, { email: mail.email })
       if (recipient === null) return null
       return templates.passwordReset(await withToken(recipient, 'password_reset', mail.nonce, config.reset.ttlSeconds))
     }
     case 'email-verification': {
-      const recipient = await findRecipient(database.sql, { id: mail.user_id })
+      const recipient = await findUserContact(database.sql, { id: mail.user_id })
       if (recipient === null || recipient.email_verified_at !== null) return null
       return templates.emailVerification(
         await withToken(recipient, 'email_verify', mail.nonce, config.verify.ttlSeconds),
       )
     }
     case 'password-changed': {
-      const recipient = await findRecipient(database.sql, { id: mail.user_id })
+      const recipient = await findUserContact(database.sql, { id: mail.user_id })
       return recipient === null ? null : templates.passwordChanged({ to: recipient.email, webBaseUrl })
     }
     case 'membership-added': {
-      const place = await inTenant((sql) => findWorkplace(sql, mail.user_id))
+      const place = await inTenant((sql) => findMembershipContact(sql, mail.user_id))
       return place === null ? null : templates.membershipAdded({ to: place.email, ...place, webBaseUrl })
     }
     case 'membership-removed': {
-      const place = await inTenant((sql) => findWorkplace(sql, mail.user_id))
+      const place = await inTenant((sql) => findMembershipContact(sql, mail.user_id))
       return place === null ? null : templates.membershipRemoved({ to: place.email, shop: place.shop })
     }
   }

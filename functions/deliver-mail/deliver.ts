@@ -19,7 +19,7 @@ const REFUSED = new Set(['MessageRejected', 'BadRequestException'])
  * Delivers the mail that is due, until there is none or `enough` says so. A letter goes out at least once: when the
  * worker dies between sending and completing, the next one sends it again, with the same link. Returns how many went out.
  */
-export const deliverDueMail = (worker: Worker, ses: SESv2Client, enough: () => boolean): Promise<number> =>
+export const deliverDueMail = (worker: Worker, ses: SESv2Client, shouldStop: () => boolean): Promise<number> =>
   drain(
     worker.database,
     {
@@ -30,7 +30,7 @@ export const deliverDueMail = (worker: Worker, ses: SESv2Client, enough: () => b
       run: (job) => deliver(worker, ses, job),
       isFinal: (error) => error instanceof UnknownMail || (error instanceof Error && REFUSED.has(error.name)),
     },
-    enough,
+    shouldStop,
   )
 
 async function deliver(worker: Worker, ses: SESv2Client, job: LeasedJob): Promise<boolean> {

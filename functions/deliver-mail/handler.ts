@@ -12,6 +12,6 @@ const ses = new SESv2Client({ maxAttempts: 1 })
 
 /** Woken after each commit that enqueued mail, and every minute in case a call was lost. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ sent: number }> => {
-  const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
-  return { sent: await deliverDueMail(await worker.open(), ses, enough) }
+  const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
+  return { sent: await deliverDueMail(await worker.open(), ses, shouldStop) }
 })

@@ -1,5 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 
 export interface OpenInvitation {
   readonly token_hash: Buffer
@@ -12,7 +12,7 @@ export interface OpenInvitation {
 }
 
 /** An invitation with the hash of its present token; null when it was accepted, cancelled or expired meanwhile. */
-export async function findOpenInvitation(sql: TenantSql, id: string): Promise<OpenInvitation | null> {
+export async function findOpenInvitation(sql: TenantTransaction, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
     select i.token_hash, i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
            coalesce(u.full_name, u.email, t.legal_name) as inviter
@@ -25,18 +25,18 @@ export async function findOpenInvitation(sql: TenantSql, id: string): Promise<Op
   return row ?? null
 }
 
-export interface Recipient {
+export interface UserContact {
   readonly id: string
   readonly email: string
   readonly email_verified_at: Date | null
 }
 
 /** An account that may still sign in. */
-export async function findRecipient(sql: Sql, by: { id: string } | { email: string }): Promise<Recipient | null> {
+export async function findUserContact(sql: Sql, by: { id: string } | { email: string }): Promise<UserContact | null> {
   const [row] =
     'id' in by
-      ? await sql<Recipient>`select id, email, email_verified_at from app.users where id = ${by.id} and disabled_at is null`
-      : await sql<Recipient>`
+      ? await sql<UserContact>`select id, email, email_verified_at from app.users where id = ${by.id} and disabled_at is null`
+      : await sql<UserContact>`
           select id, email, email_verified_at from app.users where email = ${by.email} and disabled_at is null`
   return row ?? null
 }
@@ -61,15 +61,15 @@ export async function putToken(
   return expiresAt
 }
 
-export interface Workplace {
+export interface MembershipContact {
   readonly email: string
   readonly shop: string
   readonly role: string
 }
 
 /** A person's place in the tenant, live or past. */
-export async function findWorkplace(sql: TenantSql, userId: string): Promise<Workplace | null> {
-  const [row] = await sql<Workplace>`
+export async function findMembershipContact(sql: TenantTransaction, userId: string): Promise<MembershipContact | null> {
+  const [row] = await sql<MembershipContact>`
     select u.email, t.legal_name as shop, r.label as role
       from app.memberships m
       join app.users u on u.id = m.user_id and u.disabled_at is null

@@ -7,5 +7,5 @@ export const live = endpoint({
   access: 'anyone',
   summary: 'Whether the service runs',
   reply: v.object({ status: v.literal('ok') }),
-  handle: async (_exchange) => ok({ status: 'ok' }),
+  handle: async (_context) => ok({ status: 'ok' }),
 })

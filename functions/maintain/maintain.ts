@@ -1,5 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
-import { IDLE } from '#shared/queue/queries.ts'
+import { NO_OP } from '#shared/queue/queries.ts'
 
 const MONTHS_AHEAD = 3
 const BATCH = 1000
@@ -10,7 +10,7 @@ const KEPT_DAYS = 30
  * sessions, tokens, jobs; and idle jobs, and yesterday's rate limits. In batches, each a transaction of its own, until
  * nothing is left or `enough` says so. Returns how many rows went.
  */
-export async function maintain(sql: Sql, enough: () => boolean): Promise<{ partitions: number; deleted: number }> {
+export async function maintain(sql: Sql, shouldStop: () => boolean): Promise<{ partitions: number; deleted: number }> {
   const partitions = await sql`
     select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
       from generate_series(0, ${MONTHS_AHEAD}::int) as m`
@@ -33,7 +33,7 @@ export async function maintain(sql: Sql, enough: () => boolean): Promise<{ parti
     () => sql`
       delete from app.jobs where id in (
         select id from app.jobs
-         where kind = ${IDLE} and run_at < now() and completed_at is null and dead_at is null limit ${BATCH}::int)
+         where kind = ${NO_OP} and run_at < now() and completed_at is null and dead_at is null limit ${BATCH}::int)
       returning id`,
     () => sql`
       delete from app.rate_limits where (key, window_start) in (
@@ -42,7 +42,7 @@ export async function maintain(sql: Sql, enough: () => boolean): Promise<{ parti
   ]
   let deleted = 0
   for (const batch of batches) {
-    for (let gone = BATCH; gone === BATCH && !enough(); deleted += gone) gone = (await batch()).length
+    for (let gone = BATCH; gone === BATCH && !shouldStop(); deleted += gone) gone = (await batch()).length
   }
   return { partitions: partitions.length, deleted }
 }

@@ -1,6 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { recordMetric } from '#shared/log.ts'
-import { IDLE } from '#shared/queue/queries.ts'
+import { NO_OP } from '#shared/queue/queries.ts'
 
 interface QueueRow {
   readonly kind: string
@@ -22,7 +22,7 @@ export async function measure(sql: Sql): Promise<void> {
     with due as (
       select kind, count(*)::int as waiting, extract(epoch from now() - min(run_at))::float8 as oldest_seconds
         from app.jobs
-       where completed_at is null and dead_at is null and kind <> ${IDLE}
+       where completed_at is null and dead_at is null and kind <> ${NO_OP}
          and run_at <= now() and (leased_until is null or leased_until < now())
        group by kind
     ), dead as (

@@ -11,15 +11,15 @@ export const cancelInvitation = endpoint({
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Cancel an open invitation; its link is dead',
   reply: Invitation,
-  async handle(exchange) {
-    const { params, caller, sql } = exchange
+  async handle(context) {
+    const { params, principal, sql } = context
     const [found] = await searchInvitations(sql, { id: params.id })
     if (found === undefined) throw notFound('no open invitation of this id')
     const { invitation } = found
-    if (invitation.role.rank > caller.role.rank) throw forbidden('the invitation is above the caller')
+    if (invitation.role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
     await deleteInvitation(sql, invitation.id)
     await dropOutstandingMembership(sql, invitation.email)
-    await recordByMember(exchange, {
+    await recordByMember(context, {
       action: 'invitation.cancelled',
       targetType: 'invitation',
       targetId: invitation.id,

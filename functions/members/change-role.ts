@@ -3,7 +3,7 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
-import { MemberView } from '#shared/membership/member.ts'
+import { Member } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
 import { lockMember, setRole } from './queries.ts'
 import { RoleCode } from './role-code.ts'
@@ -13,18 +13,18 @@ export const changeRole = endpoint({
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Give a member another role',
   body: v.object({ role: RoleCode }),
-  reply: MemberView,
+  reply: Member,
   problems: ['last-owner'],
-  async handle(exchange) {
-    const { params, body, caller, sql } = exchange
+  async handle(context) {
+    const { params, body, principal, sql } = context
     const role = await findRole(sql, body.role)
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
     const member = await lockMember(sql, params.id)
     if (member === null || member.revoked_at !== null) throw notFound('no member of this id')
-    if (Math.max(role.rank, member.role.rank) > caller.role.rank) throw forbidden('a rank above the caller')
+    if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a rank above the caller')
     if (role.id !== member.role.id) {
       await setRole(sql, member, role.id)
-      await recordByMember(exchange, {
+      await recordByMember(context, {
         action: 'membership.role_changed',
         targetType: 'membership',
         targetId: member.id,

@@ -5,10 +5,10 @@ import { keyedHash } from '#shared/secret/secret.ts'
 const WINDOW_SECONDS = 3600
 
 /** How many invitations a shop may send in an hour, first ones and repeated ones together. */
-export const inviteLimits = ({ caller, config, pepper }: LimitInput<unknown>): Limit[] => [
+export const inviteLimits = ({ principal, config, pepper }: LimitInput<unknown>): Limit[] => [
   {
     name: 'invite-tenant',
-    subject: keyedHash(pepper, 'invite-tenant', caller?.tenant?.id ?? ''),
+    subject: keyedHash(pepper, 'invite-tenant', principal?.tenant?.id ?? ''),
     limit: config.invite.tenantLimit,
     windowSeconds: WINDOW_SECONDS,
   },

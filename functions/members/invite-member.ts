@@ -8,7 +8,7 @@ import { findRole } from '#shared/role/queries.ts'
 import { Email } from '#shared/user/user.ts'
 import { inviteLimits } from './invite-limits.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
-import { findInvitee, putOutstandingMembership, searchInvitations } from './queries.ts'
+import { findInvitedUser, putOutstandingMembership, searchInvitations } from './queries.ts'
 import { RoleCode } from './role-code.ts'
 
 export const inviteMember = endpoint({
@@ -19,22 +19,22 @@ export const inviteMember = endpoint({
   reply: Invitation,
   problems: ['already-member'],
   limits: inviteLimits,
-  async handle(exchange) {
-    const { body, caller, sql } = exchange
+  async handle(context) {
+    const { body, principal, sql } = context
     const role = await findRole(sql, body.role)
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
-    if (role.rank > caller.role.rank) throw forbidden('the role is above the caller')
+    if (role.rank > principal.role.rank) throw forbidden('the role is above the caller')
     const [open] = await searchInvitations(sql, { email: body.email })
-    if (open !== undefined && open.invitation.role.rank > caller.role.rank)
+    if (open !== undefined && open.invitation.role.rank > principal.role.rank)
       throw forbidden('the invitation is above the caller')
-    const invitee = await findInvitee(sql, body.email)
+    const invitee = await findInvitedUser(sql, body.email)
     if (invitee !== null && invitee.accepted_at !== null && invitee.revoked_at === null) {
       throw new Problem(409, { slug: 'already-member', detail: 'This person is a member of the shop.' })
     }
     const userId = invitee?.user_id ?? null
-    if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: caller.user.id })
-    const invitation = await issueInvitation(exchange, { email: body.email, userId, roleId: role.id })
-    await recordByMember(exchange, {
+    if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: principal.user.id })
+    const invitation = await issueInvitation(context, { email: body.email, userId, roleId: role.id })
+    await recordByMember(context, {
       action: open === undefined ? 'invitation.created' : 'invitation.replaced',
       targetType: 'invitation',
       targetId: invitation.id,

@@ -1,24 +1,24 @@
-import type { TenantSql } from '#shared/db/scope.ts'
-import type { Invitation, InvitationView } from '#shared/membership/member.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Invitation, InvitationRecord } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import type { Runtime } from '#shared/runtime.ts'
-import { tokenKey } from '#shared/secret/secret.ts'
-import type { Member } from '#shared/session/session.ts'
+import { hashToken } from '#shared/secret/secret.ts'
+import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { putInvitation, searchInvitations } from './queries.ts'
 
 /** Opens or renews an invitation and enqueues its mail: the same transaction, so that each is mailed or is not there. */
 export async function issueInvitation(
-  { sql, caller, runtime }: { sql: TenantSql; caller: Member; runtime: Runtime },
+  { sql, principal, runtime }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: Runtime },
   { email, userId, roleId }: { email: string; userId: string | null; roleId: number },
-): Promise<InvitationView> {
+): Promise<InvitationRecord> {
   const nonce = newNonce()
   const id = await putInvitation(sql, {
     email,
     userId,
     roleId,
-    invitedBy: caller.user.id,
-    tokenHash: tokenKey(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
+    invitedBy: principal.user.id,
+    tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
     ttlSeconds: runtime.config.invite.ttlSeconds,
   })
   await enqueue(sql, 'mail', { template: 'invitation', invitation_id: id, nonce })
@@ -28,7 +28,7 @@ export async function issueInvitation(
 }
 
 /** An invitation as its routes answer it: the role by its code. */
-export const showInvitation = ({ role, ...invitation }: InvitationView): Invitation => ({
+export const showInvitation = ({ role, ...invitation }: InvitationRecord): Invitation => ({
   ...invitation,
   role: role.code,
 })

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { AgePageQuery, page, pageOf, SearchText, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
-import { MemberView } from '#shared/membership/member.ts'
+import { Member } from '#shared/membership/member.ts'
 import { type MemberStatus, searchMembers } from './queries.ts'
 
 const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
@@ -16,7 +16,7 @@ export const listMembers = endpoint({
     status: v.optional(someOf(STATUSES), 'active,invited'),
     q: v.optional(SearchText, ''),
   }),
-  reply: pageOf(MemberView),
+  reply: pageOf(Member),
   async handle({ query: { status, q, cursor = null, limit }, sql }) {
     const rows = await searchMembers(sql, { statuses: status, q: q.trim() || null, after: cursor, limit })
     return ok(

@@ -1,6 +1,6 @@
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type AgeKey, BEGINNING } from '#shared/schema/page.ts'
-import type { InvitationView, MemberView } from '#shared/membership/member.ts'
+import type { InvitationRecord, Member } from '#shared/membership/member.ts'
 
 export type MemberStatus = 'active' | 'invited' | 'revoked'
 
@@ -10,7 +10,7 @@ interface Aged {
   readonly sort_key: string
 }
 
-interface MemberRow extends Aged, Pick<MemberView, 'id' | 'invited_by' | 'accepted_at' | 'revoked_at' | 'created_at'> {
+interface MemberRow extends Aged, Pick<Member, 'id' | 'invited_by' | 'accepted_at' | 'revoked_at' | 'created_at'> {
   readonly user_id: string
   readonly email: string
   readonly full_name: string | null
@@ -21,7 +21,7 @@ interface MemberRow extends Aged, Pick<MemberView, 'id' | 'invited_by' | 'accept
   readonly role_rank: number
 }
 
-const toMember = (row: MemberRow): MemberView => ({
+const toMember = (row: MemberRow): Member => ({
   id: row.id,
   user: { id: row.user_id, email: row.email, full_name: row.full_name, avatar_url: row.avatar_url },
   role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
@@ -40,9 +40,9 @@ export interface MemberSearch {
 
 /** The tenant's members by age, one more than `limit` if there is one, each with its position. */
 export async function searchMembers(
-  sql: TenantSql,
+  sql: TenantTransaction,
   search: MemberSearch,
-): Promise<{ member: MemberView; key: AgeKey }[]> {
+): Promise<{ member: Member; key: AgeKey }[]> {
   const { statuses, after, limit } = search
   const [createdAt, id] = after ?? BEGINNING
   const pattern = search.q === null ? null : `%${search.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
@@ -69,8 +69,8 @@ export async function searchMembers(
  * One membership of the tenant, to be changed in this transaction; null when there is none of this id. Its user's writes
  * under way have ended when this resolves, and later ones wait.
  */
-export async function lockMember(sql: TenantSql, id: string): Promise<MemberView | null> {
-  await sql`select app.hold_member((select user_id from app.memberships where id = ${id}))`
+export async function lockMember(sql: TenantTransaction, id: string): Promise<Member | null> {
+  await sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`
   const [row] = await sql<MemberRow>`
     select m.id, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, '' as sort_key,
            u.id as user_id, u.email, u.full_name, u.avatar_url,
@@ -83,7 +83,7 @@ export async function lockMember(sql: TenantSql, id: string): Promise<MemberView
   return row === undefined ? null : toMember(row)
 }
 
-export async function setRole(sql: TenantSql, member: MemberView, roleId: number): Promise<void> {
+export async function setRole(sql: TenantTransaction, member: Member, roleId: number): Promise<void> {
   await sql`update app.memberships set role_id = ${roleId}::smallint where id = ${member.id}`
   await sql`
     update app.tokens set role_id = ${roleId}::smallint
@@ -91,7 +91,7 @@ export async function setRole(sql: TenantSql, member: MemberView, roleId: number
 }
 
 /** Revokes a membership, with its sessions and the invitation that may be open for it; when it was revoked. */
-export async function revokeMembership(sql: TenantSql, member: MemberView): Promise<Date> {
+export async function revokeMembership(sql: TenantTransaction, member: Member): Promise<Date> {
   const [row] = await sql<{ revoked_at: Date }>`
     update app.memberships set revoked_at = now() where id = ${member.id} returning revoked_at`
   await sql`
@@ -105,7 +105,7 @@ export async function revokeMembership(sql: TenantSql, member: MemberView): Prom
 
 interface InvitationRow
   extends Aged,
-    Pick<InvitationView, 'id' | 'email' | 'invited_by' | 'created_at' | 'expires_at'> {
+    Pick<InvitationRecord, 'id' | 'email' | 'invited_by' | 'created_at' | 'expires_at'> {
   readonly expired: boolean
   readonly role_id: number
   readonly role_code: string
@@ -113,7 +113,7 @@ interface InvitationRow
   readonly role_rank: number
 }
 
-const toInvitation = (row: InvitationRow): InvitationView => ({
+const toInvitation = (row: InvitationRow): InvitationRecord => ({
   id: row.id,
   email: row.email,
   role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
@@ -125,9 +125,9 @@ const toInvitation = (row: InvitationRow): InvitationView => ({
 
 /** The tenant's open invitations by age; those of `id` or `email` alone where one is given. */
 export async function searchInvitations(
-  sql: TenantSql,
+  sql: TenantTransaction,
   search: { after?: AgeKey | null; limit?: number; id?: string; email?: string },
-): Promise<{ invitation: InvitationView; key: AgeKey }[]> {
+): Promise<{ invitation: InvitationRecord; key: AgeKey }[]> {
   const { limit = 1, id = null, email = null } = search
   const after = search.after ?? BEGINNING
   const rows = await sql<InvitationRow>`
@@ -154,7 +154,7 @@ export interface NewInvitation {
 }
 
 /** Opens an invitation, or replaces the token of the one that is open for the address, under its id. */
-export async function putInvitation(sql: TenantSql, invitation: NewInvitation): Promise<string> {
+export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<string> {
   const { email, userId, roleId, invitedBy, tokenHash, ttlSeconds } = invitation
   const [row] = await sql<{ id: string }>`
     insert into app.tokens (token_hash, purpose, tenant_id, email, user_id, role_id, invited_by, expires_at)
@@ -168,20 +168,20 @@ export async function putInvitation(sql: TenantSql, invitation: NewInvitation): 
   return row.id
 }
 
-export async function deleteInvitation(sql: TenantSql, id: string): Promise<void> {
+export async function deleteInvitation(sql: TenantTransaction, id: string): Promise<void> {
   await sql`delete from app.tokens where id = (select i.id from app.invitations i where i.id = ${id})`
 }
 
 /** A person with an account, and where they stand in the tenant. */
-export interface Invitee {
+export interface InvitedUser {
   readonly user_id: string
   readonly membership_id: string | null
   readonly accepted_at: Date | null
   readonly revoked_at: Date | null
 }
 
-export async function findInvitee(sql: TenantSql, email: string): Promise<Invitee | null> {
-  const [row] = await sql<Invitee>`
+export async function findInvitedUser(sql: TenantTransaction, email: string): Promise<InvitedUser | null> {
+  const [row] = await sql<InvitedUser>`
     select u.id as user_id, m.id as membership_id, m.accepted_at, m.revoked_at
       from app.users u left join app.memberships m on m.user_id = u.id where u.email = ${email}`
   return row ?? null
@@ -189,7 +189,7 @@ export async function findInvitee(sql: TenantSql, email: string): Promise<Invite
 
 /** Gives a person an outstanding membership, or revives the one that was revoked. */
 export async function putOutstandingMembership(
-  sql: TenantSql,
+  sql: TenantTransaction,
   { userId, roleId, invitedBy }: { userId: string; roleId: number; invitedBy: string },
 ): Promise<void> {
   await sql`
@@ -199,7 +199,7 @@ export async function putOutstandingMembership(
       set role_id = excluded.role_id, invited_by = excluded.invited_by, accepted_at = null, revoked_at = null`
 }
 
-export async function dropOutstandingMembership(sql: TenantSql, email: string): Promise<void> {
+export async function dropOutstandingMembership(sql: TenantTransaction, email: string): Promise<void> {
   await sql`
     update app.memberships set revoked_at = now()
      where user_id = (select id from app.users where email = ${email}) and accepted_at is null and revoked_at is null`

@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
 import { inviteLimits } from './invite-limits.ts'
-import { findInvitee, searchInvitations } from './queries.ts'
+import { findInvitedUser, searchInvitations } from './queries.ts'
 
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
@@ -13,15 +13,15 @@ export const resendInvitation = endpoint({
   summary: 'Send an open invitation again, with a new link',
   reply: Invitation,
   limits: inviteLimits,
-  async handle(exchange) {
-    const { params, caller, sql } = exchange
+  async handle(context) {
+    const { params, principal, sql } = context
     const [found] = await searchInvitations(sql, { id: params.id })
     if (found === undefined) throw notFound('no open invitation of this id')
     const { email, role } = found.invitation
-    if (role.rank > caller.role.rank) throw forbidden('the invitation is above the caller')
-    const invitee = await findInvitee(sql, email)
-    const invitation = await issueInvitation(exchange, { email, userId: invitee?.user_id ?? null, roleId: role.id })
-    await recordByMember(exchange, {
+    if (role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
+    const invitee = await findInvitedUser(sql, email)
+    const invitation = await issueInvitation(context, { email, userId: invitee?.user_id ?? null, roleId: role.id })
+    await recordByMember(context, {
       action: 'invitation.resent',
       targetType: 'invitation',
       targetId: invitation.id,

@@ -2,7 +2,7 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
-import { MemberView } from '#shared/membership/member.ts'
+import { Member } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { lockMember, revokeMembership } from './queries.ts'
 
@@ -10,16 +10,16 @@ export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Revoke a membership, and end its sessions',
-  reply: MemberView,
+  reply: Member,
   problems: ['last-owner'],
-  async handle(exchange) {
-    const { params, caller, sql } = exchange
+  async handle(context) {
+    const { params, principal, sql } = context
     const member = await lockMember(sql, params.id)
     if (member === null) throw notFound('no member of this id')
-    if (member.role.rank > caller.role.rank) throw forbidden('a rank above the caller')
+    if (member.role.rank > principal.role.rank) throw forbidden('a rank above the caller')
     if (member.revoked_at !== null) return ok(member)
     const revoked = { ...member, revoked_at: await revokeMembership(sql, member) }
-    await recordByMember(exchange, {
+    await recordByMember(context, {
       action: 'membership.revoked',
       targetType: 'membership',
       targetId: member.id,

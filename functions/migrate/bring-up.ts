@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
-import { assertSound, inOneLine } from '#shared/doctor/doctor.ts'
+import { assertHealthy, inOneLine } from '#shared/doctor/doctor.ts'
 import { clientOptions, type Login, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 import { log } from '#shared/log.ts'
@@ -13,7 +13,7 @@ const INVALID_PASSWORD = '28P01'
 /**
  * Brings a database to what the functions of this version expect: the migrations, the passwords of the roles, the audit
  * log's partitions. Doing it again changes nothing. Migrations only go forward: one that fails leaves those before it.
- * Throws UnsoundDatabase when something in the database would let a tenant reach another's rows; warnings are logged.
+ * Throws UnhealthyDatabase when something in the database would let a tenant reach another's rows; warnings are logged.
  */
 export async function bringUp(options: {
   readonly owner: ReadLogin
@@ -43,7 +43,7 @@ export async function bringUp(options: {
         select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
           from generate_series(0, ${MONTHS_AHEAD}::int) as m`
     })
-    for (const diagnosis of await assertSound(sql, options.folder)) {
+    for (const diagnosis of await assertHealthy(sql, options.folder)) {
       if (diagnosis.severity === 'warning') log.warn(inOneLine(diagnosis))
     }
     log.info('the database is as this version expects', { applied, passwords })

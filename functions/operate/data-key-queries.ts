@@ -1,4 +1,4 @@
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { WrappedKey } from '#shared/vault/kms.ts'
 import { type DataKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
 import type { Sealed } from '#shared/vault/vault.ts'
@@ -6,7 +6,7 @@ import type { Sealed } from '#shared/vault/vault.ts'
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
 /** The keys that are only opened with any more, the oldest first. */
-export async function retiredKeys(sql: TenantSql, purpose: Purpose): Promise<string[]> {
+export async function retiredKeys(sql: TenantTransaction, purpose: Purpose): Promise<string[]> {
   return ids(
     await sql<{ id: string }>`
       select id from app.data_keys
@@ -16,7 +16,11 @@ export async function retiredKeys(sql: TenantSql, purpose: Purpose): Promise<str
 }
 
 /** Puts a new active key in the place of the tenant's, whose id it returns; null when there is none. One at a time. */
-export async function replaceActiveKey(sql: TenantSql, purpose: Purpose, made: DataKey): Promise<string | null> {
+export async function replaceActiveKey(
+  sql: TenantTransaction,
+  purpose: Purpose,
+  made: DataKey,
+): Promise<string | null> {
   await sql`select pg_advisory_xact_lock(hashtextextended('data keys of ' || app.current_tenant()::text, 0))`
   const [replaced] = await sql<{ id: string }>`
     update app.data_keys set status = 'decrypt_only', retired_at = now()
@@ -29,7 +33,7 @@ export async function replaceActiveKey(sql: TenantSql, purpose: Purpose, made: D
 
 /** The accounts whose secret is sealed under a key, in the order of their ids, from the one after `after` on. */
 export async function accountsUnder(
-  sql: TenantSql,
+  sql: TenantTransaction,
   keyId: string,
   after: string | null,
   most: number,
@@ -44,7 +48,7 @@ export async function accountsUnder(
 
 /** False when the secret was replaced, erased or sealed anew meanwhile. */
 export async function reseal(
-  sql: TenantSql,
+  sql: TenantTransaction,
   {
     accountId,
     keyId,
@@ -60,7 +64,7 @@ export async function reseal(
 }
 
 /** Fails with a violation of a foreign key while anything is sealed under the key; false when it was destroyed before. */
-export async function destroyKey(sql: TenantSql, keyId: string): Promise<boolean> {
+export async function destroyKey(sql: TenantTransaction, keyId: string): Promise<boolean> {
   const destroyed = await sql`
     update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
      where id = ${keyId} and status = 'decrypt_only'
@@ -70,7 +74,7 @@ export async function destroyKey(sql: TenantSql, keyId: string): Promise<boolean
 
 /** The keys that are wrapped by any other key of KMS. */
 export async function keysWrappedByOthers(
-  sql: TenantSql,
+  sql: TenantTransaction,
   kmsKeyArn: string,
 ): Promise<(DataKey & { purpose: Purpose })[]> {
   const rows = await sql<{ id: string; purpose: Purpose; kms_key_arn: string; wrapped_key: Uint8Array }>`
@@ -86,7 +90,7 @@ export async function keysWrappedByOthers(
 }
 
 /** False when the key was destroyed or wrapped anew meanwhile. */
-export async function replaceWrapping(sql: TenantSql, key: DataKey, by: WrappedKey): Promise<boolean> {
+export async function replaceWrapping(sql: TenantTransaction, key: DataKey, by: WrappedKey): Promise<boolean> {
   const replaced = await sql`
     update app.data_keys set wrapped_key = ${by.wrapped}, kms_key_arn = ${by.kmsKeyArn}
      where id = ${key.id} and wrapped_key = ${key.wrapped}
@@ -95,21 +99,21 @@ export async function replaceWrapping(sql: TenantSql, key: DataKey, by: WrappedK
 }
 
 /** Holds every account that has a secret, after the writes to them that are under way. */
-export async function holdAccounts(sql: TenantSql): Promise<void> {
+export async function lockVendorAccounts(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.vendor_accounts
      where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update`
 }
 
 /** Holds every data key, after the writes of what is sealed under them; those that come later wait for the transaction. */
-export async function holdKeys(sql: TenantSql): Promise<void> {
+export async function lockDataKeys(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.data_keys
      where tenant_id = app.current_tenant() and status <> 'destroyed' order by id for update`
 }
 
 /** Erases the secrets of all accounts but those that another transaction holds; each is noted. How many there were. */
-export async function eraseSecrets(sql: TenantSql, requestId: string): Promise<number> {
+export async function eraseSecrets(sql: TenantTransaction, requestId: string): Promise<number> {
   const erased = await sql`
     with free as (
       select id from app.vendor_accounts
@@ -128,7 +132,7 @@ export async function eraseSecrets(sql: TenantSql, requestId: string): Promise<n
   return erased.length
 }
 
-export async function destroyAllKeys(sql: TenantSql): Promise<string[]> {
+export async function destroyAllKeys(sql: TenantTransaction): Promise<string[]> {
   return ids(
     await sql<{ id: string }>`
       update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditEntry, audit } from '#shared/audit/queries.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
-import { actFor, type TenantSql } from '#shared/db/scope.ts'
-import { SealBroken } from '#shared/vault/envelope.ts'
+import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import type { DataKey, Purpose } from '#shared/vault/queries.ts'
-import { untilStored } from '#shared/vault/until-stored.ts'
+import { storeWithRetry } from '#shared/vault/until-stored.ts'
 import type { Vault } from '#shared/vault/vault.ts'
-import { secretPlace } from '#shared/vendor/account.ts'
+import { secretContext } from '#shared/vendor/account.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import * as queries from './data-key-queries.ts'
 
@@ -19,7 +19,7 @@ export interface KeyWork {
   readonly tenantId: string
   readonly requestId: string
   /** Whether to stop here and be called again. */
-  readonly enough: () => boolean
+  readonly shouldStop: () => boolean
 }
 
 type Note = (
@@ -28,10 +28,10 @@ type Note = (
 
 const inTenant = <T>(
   { vault, tenantId, requestId }: KeyWork,
-  step: (sql: TenantSql, note: Note) => Promise<T>,
+  step: (sql: TenantTransaction, note: Note) => Promise<T>,
 ): Promise<T> =>
   vault.database.transaction('read write', async (sql) => {
-    const scoped = await actFor(sql, tenantId)
+    const scoped = await enterTenant(sql, tenantId)
     return step(scoped, (entry) => audit(sql, { tenantId, actorUserId: null, ipHash: null, requestId, ...entry }))
   })
 
@@ -84,11 +84,11 @@ async function emptyKey(
     const accounts: string[] = await inTenant(work, (sql) => queries.accountsUnder(sql, keyId, after, BATCH))
     if (accounts.length === 0) return true
     for (const accountId of accounts) {
-      if (work.enough()) return false
+      if (work.shouldStop()) return false
       try {
         if (await reseal(work, keyId, accountId)) told.resealed += 1
       } catch (error) {
-        if (!(error instanceof SealBroken)) throw error
+        if (!(error instanceof DecryptionFailed)) throw error
         told.unreadable.push(accountId)
       }
       after = accountId
@@ -98,13 +98,13 @@ async function emptyKey(
 
 const reseal = (work: KeyWork, keyId: string, accountId: string): Promise<boolean> =>
   // Again when another rotation, or a shred, destroys the key that it was sealed under in between.
-  untilStored(async () => {
+  storeWithRetry(async () => {
     const { vault, tenantId, requestId } = work
     const opening = { reason: 'rotate', actorUserId: null, requestId } as const
     const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
     if (credential === null) return false
     const { secret, secretVersion } = credential
-    const sealed = await vault.seal(secret, secretPlace(tenantId, accountId, secretVersion))
+    const sealed = await vault.seal(secret, secretContext(tenantId, accountId, secretVersion))
     return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, sealed }))
   })
 
@@ -131,11 +131,11 @@ export async function rewrapDataKeys(work: KeyWork, toKmsKeyArn: string): Promis
   const unreadable: string[] = []
   const told = { rewrapped: 0, unreadable, finished: false }
   for (const key of keys) {
-    if (work.enough()) return told
+    if (work.shouldStop()) return told
     try {
       if (await rewrap(work, key, toKmsKeyArn)) told.rewrapped += 1
     } catch (error) {
-      if (!(error instanceof SealBroken)) throw error
+      if (!(error instanceof DecryptionFailed)) throw error
       unreadable.push(key.id)
     }
   }
@@ -162,7 +162,7 @@ async function rewrap(
  * something was sealed under a new key meanwhile.
  */
 export async function shredTenant(work: KeyWork): Promise<Record<string, unknown>> {
-  while (!work.enough()) {
+  while (!work.shouldStop()) {
     try {
       return { ...(await shredAtOnce(work)), finished: true }
     } catch (error) {
@@ -175,8 +175,8 @@ export async function shredTenant(work: KeyWork): Promise<Record<string, unknown
 const shredAtOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
   inTenant(work, async (sql, note) => {
     // In the order in which writers take them. Whoever writes goes on afterwards, and finds the account or the key gone.
-    await queries.holdAccounts(sql)
-    await queries.holdKeys(sql)
+    await queries.lockVendorAccounts(sql)
+    await queries.lockDataKeys(sql)
     const erased = await queries.eraseSecrets(sql, work.requestId)
     const keys = await queries.destroyAllKeys(sql)
     for (const id of keys) await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: id })

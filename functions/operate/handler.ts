@@ -22,8 +22,8 @@ export const handler = metered(async (event: unknown, context: Context): Promise
   const requestId = context.awsRequestId
   const opened = await worker.open()
   if (isKeyCommand(command)) {
-    const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
-    return operateKeys(opened, command, { vault: opened.vault, requestId, enough })
+    const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
+    return operateKeys(opened, command, { vault: opened.vault, requestId, shouldStop })
   }
   const outcome = await operate(opened, command, requestId)
   if ('done' in outcome) await invokeLambda('deliver-mail')

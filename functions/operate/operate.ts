@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { audit, type AuditEntry } from '#shared/audit/queries.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import { actFor } from '#shared/db/scope.ts'
+import { enterTenant } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
-import { tokenKey } from '#shared/secret/secret.ts'
+import { hashToken } from '#shared/secret/secret.ts'
 import { isOpen, mayBecome } from '#shared/tenant/tenant.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
@@ -91,7 +91,7 @@ type Note = (
 
 async function createTenant(worker: Worker, sql: Sql, command: Of<'create-tenant'>, note: Note) {
   const id = randomUUID()
-  const scoped = await actFor(sql, id)
+  const scoped = await enterTenant(sql, id)
   if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
   const owner = await queries.findUser(sql, command.owner)
   if (owner !== null && owner.disabled_at !== null) throw new Refused('The owner is disabled')
@@ -100,7 +100,7 @@ async function createTenant(worker: Worker, sql: Sql, command: Of<'create-tenant
     tenantId: id,
     email: command.owner,
     userId: owner?.id ?? null,
-    tokenHash: tokenKey(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
+    tokenHash: hashToken(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
     ttlSeconds: worker.config.invite.ttlSeconds,
   })
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: invitation, nonce })
@@ -121,7 +121,7 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, note: Not
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   const { id, status: before } = tenant
   if (!mayBecome(before, status)) throw new Refused(`A tenant that is ${before} cannot become ${status}`)
-  const scoped = await actFor(sql, id)
+  const scoped = await enterTenant(sql, id)
   await queries.setStatus(scoped, id, status)
   const ended = isOpen(status) ? 0 : await queries.endTenantSessions(scoped, id)
   await note({
@@ -142,8 +142,8 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   if ((user.disabled_at !== null) === disable) return { user_id: user.id, disabled: disable, sessions_revoked: 0 }
   const ended = disable ? await queries.disableUser(sql, user.id) : 0
   if (!disable) await queries.enableUser(sql, user.id)
-  for (const tenantId of await queries.shopsOf(sql, user.id)) {
-    await actFor(sql, tenantId)
+  for (const tenantId of await queries.tenantsOf(sql, user.id)) {
+    await enterTenant(sql, tenantId)
     const action = disable ? 'user.disabled' : 'user.enabled'
     await note({ tenantId, action, targetType: 'user', targetId: user.id })
   }
@@ -155,11 +155,11 @@ async function resendInvite(worker: Worker, sql: Sql, { slug, email }: Of<'resen
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   if (!isOpen(tenant.status)) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
   const nonce = newNonce()
-  const scoped = await actFor(sql, tenant.id)
+  const scoped = await enterTenant(sql, tenant.id)
   const id = await queries.renewInvitation(scoped, {
     tenantId: tenant.id,
     email,
-    tokenHash: tokenKey(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
+    tokenHash: hashToken(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
     ttlSeconds: worker.config.invite.ttlSeconds,
   })
   if (id === null) throw new Refused('There is no open invitation for this address')

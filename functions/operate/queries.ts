@@ -1,5 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { TenantStatus } from '#shared/tenant/tenant.ts'
 
 export interface FoundTenant {
@@ -27,7 +27,7 @@ export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | 
 
 /** False when the slug is taken. */
 export async function insertTenant(
-  sql: TenantSql,
+  sql: TenantTransaction,
   tenant: { id: string; slug: string; name: string; timezone: string; currency: string },
 ): Promise<boolean> {
   const inserted = await sql`
@@ -38,7 +38,7 @@ export async function insertTenant(
   return inserted.length > 0
 }
 
-export async function setStatus(sql: TenantSql, id: string, status: TenantStatus): Promise<void> {
+export async function setStatus(sql: TenantTransaction, id: string, status: TenantStatus): Promise<void> {
   await sql`
     update app.tenants
        set status = ${status}, suspended_at = case when ${status} = 'suspended' then now() end
@@ -46,9 +46,9 @@ export async function setStatus(sql: TenantSql, id: string, status: TenantStatus
 }
 
 /** Ends every session in the tenant, after the writes of their users that are under way. How many there were. */
-export async function endTenantSessions(sql: TenantSql, tenantId: string): Promise<number> {
+export async function endTenantSessions(sql: TenantTransaction, tenantId: string): Promise<number> {
   await sql`
-    select app.hold_user(held.user_id)
+    select app.lock_user(held.user_id)
       from (select distinct user_id from app.sessions
              where tenant_id = ${tenantId} and revoked_at is null order by user_id) as held`
   const ended = await sql`
@@ -68,7 +68,7 @@ export async function findUser(sql: Sql, email: string): Promise<FoundUser | nul
 
 /** Disables a person and ends all sessions; how many there were. */
 export async function disableUser(sql: Sql, userId: string): Promise<number> {
-  await sql`select app.hold_user(${userId})`
+  await sql`select app.lock_user(${userId})`
   await sql`update app.users set disabled_at = now() where id = ${userId} and disabled_at is null`
   const ended = await sql`
     update app.sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null returning id`
@@ -80,7 +80,7 @@ export async function enableUser(sql: Sql, userId: string): Promise<void> {
 }
 
 /** The shops in which a person has a membership that is not revoked. */
-export async function shopsOf(sql: Sql, userId: string): Promise<string[]> {
+export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ tenant_id: string }>`
     select tenant_id from app.memberships where user_id = ${userId} and revoked_at is null`
   return rows.map((row) => row.tenant_id)
@@ -88,7 +88,7 @@ export async function shopsOf(sql: Sql, userId: string): Promise<string[]> {
 
 /** Opens the invitation of a first owner; the platform invites, so there is no inviter. */
 export async function inviteOwner(
-  sql: TenantSql,
+  sql: TenantTransaction,
   invitation: { tenantId: string; email: string; userId: string | null; tokenHash: Buffer; ttlSeconds: number },
 ): Promise<string> {
   const { tenantId, email, userId, tokenHash, ttlSeconds } = invitation
@@ -108,7 +108,7 @@ export async function inviteOwner(
 
 /** Renews the open invitation of an address; null when there is none. */
 export async function renewInvitation(
-  sql: TenantSql,
+  sql: TenantTransaction,
   renewal: { tenantId: string; email: string; tokenHash: Buffer; ttlSeconds: number },
 ): Promise<string | null> {
   const [token] = await sql<{ id: string }>`

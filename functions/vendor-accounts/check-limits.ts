@@ -5,10 +5,10 @@ import { keyedHash } from '#shared/secret/secret.ts'
 const WINDOW_SECONDS = 3600
 
 /** How often a shop may have a vendor asked in an hour, so that nobody finds out a secret by trying. */
-export const checkLimits = ({ caller, config, pepper }: LimitInput<unknown>): Limit[] => [
+export const checkLimits = ({ principal, config, pepper }: LimitInput<unknown>): Limit[] => [
   {
     name: 'vendor-tenant',
-    subject: keyedHash(pepper, 'vendor-tenant', caller?.tenant?.id ?? ''),
+    subject: keyedHash(pepper, 'vendor-tenant', principal?.tenant?.id ?? ''),
     limit: config.vendor.tenantLimit,
     windowSeconds: WINDOW_SECONDS,
   },

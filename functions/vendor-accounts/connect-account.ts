@@ -7,12 +7,12 @@ import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { once } from '#shared/runtime.ts'
-import { untilStored } from '#shared/vault/until-stored.ts'
-import { FIRST_VERSION, secretPlace, VendorAccount } from '#shared/vendor/account.ts'
+import { storeWithRetry } from '#shared/vault/until-stored.ts'
+import { FIRST_VERSION, secretContext, VendorAccount } from '#shared/vendor/account.ts'
 import { askVendor, mustBeSendable, REFUSED } from '#shared/vendor/ask-vendor.ts'
 import { searchVendor } from '#shared/vendor/queries.ts'
 import { checkLimits } from './check-limits.ts'
-import { findAccount, insertAccount } from './queries.ts'
+import { findUserCredentials, insertAccount } from './queries.ts'
 import { refused } from './refusals.ts'
 import { AccountNumber, VendorSecret } from './vendor-secret.ts'
 
@@ -38,8 +38,8 @@ export const connectAccount = endpoint({
   reply: VendorAccount,
   problems: ['vendor-rejected'],
   limits: checkLimits,
-  async handle(exchange) {
-    const { body, caller, sql, runtime } = exchange
+  async handle(context) {
+    const { body, principal, sql, runtime } = context
     const { label, account_number: accountNumber, secret } = body
     const vault = runtime.vault
     const vendor = await sql.read((tx) => searchVendor(tx, body.vendor))
@@ -47,16 +47,16 @@ export const connectAccount = endpoint({
     mustBeSendable(vendor, { accountNumber, secret })
     const id = randomUUID()
     const ask = once(() => askVendor(runtime.config, vendor, { accountNumber, secret }))
-    const connected = await untilStored(async () => {
+    const connected = await storeWithRetry(async () => {
       // Sealed before the vendor is asked: what cannot be stored is sent nowhere.
-      const sealed = await vault.seal(secret, secretPlace(caller.tenant.id, id, FIRST_VERSION))
+      const sealed = await vault.seal(secret, secretContext(principal.tenant.id, id, FIRST_VERSION))
       const lastError = await ask()
       if (lastError === REFUSED) throw refused()
       return sql.write(async (tx) => {
-        const createdBy = caller.user.id
+        const createdBy = principal.user.id
         await insertAccount(tx, { id, vendor: vendor.code, label, accountNumber, createdBy, lastError, sealed })
         await recordByMember(
-          { ...exchange, sql: tx },
+          { ...context, sql: tx },
           {
             action: 'vendor_account.created',
             targetType: 'vendor_account',
@@ -65,7 +65,7 @@ export const connectAccount = endpoint({
           },
         )
         if (lastError !== null) await enqueue(tx, 'verify-vendor', { account_id: id }, id)
-        return findAccount(tx, id)
+        return findUserCredentials(tx, id)
       })
     })
     return ok(connected.account)

@@ -1,4 +1,4 @@
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type AgeKey, BEGINNING } from '#shared/schema/page.ts'
 import type { Sealed } from '#shared/vault/vault.ts'
 import type { VendorAccount } from '#shared/vendor/account.ts'
@@ -46,7 +46,7 @@ interface Search {
 }
 
 /** The tenant's accounts by age, one more than `limit` if there is one. */
-export async function searchAccounts(sql: TenantSql, search: Search): Promise<FoundAccount[]> {
+export async function searchAccounts(sql: TenantTransaction, search: Search): Promise<FoundAccount[]> {
   const { id = null, statuses, limit = 1 } = search
   const [createdAt, accountId] = search.after ?? BEGINNING
   const rows = await sql<AccountRow>`
@@ -65,7 +65,7 @@ export async function searchAccounts(sql: TenantSql, search: Search): Promise<Fo
 }
 
 /** An account whose secret is there. */
-export async function findAccount(sql: TenantSql, id: string): Promise<FoundAccount | null> {
+export async function findUserCredentials(sql: TenantTransaction, id: string): Promise<FoundAccount | null> {
   const [found] = await searchAccounts(sql, { id, statuses: ['verified', 'unverified'] })
   return found ?? null
 }
@@ -74,7 +74,7 @@ export async function findAccount(sql: TenantSql, id: string): Promise<FoundAcco
 export type LastError = string | null
 
 export async function insertAccount(
-  sql: TenantSql,
+  sql: TenantTransaction,
   account: {
     id: string
     vendor: string
@@ -98,7 +98,7 @@ export async function insertAccount(
 
 /** Puts a verified secret in the place of one of this version; false when that was replaced or erased meanwhile. */
 export async function replaceSealedSecret(
-  sql: TenantSql,
+  sql: TenantTransaction,
   replacement: { id: string; replacedVersion: number; sealed: Sealed },
 ): Promise<boolean> {
   const { id, replacedVersion, sealed } = replacement
@@ -112,7 +112,7 @@ export async function replaceSealedSecret(
 }
 
 /** Erases the secret of an account, for good; false when it is not there (any more). */
-export async function eraseSecret(sql: TenantSql, id: string): Promise<boolean> {
+export async function eraseSecret(sql: TenantTransaction, id: string): Promise<boolean> {
   const erased = await sql`
     update app.vendor_accounts
        set status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null

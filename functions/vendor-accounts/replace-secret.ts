@@ -3,12 +3,12 @@ import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { once } from '#shared/runtime.ts'
-import { untilStored } from '#shared/vault/until-stored.ts'
-import { secretPlace, VendorAccount } from '#shared/vendor/account.ts'
+import { storeWithRetry } from '#shared/vault/until-stored.ts'
+import { secretContext, VendorAccount } from '#shared/vendor/account.ts'
 import { askVendor, mustBeSendable } from '#shared/vendor/ask-vendor.ts'
 import { findVendor } from '#shared/vendor/queries.ts'
 import { checkLimits } from './check-limits.ts'
-import { findAccount, replaceSealedSecret } from './queries.ts'
+import { findUserCredentials, replaceSealedSecret } from './queries.ts'
 import { accountOf, mustAccept, VENDOR_UNREACHABLE } from './refusals.ts'
 import { VendorSecret } from './vendor-secret.ts'
 
@@ -20,8 +20,8 @@ export const replaceSecret = endpoint({
   reply: VendorAccount,
   problems: ['vendor-rejected', VENDOR_UNREACHABLE],
   limits: checkLimits,
-  async handle(exchange) {
-    const { params, body, caller, sql, runtime } = exchange
+  async handle(context) {
+    const { params, body, principal, sql, runtime } = context
     const vault = runtime.vault
     const { account, vendor } = await sql.read(async (tx) => {
       const found = await accountOf(tx, params.id)
@@ -30,14 +30,14 @@ export const replaceSecret = endpoint({
     const credential = { accountNumber: account.account_number, secret: body.secret }
     mustBeSendable(vendor, credential)
     const ask = once(() => askVendor(runtime.config, vendor, credential))
-    const replaced = await untilStored(async () => {
+    const replaced = await storeWithRetry(async () => {
       const { secretVersion } = await sql.read((tx) => accountOf(tx, params.id))
-      const sealed = await vault.seal(body.secret, secretPlace(caller.tenant.id, params.id, secretVersion + 1))
+      const sealed = await vault.seal(body.secret, secretContext(principal.tenant.id, params.id, secretVersion + 1))
       mustAccept(await ask())
       return sql.write(async (tx) => {
         if (!(await replaceSealedSecret(tx, { id: params.id, replacedVersion: secretVersion, sealed }))) return null
         await recordByMember(
-          { ...exchange, sql: tx },
+          { ...context, sql: tx },
           {
             action: 'vendor_account.secret_replaced',
             targetType: 'vendor_account',
@@ -46,7 +46,7 @@ export const replaceSecret = endpoint({
             after: { secret_version: secretVersion + 1 },
           },
         )
-        return findAccount(tx, params.id)
+        return findUserCredentials(tx, params.id)
       })
     })
     return ok(replaced.account)

@@ -10,13 +10,13 @@ export const revokeAccount = endpoint({
   access: { permission: 'vendor.manage' },
   summary: 'Erase the secret for good; the account stays in the list as revoked',
   reply: VendorAccount,
-  async handle(exchange) {
-    const { params, sql } = exchange
+  async handle(context) {
+    const { params, sql } = context
     const erased = await eraseSecret(sql, params.id)
     const [found] = await searchAccounts(sql, { id: params.id, statuses: ['verified', 'unverified', 'revoked'] })
     if (found === undefined) throw notFound('no vendor account of this id')
     if (!erased) return ok(found.account)
-    await recordByMember(exchange, {
+    await recordByMember(context, {
       action: 'vendor_account.revoked',
       targetType: 'vendor_account',
       targetId: params.id,

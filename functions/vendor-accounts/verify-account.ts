@@ -16,14 +16,14 @@ export const verifyAccount = endpoint({
   reply: VendorAccount,
   problems: [VENDOR_UNREACHABLE],
   limits: checkLimits,
-  async handle(exchange) {
-    const { params, caller, sql, runtime, requestId } = exchange
-    const tenantId = caller.tenant.id
+  async handle(context) {
+    const { params, principal, sql, runtime, requestId } = context
+    const tenantId = principal.tenant.id
     const vendor = await sql.read(async (tx) => findVendor(tx, (await accountOf(tx, params.id)).account.vendor.code))
     const credential = await openVendorCredential(
       runtime.vault,
       { tenantId, accountId: params.id },
-      { reason: 'verify', actorUserId: caller.user.id, requestId },
+      { reason: 'verify', actorUserId: principal.user.id, requestId },
     )
     if (credential === null) throw notFound('the secret was erased meanwhile')
     const lastError = await askVendor(runtime.config, vendor, credential)
@@ -32,7 +32,7 @@ export const verifyAccount = endpoint({
       const recorded = await recordCheck(tx, { accountId: params.id, secretVersion, lastError })
       if (recorded && (lastError === null || lastError === REFUSED)) {
         await recordByMember(
-          { ...exchange, sql: tx },
+          { ...context, sql: tx },
           {
             action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
             targetType: 'vendor_account',

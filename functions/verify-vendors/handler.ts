@@ -11,6 +11,6 @@ const worker = processWorker(job, openVault)
 
 /** Run every minute. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ answered: number }> => {
-  const enough = () => context.getRemainingTimeInMillis() < RESERVE_MS
-  return { answered: await verifyDueAccounts(await worker.open(), enough) }
+  const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
+  return { answered: await verifyDueAccounts(await worker.open(), shouldStop) }
 })

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { audit } from '#shared/audit/queries.ts'
-import { actFor, readInTenant } from '#shared/db/scope.ts'
+import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
-import { SealBroken } from '#shared/vault/envelope.ts'
+import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { findVendor, recordCheck } from '#shared/vendor/queries.ts'
@@ -34,7 +34,7 @@ class VendorUnreachable extends Error {
  * `enough` says so. For a shop that was suspended or cancelled meanwhile, none is asked: its members can have that done
  * when it is open again. Returns how many vendors gave an answer.
  */
-export const verifyDueAccounts = (worker: VerifyWorker, enough: () => boolean): Promise<number> =>
+export const verifyDueAccounts = (worker: VerifyWorker, shouldStop: () => boolean): Promise<number> =>
   drain(
     worker.database,
     {
@@ -43,9 +43,9 @@ export const verifyDueAccounts = (worker: VerifyWorker, enough: () => boolean): 
       leaseSeconds: LEASE_SECONDS,
       attempts: ATTEMPTS,
       run: (job) => verify(worker, job),
-      isFinal: (error) => error instanceof UnknownJob || error instanceof SealBroken,
+      isFinal: (error) => error instanceof UnknownJob || error instanceof DecryptionFailed,
     },
-    enough,
+    shouldStop,
   )
 
 async function verify({ config, database, vault }: VerifyWorker, job: LeasedJob): Promise<boolean> {
@@ -58,12 +58,12 @@ async function verify({ config, database, vault }: VerifyWorker, job: LeasedJob)
   const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
   if (credential === null) return false
   const vendor = await vault.database.transaction('read only', async (sql) =>
-    findVendor(await actFor(sql, tenantId), credential.vendor),
+    findVendor(await enterTenant(sql, tenantId), credential.vendor),
   )
   const lastError = await askVendor(config, vendor, credential)
   const answered = lastError === null || lastError === REFUSED
   await vault.database.transaction('read write', async (sql) => {
-    const scoped = await actFor(sql, tenantId)
+    const scoped = await enterTenant(sql, tenantId)
     const recorded = await recordCheck(scoped, { accountId, secretVersion: credential.secretVersion, lastError })
     if (!recorded || !answered) return
     await audit(scoped, {

@@ -27,7 +27,7 @@ export function acknowledge(
   accept(
     api.rest,
     `${SOLUTIONS}-APIG2`,
-    "Bodies are parsed by each endpoint's schema in its function, after the caller is known, so that a 422 tells nothing to whom a 401 is owed",
+    "Bodies are parsed by each endpoint's schema in its function, after the principal is known, so that a 422 tells nothing to whom a 401 is owed",
   )
   accept(
     api.rest,
@@ -76,7 +76,7 @@ export function acknowledge(
       accept(
         lambda,
         `${SERVERLESS}-LambdaDLQ`,
-        `${node.id} is invoked by a caller that waits for its answer, so no failure is lost`,
+        `${node.id} is invoked by a principal that waits for its answer, so no failure is lost`,
       )
     }
   }

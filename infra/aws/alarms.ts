@@ -169,7 +169,7 @@ function watches(watched: Watched, measured: Measures): Record<string, Watch> {
       says: 'Functions cannot read their secrets again and go on with those of before.',
     },
     'seal-broken': {
-      metric: own('SealBroken', { period: MINUTE }),
+      metric: own('DecryptionFailed', { period: MINUTE }),
       over: 0,
       periods: [1, 1],
       missing: 'quiet',

@@ -48,7 +48,7 @@ export class Dashboard extends Construct {
       ],
       [
         graph('Mail: bounces and complaints, share', [measured.bounceRate, measured.complaintRate]),
-        graph('Vault', [own('KmsFailed'), own('SealBroken')], [own('SecretNotReread')]),
+        graph('Vault', [own('KmsFailed'), own('DecryptionFailed')], [own('SecretNotReread')]),
         graph('Vendors without an answer', [ownEach('VendorUnreachable')]),
       ],
       [

@@ -16,7 +16,7 @@ import type { Mail } from './mail.ts'
 import type { Secrets } from './secrets.ts'
 
 /** What a function may be given of its stage. */
-export interface Surroundings {
+export interface FunctionContext {
   readonly stage: string
   readonly numbers: Stage
   readonly vpc: Vpc
@@ -58,7 +58,7 @@ export class TenantryFunction extends Construct {
 
   constructor(
     scope: Construct,
-    surroundings: Surroundings,
+    surroundings: FunctionContext,
     props: {
       name: string
       needs: readonly Need[]
@@ -148,7 +148,7 @@ export class TenantryFunction extends Construct {
 const prefix = (stage: string): string => `tenantry-${stage}-`
 
 /** Gives a role what its needs call for; returns the settings that tell the function of it. */
-function grant(role: IRole, needs: readonly Need[], around: Surroundings): Record<string, string> {
+function grant(role: IRole, needs: readonly Need[], around: FunctionContext): Record<string, string> {
   const { stage, keys, secrets, database, mail } = around
   const readable = (secret: ISecret | undefined): string => {
     if (secret === undefined) throw new Error('there is no such secret')

@@ -6,7 +6,7 @@ import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs'
 import { Trigger } from 'aws-cdk-lib/triggers'
 import { Construct, type IConstruct } from 'constructs'
 import type { DeployedJob } from '#infra/route-groups.ts'
-import { type Surroundings, TenantryFunction } from './function.ts'
+import { type FunctionContext, TenantryFunction } from './function.ts'
 
 const MIGRATES = 'migrate'
 
@@ -20,7 +20,7 @@ export class Jobs extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { jobs: readonly DeployedJob[]; surroundings: Surroundings; key: IKey; after: readonly IConstruct[] },
+    props: { jobs: readonly DeployedJob[]; surroundings: FunctionContext; key: IKey; after: readonly IConstruct[] },
   ) {
     super(scope, id)
     const { jobs, surroundings, key, after } = props

@@ -8,7 +8,7 @@ import { acknowledge } from './acknowledged.ts'
 import { Api } from './api.ts'
 import { Database } from './database.ts'
 import { Firewall } from './firewall.ts'
-import { type Surroundings, TenantryFunction } from './function.ts'
+import { type FunctionContext, TenantryFunction } from './function.ts'
 import { Jobs } from './jobs.ts'
 import { Keys } from './keys.ts'
 import type { LogKeeping } from './logs.ts'
@@ -41,7 +41,7 @@ export class Tenantry extends Stack {
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const settings = { STAGE: stage, WEB_BASE_URL: addresses.webBaseUrl, PROBLEM_BASE_URL: problemBaseUrl }
-    const surroundings: Surroundings = {
+    const surroundings: FunctionContext = {
       stage,
       numbers,
       vpc,

@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
 import type { Api } from '#shared/client/api.ts'
 import type { ParamNames } from '#shared/http/endpoint.ts'
-import type { FieldError, ProblemBody, ProblemSlug } from '#shared/problem.ts'
+import type { FieldError, ProblemBody, ProblemKind } from '#shared/problem.ts'
 
 /** `METHOD /path/{param}`, as the endpoint's file writes it. */
 export type Route = Api['route']
@@ -29,7 +29,7 @@ export type ReplyOf<R extends Route> = OnTheWire<EndpointOf<R>['reply']>
 export class ProblemError extends Error {
   override name = 'ProblemError'
   readonly status: number
-  readonly kind: ProblemSlug | 'about:blank'
+  readonly kind: ProblemKind | 'about:blank'
   /** The fields at fault, of a 422. */
   readonly errors: readonly FieldError[]
   /** When to try again, of a 429 and a 503; else null. */
@@ -39,7 +39,7 @@ export class ProblemError extends Error {
   constructor(problem: ProblemBody, retryAfterSeconds: number | null) {
     super(problem.detail ?? problem.title)
     this.status = problem.status
-    this.kind = problem.type.slice(problem.type.lastIndexOf('/') + 1) as ProblemSlug | 'about:blank'
+    this.kind = problem.type.slice(problem.type.lastIndexOf('/') + 1) as ProblemKind | 'about:blank'
     this.errors = Array.isArray(problem['errors']) ? problem['errors'] : []
     this.retryAfterSeconds = retryAfterSeconds
     this.problem = problem

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
-import { ANSWER_TIMEOUT_MS, answerOf, type Link, openLink } from '#shared/db/connection.ts'
+import { ANSWER_TIMEOUT_MS, answerOf, type Connection, openConnection } from '#shared/db/connection.ts'
 import { recordMetric } from '#shared/log.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
@@ -28,8 +28,8 @@ export interface Database {
 }
 
 /** A place for one transaction, or for single statements, which follow each other without waiting for the answers. */
-interface Lane {
-  link: Link
+interface PooledConnection {
+  link: Connection
   held: boolean
   statements: number
 }
@@ -50,44 +50,44 @@ const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
  */
 export function connect(readLogin: ReadLogin, options: ConnectOptions): Database {
   const trust = trustFor(options)
-  const lanes = Array.from({ length: options.connections }, (): Lane => {
-    const open = (): Link =>
-      openLink(readLogin, {
+  const pool = Array.from({ length: options.connections }, (): PooledConnection => {
+    const open = (): Connection =>
+      openConnection(readLogin, {
         prepare: options.prepare,
         trust,
         lost: () => {
           lane.link = open()
         },
       })
-    const lane: Lane = { link: open(), held: false, statements: 0 }
+    const lane: PooledConnection = { link: open(), held: false, statements: 0 }
     return lane
   })
-  const waiting: { readonly alone: boolean; readonly take: (lane: Lane) => void }[] = []
+  const waiting: { readonly alone: boolean; readonly take: (lane: PooledConnection) => void }[] = []
 
-  const pick = (alone: boolean): Lane | undefined => {
-    let best: Lane | undefined
-    for (const lane of lanes) {
+  const pick = (alone: boolean): PooledConnection | undefined => {
+    let best: PooledConnection | undefined
+    for (const lane of pool) {
       if (lane.held || (alone && lane.statements > 0)) continue
       if (best === undefined || lane.statements < best.statements) best = lane
     }
     return best
   }
 
-  const enter = (lane: Lane, alone: boolean): Lane => {
+  const enter = (lane: PooledConnection, alone: boolean): PooledConnection => {
     if (alone) lane.held = true
     else lane.statements += 1
     return lane
   }
 
   /** In the order of asking, so that a transaction is not kept waiting by statements that came later. */
-  const acquire = (alone: boolean, deadline: number): Lane | Promise<Lane> => {
+  const acquire = (alone: boolean, deadline: number): PooledConnection | Promise<PooledConnection> => {
     const lane = waiting.length === 0 ? pick(alone) : undefined
     if (lane !== undefined) return enter(lane, alone)
     const since = performance.now()
     return new Promise((resolve, reject) => {
       const request = {
         alone,
-        take: (free: Lane) => {
+        take: (free: PooledConnection) => {
           clearTimeout(timer)
           recordMetric('DatabaseWait', performance.now() - since)
           resolve(free)
@@ -102,7 +102,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions): Database
     })
   }
 
-  const release = (lane: Lane, alone: boolean): void => {
+  const release = (lane: PooledConnection, alone: boolean): void => {
     if (alone) lane.held = false
     else lane.statements -= 1
     for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
@@ -138,13 +138,13 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions): Database
     },
     transaction,
     close: async () => {
-      await Promise.all(lanes.map((lane) => lane.link.end()))
+      await Promise.all(pool.map((lane) => lane.link.end()))
     },
   }
 }
 
 async function runIn<T>(
-  link: Link,
+  link: Connection,
   client: postgres.Sql,
   { mode, asked }: { mode: TransactionMode; asked: number },
   work: (sql: Sql) => Promise<T>,

@@ -10,7 +10,7 @@ import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
  * connect again by itself; but then it runs what was queued behind a lost BEGIN on the new connection, without one, and
  * begins the next answer with rows of the one that was cut off.
  */
-export interface Link {
+export interface Connection {
   readonly isLost: () => boolean
   /** Ends it at once; whatever is under way is rejected. */
   readonly discard: () => void
@@ -32,10 +32,10 @@ export const ANSWER_TIMEOUT_MS = 2500
  * change of the secret, the new one is the secret's AWSPENDING version, which is tried once.
  * https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotating-secrets_strategies.html
  */
-export function openLink(
+export function openConnection(
   readLogin: ReadLogin,
   { prepare, trust, lost }: { prepare: boolean; trust: SecureContext | null; lost: () => void },
-): Link {
+): Connection {
   let isLost = false
   let isOpen = false
   let client: postgres.Sql | null = null
@@ -119,7 +119,7 @@ async function before<T>(deadline: number, promise: PromiseLike<T>): Promise<T> 
  * Waits for an answer until `deadline` (milliseconds since the epoch). Rejects with the server's error, or, when the
  * answer did not come, with DatabaseUnavailable or the socket's error, after which the link is lost.
  */
-export async function answerOf<Rows>(link: Link, query: PromiseLike<Rows>, deadline: number): Promise<Rows> {
+export async function answerOf<Rows>(link: Connection, query: PromiseLike<Rows>, deadline: number): Promise<Rows> {
   try {
     return await before(deadline, query)
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Database, Sql } from '#shared/db/connect.ts'
 declare const tenantScope: unique symbol
 
 /** A statement inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
-export type TenantSql = Sql & { readonly [tenantScope]: true }
+export type TenantTransaction = Sql & { readonly [tenantScope]: true }
 
 /** Who acts, where, and by which permission; ids as the session check found them. */
 export interface Scope {
@@ -22,13 +22,13 @@ export interface Scope {
 export const readInTenant = <T>(
   database: Database,
   tenantId: string,
-  read: (sql: TenantSql) => Promise<T>,
+  read: (sql: TenantTransaction) => Promise<T>,
 ): Promise<T> =>
   database.transaction('read only', async (sql) => {
     const scoped = sql`select app.set_tenant(${tenantId})`
     scoped.catch(() => {})
     try {
-      return await read(sql as TenantSql)
+      return await read(sql as TenantTransaction)
     } finally {
       await scoped
     }
@@ -39,26 +39,30 @@ export const readInTenant = <T>(
  * found (app.enter_tenant): once a revocation or a change of role has been answered, no write that it forbids commits.
  * Throws the PostgresError TN401 or TN403 before `write` is called when the check fails.
  */
-export const writeInTenant = <T>(database: Database, scope: Scope, write: (sql: TenantSql) => Promise<T>): Promise<T> =>
+export const writeInTenant = <T>(
+  database: Database,
+  scope: Scope,
+  write: (sql: TenantTransaction) => Promise<T>,
+): Promise<T> =>
   database.transaction('read write', async (sql) => {
     const { tenantId, sessionId, roleId, permission, exclusive } = scope
     await sql`select app.enter_tenant(${tenantId}, ${sessionId}, ${roleId}::smallint, ${permission}, ${exclusive})`
-    return write(sql as TenantSql)
+    return write(sql as TenantTransaction)
   })
 
 /** One member's tenant: each call is a transaction of its own in its scope, as readInTenant and writeInTenant open it. */
-export interface TenantDoor {
-  read<T>(work: (sql: TenantSql) => Promise<T>): Promise<T>
-  write<T>(work: (sql: TenantSql) => Promise<T>): Promise<T>
+export interface TenantTransactions {
+  read<T>(work: (sql: TenantTransaction) => Promise<T>): Promise<T>
+  write<T>(work: (sql: TenantTransaction) => Promise<T>): Promise<T>
 }
 
-export const tenantDoor = (database: Database, scope: Scope): TenantDoor => ({
+export const tenantTransactions = (database: Database, scope: Scope): TenantTransactions => ({
   read: (work) => readInTenant(database, scope.tenantId, work),
   write: (work) => writeInTenant(database, scope, work),
 })
 
 /** Acts for a tenant in a transaction that began without one: for who is invited and has no session there. */
-export async function actFor(sql: Sql, tenantId: string): Promise<TenantSql> {
+export async function enterTenant(sql: Sql, tenantId: string): Promise<TenantTransaction> {
   await sql`select app.set_tenant(${tenantId})`
-  return sql as TenantSql
+  return sql as TenantTransaction
 }

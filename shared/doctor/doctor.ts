@@ -13,8 +13,8 @@ import {
 } from '#shared/doctor/examinations.ts'
 
 /** The database must not serve. `diagnoses` are its faults, warnings and what was not seen. */
-export class UnsoundDatabase extends Error {
-  override name = 'UnsoundDatabase'
+export class UnhealthyDatabase extends Error {
+  override name = 'UnhealthyDatabase'
   readonly diagnoses: readonly Diagnosis[]
 
   constructor(diagnoses: readonly Diagnosis[]) {
@@ -43,12 +43,12 @@ export async function examine(sql: postgres.Sql, migrations: string): Promise<Di
 }
 
 /**
- * Throws UnsoundDatabase when the database has a fault; else returns the warnings and what was not seen. For the last step
+ * Throws UnhealthyDatabase when the database has a fault; else returns the warnings and what was not seen. For the last step
  * of a deployment.
  */
-export async function assertSound(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
+export async function assertHealthy(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
   const diagnoses = await examine(sql, migrations)
-  if (diagnoses.some(({ severity }) => severity === 'fault')) throw new UnsoundDatabase(diagnoses)
+  if (diagnoses.some(({ severity }) => severity === 'fault')) throw new UnhealthyDatabase(diagnoses)
   return diagnoses
 }
 

@@ -1,12 +1,12 @@
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantDoor, TenantSql } from '#shared/db/scope.ts'
-import type { ProblemSlug } from '#shared/problem.ts'
+import type { TenantTransactions, TenantTransaction } from '#shared/db/scope.ts'
+import type { ProblemKind } from '#shared/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { Runtime } from '#shared/runtime.ts'
-import type { Caller, Member } from '#shared/session/session.ts'
+import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
 /**
  * Who may call: anyone; the holder of a live session, with a tenant or without; or a member whose role holds the
@@ -20,11 +20,11 @@ export type Access =
   | { readonly permission: string; readonly exclusive?: true }
   | { readonly permission: string; readonly transaction: 'own' }
 
-type CallerFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Caller : Member
+type PrincipalFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Principal : TenantPrincipal
 type SqlFor<A extends Access> = A extends { transaction: 'own' }
-  ? TenantDoor
+  ? TenantTransactions
   : A extends { permission: string }
-    ? TenantSql
+    ? TenantTransaction
     : Sql
 
 /** The names of the params in a route. */
@@ -39,11 +39,11 @@ export interface Client {
 }
 
 /** One request, parsed and authorised, as `handle` gets it. */
-export interface Exchange<A extends Access, Params, Query, Body> {
+export interface RequestContext<A extends Access, Params, Query, Body> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  readonly caller: CallerFor<A>
+  readonly principal: PrincipalFor<A>
   readonly sql: SqlFor<A>
   readonly client: Client
   readonly requestId: string
@@ -53,7 +53,7 @@ export interface Exchange<A extends Access, Params, Query, Body> {
 /** What the limits of an endpoint may depend on. */
 export interface LimitInput<Body> {
   readonly body: Body
-  readonly caller: Caller | null
+  readonly principal: Principal | null
   readonly client: Client
   readonly config: Config
   readonly pepper: string
@@ -65,7 +65,7 @@ type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> 
 type Readable<T> = T extends Date ? T : T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
 
 /** A refusal of an endpoint's own: a status whose type is `about:blank`, or a kind of problem, with members where it has any. */
-export type DeclaredProblem = 401 | 403 | 404 | ProblemSlug | { readonly slug: ProblemSlug; readonly members: Schema }
+export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly slug: ProblemKind; readonly members: Schema }
 
 interface Definition<
   R extends string,
@@ -90,7 +90,7 @@ interface Definition<
   /** Counted before `handle`; an attempt over any of them is a 429. */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly Limit[]
   readonly handle: (
-    exchange: Exchange<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<B>>,
+    context: RequestContext<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<B>>,
   ) => Promise<Reply<Readable<Output<P>>>>
 }
 
@@ -107,7 +107,7 @@ export interface Endpoint {
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
-  readonly handle: (exchange: Exchange<Access, unknown, unknown, unknown>) => Promise<Reply>
+  readonly handle: (context: RequestContext<Access, unknown, unknown, unknown>) => Promise<Reply>
 }
 
 /** An endpoint as a client sees it: its route, and the schemas of what it takes and answers. */
@@ -132,7 +132,7 @@ export function endpoint<
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
   const { route, access, summary, handle } = definition
   const { query = null, body = null, reply = null, problems = [], cache = 'no-store', limits = null } = definition
-  // The pipeline fills an exchange by `access` and the schemas, just as the definition's types say.
+  // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
   const made = { route, method, path, access, summary, query, body, reply, problems, cache, limits, handle }
   return made as unknown as TypedEndpoint<R, Q, B, P>
 }

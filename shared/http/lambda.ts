@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
-import { beginExchange } from '#shared/http/request.ts'
+import { beginRequest } from '#shared/http/request.ts'
 import { metered } from '#shared/log.ts'
 import { processRuntime, type RuntimeSource } from '#shared/runtime.ts'
 
@@ -11,5 +11,5 @@ export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => P
 /** The Lambda that answers a route group. */
 export const lambda = (group: RouteGroup, source: RuntimeSource = processRuntime(group.needs)): LambdaHandler => {
   const handle = pipeline(group, source)
-  return metered((event, context) => handle(event, { ...context, exchange: beginExchange(event) }))
+  return metered((event, context) => handle(event, { ...context, request: beginRequest(event) }))
 }

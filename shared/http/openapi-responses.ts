@@ -3,7 +3,7 @@ import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
-import { Problem, type ProblemSlug, problemBody } from '#shared/problem.ts'
+import { Problem, type ProblemKind, problemBody } from '#shared/problem.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
 
@@ -13,11 +13,11 @@ export type Part = Readonly<Record<string, unknown>>
 /** A failure by its status and its kind; without a kind it is `about:blank`. */
 export interface Refusal {
   readonly status: number
-  readonly slug?: ProblemSlug
+  readonly slug?: ProblemKind
   readonly members?: Schema
 }
 
-const STATUS: Readonly<Record<ProblemSlug, number>> = {
+const STATUS: Readonly<Record<ProblemKind, number>> = {
   'validation-failed': 422,
   'malformed-json': 400,
   'token-invalid': 400,
@@ -103,9 +103,9 @@ function responseName(status: number, slugs: readonly (string | null)[], members
 
 function problemResponse(
   status: number,
-  { slugs, members, baseUrl }: { slugs: readonly (ProblemSlug | null)[]; members: Part; baseUrl: string },
+  { slugs, members, baseUrl }: { slugs: readonly (ProblemKind | null)[]; members: Part; baseUrl: string },
 ): Part {
-  const example = (slug: ProblemSlug | null) => {
+  const example = (slug: ProblemKind | null) => {
     const errors = status === 422 ? { errors: [{ pointer: '#/email', detail: 'must be an email address' }] } : {}
     return problemBody(
       new Problem(status, { ...(slug === null ? {} : { slug }), members: errors }),

@@ -131,7 +131,7 @@ const inQuery = (schema: JsonSchema): JsonSchema =>
 /** The endpoint's limits with the numbers of the settings, or null for none. */
 function describeLimits({ limits }: Endpoint, config: Config, body: unknown): Part[] | null {
   if (limits === null) return null
-  const described = limits({ body, caller: null, client: { ip: '192.0.2.1', userAgent: null }, config, pepper: '' })
+  const described = limits({ body, principal: null, client: { ip: '192.0.2.1', userAgent: null }, config, pepper: '' })
   return described.map(({ name, limit, windowSeconds }) => ({ name, limit, window_seconds: windowSeconds }))
 }
 

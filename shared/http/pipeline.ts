@@ -1,6 +1,6 @@
 import middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
-import { inScope } from '#shared/http/access.ts'
+import { runEndpoint } from '#shared/http/run-endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
 import { jsonBody } from '#shared/http/middleware/json-body.ts'
@@ -9,7 +9,7 @@ import { problemDetails } from '#shared/http/middleware/problem-details.ts'
 import { rateLimit } from '#shared/http/middleware/rate-limit.ts'
 import { responseHeaders } from '#shared/http/middleware/response-headers.ts'
 import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
-import { matched, type RequestContext } from '#shared/http/request.ts'
+import { matched, type PipelineContext } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
 /**
@@ -18,7 +18,7 @@ import type { RuntimeSource } from '#shared/runtime.ts'
  * 401 or a 403 would have refused; limits come last, since they may count by the body.
  */
 export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
-  middy<APIGatewayProxyEvent, APIGatewayProxyResult, Error, RequestContext>()
+  middy<APIGatewayProxyEvent, APIGatewayProxyResult, Error, PipelineContext>()
     .use(responseHeaders())
     .use(problemDetails(source.config.problemBaseUrl))
     .use(matchRoute(group, source))
@@ -27,8 +27,8 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(jsonBody(group.bodyLimitBytes))
     .use(rateLimit())
     .handler(async (_event, context) => {
-      const { status, headers, body, wakes } = await inScope(context.exchange)
-      if (wakes !== undefined) await matched(context.exchange).runtime.wake(wakes)
+      const { status, headers, body, wakes } = await runEndpoint(context.request)
+      if (wakes !== undefined) await matched(context.request).runtime.wake(wakes)
       return body === null
         ? { statusCode: status, headers: { ...headers }, body: '' }
         : {

@@ -3,10 +3,10 @@ import type middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
 import type { Client, Endpoint } from '#shared/http/endpoint.ts'
 import type { Runtime } from '#shared/runtime.ts'
-import type { Caller } from '#shared/session/session.ts'
+import type { Principal } from '#shared/session/session.ts'
 
 /** What the middleware know of a request so far; each fills in its own part. */
-export interface ExchangeState {
+export interface RequestState {
   readonly requestId: string
   readonly client: Client
   matched: {
@@ -14,21 +14,21 @@ export interface ExchangeState {
     readonly runtime: Runtime
     readonly params: Readonly<Record<string, string>>
   } | null
-  caller: Caller | null
+  principal: Principal | null
   query: unknown
   body: unknown
 }
 
 /** The Lambda context, with the request's state: middy hands the context, and nothing else of its own, to the handler. */
-export type RequestContext = Context & { exchange: ExchangeState }
+export type PipelineContext = Context & { request: RequestState }
 
 /** A middleware of the pipeline. */
-export type Middleware = middy.MiddlewareObj<APIGatewayProxyEvent, APIGatewayProxyResult, Error, RequestContext>
+export type Middleware = middy.MiddlewareObj<APIGatewayProxyEvent, APIGatewayProxyResult, Error, PipelineContext>
 
 /** The matched endpoint and its runtime. Only what runs before match-route has none. */
-export function matched(exchange: ExchangeState): NonNullable<ExchangeState['matched']> {
-  if (exchange.matched === null) throw new Error('no endpoint was matched')
-  return exchange.matched
+export function matched(state: RequestState): NonNullable<RequestState['matched']> {
+  if (state.matched === null) throw new Error('no endpoint was matched')
+  return state.matched
 }
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{8,128}$/
@@ -39,7 +39,7 @@ const USER_AGENT_KEPT = 512
  * The state of a request of which nothing is known but the gateway's event. A well-formed id that was sent is kept;
  * otherwise it is the gateway's own, by which its access log has the request too.
  */
-export function beginExchange(event: APIGatewayProxyEvent): ExchangeState {
+export function beginRequest(event: APIGatewayProxyEvent): RequestState {
   const sent = header(event, 'x-request-id')
   return {
     requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : gatewayId(event),
@@ -48,7 +48,7 @@ export function beginExchange(event: APIGatewayProxyEvent): ExchangeState {
       userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_KEPT) ?? null,
     },
     matched: null,
-    caller: null,
+    principal: null,
     query: null,
     body: null,
   }

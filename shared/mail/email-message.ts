@@ -1,5 +1,5 @@
 /** A mail, before it is text and HTML. Everything in it is plain text, whoever wrote it. */
-export interface Letter {
+export interface EmailMessage {
   readonly to: string
   readonly subject: string
   readonly paragraphs: readonly string[]
@@ -20,13 +20,13 @@ const escape = (text: string): string => text.replace(/[&<>"']/g, (character) =>
 /** One line, whatever it was made of: a subject is a header. */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
 
-export const renderText = ({ paragraphs, action, closing }: Letter): string =>
+export const renderText = ({ paragraphs, action, closing }: EmailMessage): string =>
   [...paragraphs.map(oneLine), ...(action === undefined ? [] : [`${action.label}:\n${action.url}`]), closing ?? '']
     .filter((part) => part !== '')
     .join('\n\n')
     .concat('\n')
 
-export function renderHtml({ subject, paragraphs, action, closing }: Letter): string {
+export function renderHtml({ subject, paragraphs, action, closing }: EmailMessage): string {
   const body = [
     ...paragraphs.map((text) => `<p>${escape(oneLine(text))}</p>`),
     ...(action === undefined

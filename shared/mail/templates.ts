@@ -1,4 +1,4 @@
-import type { Letter } from '#shared/mail/email-message.ts'
+import type { EmailMessage } from '#shared/mail/email-message.ts'
 
 // A link carries its token behind the #, which no server and no referrer ever sees; its page sends it with a form.
 const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}#token=${token}`
@@ -24,7 +24,7 @@ export interface InvitationMail {
   readonly webBaseUrl: string
 }
 
-export const invitation = (mail: InvitationMail): Letter => ({
+export const invitation = (mail: InvitationMail): EmailMessage => ({
   to: mail.to,
   subject: `${mail.inviter} invites you to ${mail.shop}`,
   paragraphs: [
@@ -35,7 +35,12 @@ export const invitation = (mail: InvitationMail): Letter => ({
   closing: 'If you did not expect this, ignore it: nothing happens without the link.',
 })
 
-export const passwordReset = (mail: { to: string; expiresAt: Date; token: string; webBaseUrl: string }): Letter => ({
+export const passwordReset = (mail: {
+  to: string
+  expiresAt: Date
+  token: string
+  webBaseUrl: string
+}): EmailMessage => ({
   to: mail.to,
   subject: 'Set a new password',
   paragraphs: [
@@ -51,28 +56,33 @@ export const emailVerification = (mail: {
   expiresAt: Date
   token: string
   webBaseUrl: string
-}): Letter => ({
+}): EmailMessage => ({
   to: mail.to,
   subject: 'Confirm your email address',
   paragraphs: ['Confirm that this is your address.', `The link works until ${moment(mail.expiresAt, 'UTC')}.`],
   action: { label: 'Confirm the address', url: link(mail.webBaseUrl, 'verify-email', mail.token) },
 })
 
-export const passwordChanged = (mail: { to: string; webBaseUrl: string }): Letter => ({
+export const passwordChanged = (mail: { to: string; webBaseUrl: string }): EmailMessage => ({
   to: mail.to,
   subject: 'Your password was changed',
   paragraphs: ['The password of your account was changed, and your other sessions were ended.'],
   action: { label: 'If it was not you, set a new one', url: `${mail.webBaseUrl}/forgot-password` },
 })
 
-export const membershipAdded = (mail: { to: string; shop: string; role: string; webBaseUrl: string }): Letter => ({
+export const membershipAdded = (mail: {
+  to: string
+  shop: string
+  role: string
+  webBaseUrl: string
+}): EmailMessage => ({
   to: mail.to,
   subject: `You were added to ${mail.shop}`,
   paragraphs: [`You now work in ${mail.shop} as ${mail.role}.`],
   action: { label: 'Sign in', url: `${mail.webBaseUrl}/` },
 })
 
-export const membershipRemoved = (mail: { to: string; shop: string }): Letter => ({
+export const membershipRemoved = (mail: { to: string; shop: string }): EmailMessage => ({
   to: mail.to,
   subject: `You were removed from ${mail.shop}`,
   paragraphs: [`You no longer work in ${mail.shop}, and your sessions there were ended.`],

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/schema/wire.ts'
+import { Id, Timestamp } from '#shared/schema/wire.ts'
 import { Role, RoleName } from '#shared/role/role.ts'
 import { Address, User } from '#shared/user/user.ts'
 
 /** A membership with its person and role, as the members of the shop see it. */
-export const MemberView = v.pipe(
+export const Member = v.pipe(
   v.object({
     id: Id,
     user: v.object({
@@ -15,14 +15,14 @@ export const MemberView = v.pipe(
     }),
     role: Role,
     invited_by: v.nullable(Id),
-    accepted_at: v.nullable(Moment),
-    revoked_at: v.nullable(Moment),
-    created_at: Moment,
+    accepted_at: v.nullable(Timestamp),
+    revoked_at: v.nullable(Timestamp),
+    created_at: Timestamp,
   }),
   v.title('Member'),
 )
 
-export type MemberView = Readonly<v.InferOutput<typeof MemberView>>
+export type Member = Readonly<v.InferOutput<typeof Member>>
 
 /** An invitation as its routes answer it: the role by its code. */
 export const Invitation = v.pipe(
@@ -32,8 +32,8 @@ export const Invitation = v.pipe(
     role: RoleName,
     status: v.picklist(['pending', 'expired', 'cancelled']),
     invited_by: v.nullable(Id),
-    created_at: Moment,
-    expires_at: Moment,
+    created_at: Timestamp,
+    expires_at: Timestamp,
   }),
   v.title('Invitation'),
 )
@@ -41,7 +41,7 @@ export const Invitation = v.pipe(
 export type Invitation = Readonly<v.InferOutput<typeof Invitation>>
 
 /** An invitation that is open, as those who may invite see it. */
-export interface InvitationView extends Omit<Invitation, 'role' | 'status'> {
+export interface InvitationRecord extends Omit<Invitation, 'role' | 'status'> {
   readonly role: Role
   readonly status: 'pending' | 'expired'
 }

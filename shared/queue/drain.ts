@@ -22,10 +22,10 @@ export interface Work {
  * Does the jobs of a kind that are due, until there is none or `enough` says so; one that fails comes back after a backoff,
  * or is put aside. Returns how many counted.
  */
-export async function drain(database: Database, work: Work, enough: () => boolean): Promise<number> {
+export async function drain(database: Database, work: Work, shouldStop: () => boolean): Promise<number> {
   const { kind, atOnce, leaseSeconds, attempts } = work
   let counted = 0
-  while (!enough()) {
+  while (!shouldStop()) {
     const jobs = await claimJobs(database.sql, { kind, most: atOnce, leaseSeconds, attempts })
     if (jobs.length === 0) break
     const outcomes = await Promise.all(jobs.map((job) => runJob(database, work, job)))

@@ -11,7 +11,7 @@ export interface LeasedJob {
 }
 
 /** The kind of a job that nobody does, for whom adding one must take the time of adding another. `maintain` deletes them. */
-export const IDLE = 'idle'
+export const NO_OP = 'idle'
 
 /**
  * Adds a job in the caller's transaction: of its tenant or, when none is set, of the platform. With a key, adding it

@@ -14,7 +14,7 @@ export interface Limiter {
    * The same by as many calls and statements whether it is refused or not, and by whichever limit, so that the time does
    * not tell. Without the cache's shield: each refusal costs the database what an attempt costs.
    */
-  attemptInEqualTime(limits: readonly Limit[]): Promise<Refusal | null>
+  attemptInConstantSteps(limits: readonly Limit[]): Promise<Refusal | null>
   /** Forgets the attempts counted against a limit, after a success. */
   forget(limit: Limit): Promise<void>
   /** Rejects when the cache does not answer within a second. */
@@ -127,7 +127,7 @@ export function createLimiter(options: {
   }
 
   return {
-    attemptInEqualTime: async (limits) => {
+    attemptInConstantSteps: async (limits) => {
       const refusal = await withCache(COUNT_BUDGET_MS, () => lastRefusal(limits, countInCache, null))
       return lastRefusal(limits, (limit) => countAttempt(options.sql, limit), refusal)
     },

@@ -54,16 +54,16 @@ const notACursor = 'is not a cursor of this list'
 
 const Text = v.pipe(v.string(), v.maxLength(400), v.check(isStorable))
 
-const MOMENT = /^(?!0000)(\d{4}-\d\d-\d\d)T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/
+const TIMESTAMP = /^(?!0000)(\d{4}-\d\d-\d\d)T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/
 
 /** Whether the text is a time by RFC 3339 that there is: 30 February, which JavaScript takes for 2 March, is none. */
-export function isMoment(text: string): boolean {
-  const [, day] = MOMENT.exec(text) ?? []
+export function isTimestamp(text: string): boolean {
+  const [, day] = TIMESTAMP.exec(text) ?? []
   return day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) === day
 }
 
 /** A time to the microsecond, as lists by age keep it in their cursors. */
-const Time = v.pipe(v.string(), v.regex(/\.\d{6}Z$/), v.check(isMoment))
+const Time = v.pipe(v.string(), v.regex(/\.\d{6}Z$/), v.check(isTimestamp))
 
 /** The query fields of every list. `cursor` comes out as the key of the last item that was shown. */
 const pageQuery = (sortKey: v.GenericSchema<string>) => ({

@@ -7,7 +7,7 @@ export const newToken = (): string => randomBytes(32).toString('base64url')
 export const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 
 /** The key under which a token is stored: SHA-256 of the pepper followed by the token's text. 32 bytes. */
-export const tokenKey = (pepper: string, token: string): Buffer =>
+export const hashToken = (pepper: string, token: string): Buffer =>
   createHash('sha256').update(pepper).update(token).digest()
 
 /** What tokens are made and found with; in no store but Secrets Manager. A second one of a kind is there during a change. */
@@ -23,12 +23,12 @@ export interface TokenSecrets {
 }
 
 /** The keys under which a token may be stored: by the present pepper, and by the other one while there are two. */
-export type TokenKeys = readonly [present: Buffer, previous: Buffer | null]
+export type TokenHashes = readonly [present: Buffer, previous: Buffer | null]
 
-export const tokenKeys = (
+export const tokenHashes = (
   { pepper, pepperPrevious }: Pick<TokenSecrets, 'pepper' | 'pepperPrevious'>,
   token: string,
-): TokenKeys => [tokenKey(pepper, token), pepperPrevious === undefined ? null : tokenKey(pepperPrevious, token)]
+): TokenHashes => [hashToken(pepper, token), pepperPrevious === undefined ? null : hashToken(pepperPrevious, token)]
 
 /**
  * A hash of a personal value (an address of a client, an email) that cannot be reversed by trying all values, as a plain

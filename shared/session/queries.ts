@@ -1,6 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
-import type { TokenKeys } from '#shared/secret/secret.ts'
-import type { Caller } from '#shared/session/session.ts'
+import type { TokenHashes } from '#shared/secret/secret.ts'
+import type { Principal } from '#shared/session/session.ts'
 import type { TenantStatus } from '#shared/tenant/tenant.ts'
 
 interface LiveSessionRow {
@@ -32,9 +32,9 @@ interface LiveSessionRow {
  */
 export async function authenticate(
   sql: Sql,
-  [present, previous]: TokenKeys,
+  [present, previous]: TokenHashes,
   idleSeconds: number,
-): Promise<Caller | null> {
+): Promise<Principal | null> {
   const [row] =
     previous === null
       ? await sql<LiveSessionRow>`select * from app.authenticate(${present}, ${idleSeconds})`
@@ -43,7 +43,7 @@ export async function authenticate(
           select * from found
           union all
           select * from app.authenticate(${previous}, ${idleSeconds}) where not exists (select from found)`
-  return row === undefined ? null : toCaller(row)
+  return row === undefined ? null : toPrincipal(row)
 }
 
 /**
@@ -53,13 +53,13 @@ export async function authenticate(
 export async function selectTenant(
   sql: Sql,
   selection: { sessionId: string; tenantId: string; idleSeconds: number },
-): Promise<Caller | null> {
+): Promise<Principal | null> {
   const [row] = await sql<LiveSessionRow>`
     select * from app.select_tenant(${selection.sessionId}, ${selection.tenantId}, ${selection.idleSeconds})`
-  return row === undefined ? null : toCaller(row)
+  return row === undefined ? null : toPrincipal(row)
 }
 
-function toCaller(row: LiveSessionRow): Caller {
+function toPrincipal(row: LiveSessionRow): Principal {
   const session = {
     id: row.session_id,
     idle_expires_at: row.idle_expires_at,

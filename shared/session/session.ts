@@ -1,19 +1,19 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/schema/wire.ts'
+import { Id, Timestamp } from '#shared/schema/wire.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { User } from '#shared/user/user.ts'
 
 /** A session as its holder sees it: when it ends if unused, and when it ends in any case. */
 export const Session = v.pipe(
-  v.object({ id: Id, idle_expires_at: Moment, absolute_expires_at: Moment }),
+  v.object({ id: Id, idle_expires_at: Timestamp, absolute_expires_at: Timestamp }),
   v.title('Session'),
 )
 
 export type Session = Readonly<v.InferOutput<typeof Session>>
 
 /** The holder of a live session that has no tenant yet. */
-export interface PendingCaller {
+export interface PendingPrincipal {
   readonly session: Session
   readonly user: User
   readonly tenant: null
@@ -22,7 +22,7 @@ export interface PendingCaller {
 }
 
 /** The holder of a live session that acts for a tenant, through a live membership. */
-export interface Member {
+export interface TenantPrincipal {
   readonly session: Session
   readonly user: User
   readonly tenant: Tenant
@@ -31,10 +31,10 @@ export interface Member {
   readonly membershipId: string
 }
 
-export type Caller = PendingCaller | Member
+export type Principal = PendingPrincipal | TenantPrincipal
 
 /** The answer to «who am I, and where»: the caller without what is internal. */
-export const CallerView = v.pipe(
+export const Me = v.pipe(
   v.object({
     session: Session,
     user: User,
@@ -42,10 +42,10 @@ export const CallerView = v.pipe(
     role: v.nullable(Role),
     permissions: v.pipe(v.array(v.string()), v.examples([['catalog.read', 'customer.write']])),
   }),
-  v.title('Caller'),
+  v.title('Principal'),
 )
 
-export const describeCaller = ({ session, user, tenant, role, permissions }: Caller) => ({
+export const describePrincipal = ({ session, user, tenant, role, permissions }: Principal) => ({
   session,
   user,
   tenant,

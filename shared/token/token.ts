@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { TOKEN_PATTERN, tokenKey, type TokenSecrets } from '#shared/secret/secret.ts'
+import { TOKEN_PATTERN, hashToken, type TokenSecrets } from '#shared/secret/secret.ts'
 
 export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
 
@@ -31,7 +31,7 @@ export const mailTokens = (
 ): readonly [StoredToken, ...StoredToken[]] => {
   const stored = (key: string, by: string): StoredToken => {
     const token = mailToken(key, purpose, nonce)
-    return { token, hash: tokenKey(by, token) }
+    return { token, hash: hashToken(by, token) }
   }
   const given = (secret: string | undefined): string[] => (secret === undefined ? [] : [secret])
   const keys = [mailKey, ...given(mailKeyPrevious)]

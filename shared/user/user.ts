@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/schema/wire.ts'
+import { Id, Timestamp } from '#shared/schema/wire.ts'
 
 const EXAMPLE = 'ann@acme.example'
 
@@ -13,7 +13,7 @@ export const User = v.pipe(
   v.object({
     id: Id,
     email: Address,
-    email_verified_at: v.nullable(Moment),
+    email_verified_at: v.nullable(Timestamp),
     full_name: v.nullable(Name),
     avatar_url: v.nullable(v.pipe(v.string(), v.examples(['https://images.example/ann.png']))),
   }),
@@ -34,4 +34,4 @@ export const Email = v.pipe(
 )
 
 /** The form of an address under which attempts on it are counted: equal for addresses that are one account. */
-export const emailKey = (email: string): string => email.toLowerCase()
+export const normalizeEmail = (email: string): string => email.toLowerCase()

@@ -13,8 +13,8 @@ export interface Binding {
 }
 
 /** The sealed text, its place or its key is not the one it was made with. The same error whatever it was. */
-export class SealBroken extends Error {
-  override name = 'SealBroken'
+export class DecryptionFailed extends Error {
+  override name = 'DecryptionFailed'
   constructor() {
     super('a sealed text does not open in its place')
   }
@@ -50,12 +50,12 @@ export function sealText(key: Uint8Array, text: string, binding: Binding): Buffe
   }
 }
 
-/** Opens what sealText made with this key and binding. Throws SealBroken for anything else. */
+/** Opens what sealText made with this key and binding. Throws DecryptionFailed for anything else. */
 export function openText(key: Uint8Array, sealed: Uint8Array, binding: Binding): string {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   const encryptedBytes = bytes.length - HEADER_BYTES - TAG_BYTES
-  if (encryptedBytes < SMALLEST_BUCKET_BYTES || bytes[0] !== VERSION) throw new SealBroken()
-  if (!bytes.subarray(1, 1 + KEY_ID_BYTES).equals(idBytes(binding.dataKeyId))) throw new SealBroken()
+  if (encryptedBytes < SMALLEST_BUCKET_BYTES || bytes[0] !== VERSION) throw new DecryptionFailed()
+  if (!bytes.subarray(1, 1 + KEY_ID_BYTES).equals(idBytes(binding.dataKeyId))) throw new DecryptionFailed()
   const nonce = bytes.subarray(1 + KEY_ID_BYTES, HEADER_BYTES)
   // The length of the tag is given: without it Node takes a tag that was cut short.
   const decipher = createDecipheriv('aes-256-gcm', checkedKey(key), nonce, { authTagLength: TAG_BYTES })
@@ -66,7 +66,7 @@ export function openText(key: Uint8Array, sealed: Uint8Array, binding: Binding):
     decipher.final()
   } catch {
     padded.fill(0)
-    throw new SealBroken()
+    throw new DecryptionFailed()
   }
   const text = padded.toString('utf8', LENGTH_BYTES, LENGTH_BYTES + padded.readUInt16BE(0))
   padded.fill(0)

@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-kms'
 import { Problem } from '#shared/problem.ts'
 import { countMetric } from '#shared/log.ts'
-import { SealBroken } from '#shared/vault/envelope.ts'
+import { DecryptionFailed } from '#shared/vault/envelope.ts'
 
 /** KMS gives no answer, or refuses: nothing can be sealed or opened now. A client may try again later. */
 export class KeyServiceUnavailable extends Problem {
@@ -36,7 +36,7 @@ export interface KeyService {
   /** A new data key of 256 bits. The caller overwrites `plaintext` after use. Throws KeyServiceUnavailable. */
   generate(context: KeyContext): Promise<WrappedKey & { readonly plaintext: Buffer }>
   /**
-   * The plaintext of a data key. Throws SealBroken when it was wrapped with another context or by another key than is said,
+   * The plaintext of a data key. Throws DecryptionFailed when it was wrapped with another context or by another key than is said,
    * else KeyServiceUnavailable.
    */
   unwrap(key: WrappedKey, context: KeyContext): Promise<Buffer>
@@ -73,8 +73,8 @@ export function keyService(client: KMSClient, keyId: string): KeyService {
     } catch (error) {
       // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html#API_Decrypt_Errors
       if (error instanceof InvalidCiphertextException || error instanceof IncorrectKeyException) {
-        countMetric('SealBroken')
-        throw new SealBroken()
+        countMetric('DecryptionFailed')
+        throw new DecryptionFailed()
       }
       countMetric('KmsFailed')
       throw new KeyServiceUnavailable(error)

@@ -1,4 +1,4 @@
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { WrappedKey } from '#shared/vault/kms.ts'
 
 /** What data keys are for; part of what each is bound to. */
@@ -22,7 +22,7 @@ const toDataKey = ({ id, kms_key_arn, wrapped_key }: DataKeyRow): DataKey => ({
 })
 
 /** The key that the tenant seals with, or null before the first. */
-export async function findActiveKey(sql: TenantSql, purpose: Purpose): Promise<DataKey | null> {
+export async function findActiveKey(sql: TenantTransaction, purpose: Purpose): Promise<DataKey | null> {
   const [row] = await sql<DataKeyRow>`
     select id, kms_key_arn, wrapped_key from app.data_keys
      where tenant_id = app.current_tenant() and purpose = ${purpose} and status = 'active'`
@@ -30,7 +30,7 @@ export async function findActiveKey(sql: TenantSql, purpose: Purpose): Promise<D
 }
 
 /** Stores a key as the tenant's active one; false when another was there first. */
-export async function insertKey(sql: TenantSql, purpose: Purpose, key: DataKey): Promise<boolean> {
+export async function insertKey(sql: TenantTransaction, purpose: Purpose, key: DataKey): Promise<boolean> {
   const inserted = await sql`
     insert into app.data_keys (id, tenant_id, purpose, kms_key_arn, wrapped_key)
     values (${key.id}, app.current_tenant(), ${purpose}, ${key.kmsKeyArn}, ${key.wrapped})
@@ -50,7 +50,7 @@ export interface SealedVendorSecret {
 
 /** Reads a sealed secret, which the tenant's audit log notes; null when there is none (any more) in the tenant. */
 export async function readSealedSecret(
-  sql: TenantSql,
+  sql: TenantTransaction,
   accountId: string,
   opening: { reason: string; actorUserId: string | null; requestId: string | null },
 ): Promise<SealedVendorSecret | null> {

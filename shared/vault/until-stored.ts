@@ -14,7 +14,7 @@ const keyWasDestroyed = (error: unknown): boolean =>
  * Seals and stores, in `attempt`: again, with what is there by then, when the data key was destroyed between the two or
  * `attempt` gives null, because what it would replace has changed. Throws KeyServiceUnavailable when that goes on.
  */
-export async function untilStored<T>(attempt: () => Promise<T | null>): Promise<T> {
+export async function storeWithRetry<T>(attempt: () => Promise<T | null>): Promise<T> {
   for (let tried = 0; tried < ATTEMPTS; tried += 1) {
     try {
       const stored = await attempt()

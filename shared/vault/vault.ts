@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Database } from '#shared/db/connect.ts'
-import { actFor, readInTenant } from '#shared/db/scope.ts'
+import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { countMetric } from '#shared/log.ts'
-import { type Binding, openText, SealBroken, sealText } from '#shared/vault/envelope.ts'
+import { type Binding, openText, DecryptionFailed, sealText } from '#shared/vault/envelope.ts'
 import { KeyCache } from '#shared/vault/key-cache.ts'
 import { type KeyService, KeyServiceUnavailable } from '#shared/vault/kms.ts'
 import { type DataKey, findActiveKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
 
 /** Where a sealed text belongs: all of its binding but the data key. */
-export type Place = Omit<Binding, 'dataKeyId' | 'purpose'> & { readonly purpose: Purpose }
+export type EncryptionContext = Omit<Binding, 'dataKeyId' | 'purpose'> & { readonly purpose: Purpose }
 
 /** What is stored of a sealed text. Both columns are written together. */
 export interface Sealed {
@@ -29,16 +29,16 @@ export interface Vault {
    * asked each time, so that a key of its that was disabled seals nothing more. Throws KeyServiceUnavailable, after two
    * seconds at the latest, when it cannot be sealed.
    */
-  seal(text: string, place: Place): Promise<Sealed>
-  /** Opens what was sealed under a stored key for this place. Throws SealBroken when it was not. */
-  open(sealed: { readonly key: DataKey; readonly bytes: Uint8Array }, place: Place): Promise<string>
+  seal(text: string, place: EncryptionContext): Promise<Sealed>
+  /** Opens what was sealed under a stored key for this place. Throws DecryptionFailed when it was not. */
+  open(sealed: { readonly key: DataKey; readonly bytes: Uint8Array }, place: EncryptionContext): Promise<string>
   /** Overwrites the keys in memory and closes the connections. */
   close(): Promise<void>
 }
 
 export function createVault(database: Database, keys: KeyService, cache: KeyCache = new KeyCache()): Vault {
   /** The plaintext of a stored key from memory or else from KMS, a copy for the caller to overwrite. */
-  const plaintextOf = async (key: DataKey, context: Place): Promise<Buffer> => {
+  const plaintextOf = async (key: DataKey, context: EncryptionContext): Promise<Buffer> => {
     const name = `${key.id} ${createHash('sha256').update(key.wrapped).digest('hex')}`
     const cached = cache.take(name)
     if (cached !== null) return cached
@@ -48,7 +48,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
   }
 
   /** The tenant's active key. Of any number who make the first at once, one is stored and all use that one. */
-  const activeKey = async (place: Place): Promise<{ id: string; plaintext: Buffer }> => {
+  const activeKey = async (place: EncryptionContext): Promise<{ id: string; plaintext: Buffer }> => {
     const { tenantId, purpose } = place
     const find = () => readInTenant(database, tenantId, (sql) => findActiveKey(sql, purpose))
     let present = await find()
@@ -56,7 +56,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
       const { plaintext, ...wrapped } = await keys.generate(place)
       const made = { id: randomUUID(), ...wrapped }
       const stored = await database.transaction('read write', async (sql) =>
-        insertKey(await actFor(sql, tenantId), purpose, made),
+        insertKey(await enterTenant(sql, tenantId), purpose, made),
       )
       if (stored) return { id: made.id, plaintext }
       plaintext.fill(0)
@@ -82,7 +82,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
       try {
         return openText(plaintext, bytes, { ...place, dataKeyId: key.id })
       } catch (error) {
-        if (error instanceof SealBroken) countMetric('SealBroken')
+        if (error instanceof DecryptionFailed) countMetric('DecryptionFailed')
         throw error
       } finally {
         plaintext.fill(0)

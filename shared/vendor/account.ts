@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { Id, Moment } from '#shared/schema/wire.ts'
-import type { Place } from '#shared/vault/vault.ts'
+import { Id, Timestamp } from '#shared/schema/wire.ts'
+import type { EncryptionContext } from '#shared/vault/vault.ts'
 
 const example = (text: string) => v.pipe(v.string(), v.examples([text]))
 
@@ -12,16 +12,16 @@ export const VendorAccount = v.pipe(
     label: v.nullable(example('Main account')),
     account_number: example('51234'),
     status: v.picklist(['verified', 'unverified', 'revoked']),
-    verified_at: v.pipe(v.nullable(Moment), v.description('When the vendor last accepted the secret.')),
-    checked_at: v.pipe(v.nullable(Moment), v.description('When the vendor was last asked.')),
+    verified_at: v.pipe(v.nullable(Timestamp), v.description('When the vendor last accepted the secret.')),
+    checked_at: v.pipe(v.nullable(Timestamp), v.description('When the vendor was last asked.')),
     last_error: v.pipe(
       v.nullable(example('timeout')),
       v.description('Why the last check did not verify the secret: `refused`, or why the vendor gave no answer.'),
     ),
     created_by: v.nullable(Id),
-    created_at: Moment,
-    rotated_at: v.pipe(v.nullable(Moment), v.description('When the secret was last replaced.')),
-    revoked_at: v.nullable(Moment),
+    created_at: Timestamp,
+    rotated_at: v.pipe(v.nullable(Timestamp), v.description('When the secret was last replaced.')),
+    revoked_at: v.nullable(Timestamp),
   }),
   v.title('VendorAccount'),
 )
@@ -32,7 +32,7 @@ export type VendorAccount = Readonly<v.InferOutput<typeof VendorAccount>>
 export const FIRST_VERSION = 1
 
 /** Where the secret of an account belongs. */
-export const secretPlace = (tenantId: string, accountId: string, secretVersion: number): Place => ({
+export const secretContext = (tenantId: string, accountId: string, secretVersion: number): EncryptionContext => ({
   purpose: 'vendor-credential',
   tenantId,
   rowId: accountId,

@@ -1,7 +1,7 @@
-import { actFor } from '#shared/db/scope.ts'
+import { enterTenant } from '#shared/db/scope.ts'
 import { readSealedSecret } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
-import { secretPlace } from '#shared/vendor/account.ts'
+import { secretContext } from '#shared/vendor/account.ts'
 
 /** What a vendor is signed in to with. Keep it for the call that it is for, and never in a log, an error or a store. */
 export interface OpenCredential {
@@ -20,7 +20,7 @@ export interface Opening {
 
 /**
  * A tenant's credential with a vendor, opened: the way by which whoever speaks to vendors for a tenant gets it. Null when
- * the account is not the tenant's, or its secret was erased. Throws SealBroken when what is stored is not what was sealed
+ * the account is not the tenant's, or its secret was erased. Throws DecryptionFailed when what is stored is not what was sealed
  * there, KeyServiceUnavailable when KMS does not answer.
  */
 export async function openVendorCredential(
@@ -29,10 +29,10 @@ export async function openVendorCredential(
   opening: Opening,
 ): Promise<OpenCredential | null> {
   const sealed = await vault.database.transaction('read write', async (sql) =>
-    readSealedSecret(await actFor(sql, tenantId), accountId, opening),
+    readSealedSecret(await enterTenant(sql, tenantId), accountId, opening),
   )
   if (sealed === null) return null
   const { vendor, accountNumber, secretVersion } = sealed
-  const secret = await vault.open(sealed, secretPlace(tenantId, accountId, secretVersion))
+  const secret = await vault.open(sealed, secretContext(tenantId, accountId, secretVersion))
   return { vendor, accountNumber, secret, secretVersion }
 }

@@ -1,14 +1,14 @@
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Vendor } from '#shared/vendor/vendor.ts'
 
 /** A vendor that the platform knows, or null. */
-export async function searchVendor(sql: TenantSql, code: string): Promise<Vendor | null> {
+export async function searchVendor(sql: TenantTransaction, code: string): Promise<Vendor | null> {
   const [vendor] = await sql<Vendor>`select code, name, adapter from app.vendors where code = ${code}`
   return vendor ?? null
 }
 
 /** The vendor of an account, which is there as long as the account. */
-export async function findVendor(sql: TenantSql, code: string): Promise<Vendor> {
+export async function findVendor(sql: TenantTransaction, code: string): Promise<Vendor> {
   const vendor = await searchVendor(sql, code)
   if (vendor === null) throw new Error('the vendor of an account is gone')
   return vendor
@@ -19,7 +19,7 @@ export async function findVendor(sql: TenantSql, code: string): Promise<Vendor> 
  * the status `verified` away. False when the secret was replaced or erased meanwhile.
  */
 export async function recordCheck(
-  sql: TenantSql,
+  sql: TenantTransaction,
   check: { accountId: string; secretVersion: number; lastError: string | null },
 ): Promise<boolean> {
   const { accountId, secretVersion, lastError } = check

@@ -38,7 +38,7 @@ export async function startEndpoints(
       authorize: (call) => {
         authorize(call)
         const name = call.resource.split(':').at(-1) ?? ''
-        if (!functions.has(name)) refused.push(`${call.caller} invoked ${name}, which there is not`)
+        if (!functions.has(name)) refused.push(`${call.principal} invoked ${name}, which there is not`)
       },
     }),
   ])

@@ -100,7 +100,7 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
 
   const permitted = (call: AwsCall, role: string): boolean => {
     const [service] = call.action.split(':')
-    const own = allowedBy(roles.get(call.caller) ?? [], call)
+    const own = allowedBy(roles.get(call.principal) ?? [], call)
     const roleArn = resolve({ 'Fn::GetAtt': [role, 'Arn'] }, role)
     const root = roleArn.replace(/:role\/.*$/, ':root')
     if (service !== 'kms') return own
@@ -130,14 +130,14 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
   }
 
   return (call) => {
-    if (call.caller === TEST_CALLER) return
-    const declared = functions.get(call.caller)
+    if (call.principal === TEST_CALLER) return
+    const declared = functions.get(call.principal)
     if (declared === undefined) {
       throw new AwsError('UnrecognizedClientException', 'The security token included in the request is invalid.')
     }
     for (const each of implied(call)) {
       if (permitted(each, declared.role)) continue
-      const message = `${each.caller} is not authorized to perform ${each.action} on ${each.resource}`
+      const message = `${each.principal} is not authorized to perform ${each.action} on ${each.resource}`
       refused(message)
       throw new AwsError('AccessDeniedException', message)
     }

@@ -6,7 +6,7 @@ import { prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { SEED_PASSWORD, seed, seedEmails } from '#infra/local/seed.ts'
 import { parseConfig } from '#shared/config.ts'
-import { newToken, tokenKey } from '#shared/secret/secret.ts'
+import { newToken, hashToken } from '#shared/secret/secret.ts'
 import type { Cleanup } from './cleanup.ts'
 
 const SHAPE = { tenants: 200, members: 50, users: 2000, sessions: 20_000 }
@@ -56,7 +56,7 @@ export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
   await seed(sql, parseConfig(SERVICE_ENV).argon2)
   await fill(
     sql,
-    tokens.map((token) => tokenKey(pepper, token).toString('hex')),
+    tokens.map((token) => hashToken(pepper, token).toString('hex')),
   )
   const emails = seedEmails.slice(0, 8)
   const [account] = await sql<{ password_hash: string }[]>`

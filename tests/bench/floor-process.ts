@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import postgres from 'postgres'
-import { tokenKey } from '#shared/secret/secret.ts'
+import { hashToken } from '#shared/secret/secret.ts'
 import { givenOptions, serveAt } from './processes.ts'
 
 /** What the process of the floor is told. */
@@ -51,7 +51,7 @@ async function read(request: IncomingMessage): Promise<string | null> {
       left join app.tenants t on t.id = s.tenant_id
       left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id and m.revoked_at is null
       left join app.roles r on r.id = m.role_id
-     where s.token_key = ${tokenKey(pepper, token)} and s.revoked_at is null and u.disabled_at is null
+     where s.token_key = ${hashToken(pepper, token)} and s.revoked_at is null and u.disabled_at is null
        and s.idle_expires_at > now() and s.absolute_expires_at > now()`
   if (row === undefined) return null
   const { session_id, idle_expires_at, absolute_expires_at } = row

@@ -8,7 +8,7 @@ import { startCache } from '#infra/local/cache/cache.ts'
 import { loginOf } from '#infra/local/postgres/database.ts'
 import { prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
-import { newToken, tokenKey } from '#shared/secret/secret.ts'
+import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { fillManyShops, type ManyShops } from '#tests/support/many-shops.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { SERVICE_ENV } from './fixture.ts'
@@ -33,7 +33,7 @@ async function startShop(adminUrl: string, name: string, shape: ManyShops, clean
   const shop = await fillManyShops(sql, shape)
   await sql`
     insert into app.sessions (token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, csrf_secret)
-    select case when m.tenant_id = ${shop} and m.role_id = 1 then ${tokenKey(pepper, token)}
+    select case when m.tenant_id = ${shop} and m.role_id = 1 then ${hashToken(pepper, token)}
                 else sha256(m.id::text::bytea) end,
            m.user_id, m.tenant_id, now() + interval '12 hours', now() + interval '7 days', sha256(m.id::text::bytea)
       from app.memberships m`

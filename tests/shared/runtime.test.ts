@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import type { Need } from '#shared/needs.ts'
-import { processRuntime, type RuntimeSource, TOKENS_KEPT_MS, type Tokens } from '#shared/runtime.ts'
+import { processRuntime, type RuntimeSource, SERVICE_SECRET_TTL_MS, type ServiceSecret } from '#shared/runtime.ts'
 import { processWorker } from '#shared/worker.ts'
 
 const long = (name: string) => `${name} of which no use is made but in this test`
-const BEFORE: Tokens = { pepper: long('a pepper'), mail_key: long('a mail key') }
-const CHANGED: Tokens = {
+const BEFORE: ServiceSecret = { pepper: long('a pepper'), mail_key: long('a mail key') }
+const CHANGED: ServiceSecret = {
   pepper: long('the next pepper'),
   pepper_previous: BEFORE.pepper,
   mail_key: BEFORE.mail_key,
   mail_key_previous: long('another mail key'),
 }
-const AFTER: Tokens = { pepper: CHANGED.pepper, mail_key: BEFORE.mail_key }
+const AFTER: ServiceSecret = { pepper: CHANGED.pepper, mail_key: BEFORE.mail_key }
 const NEEDS: readonly Need[] = ['tokens']
 
 const secrets: Record<string, string> = {}
@@ -49,12 +49,12 @@ afterAll(async () => {
 
 describe('the secrets of tokens', () => {
   it('are read again by the first request after five minutes, however long the instance was frozen, and by no other', async () => {
-    expect(TOKENS_KEPT_MS).toBe(300_000)
+    expect(SERVICE_SECRET_TTL_MS).toBe(300_000)
     const source = processRuntime(NEEDS)
     const first = await source.open()
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
     hold(CHANGED)
-    wait(TOKENS_KEPT_MS - 1)
+    wait(SERVICE_SECRET_TTL_MS - 1)
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
     wait(1)
     expect(await Promise.all([peppers(source), peppers(source)])).toEqual([
@@ -64,7 +64,7 @@ describe('the secrets of tokens', () => {
     expect(first).toMatchObject({ mailKey: BEFORE.mail_key, mailKeyPrevious: CHANGED.mail_key_previous })
     hold(AFTER)
     expect(await peppers(source)).toEqual([CHANGED.pepper, BEFORE.pepper])
-    wait(TOKENS_KEPT_MS * 100)
+    wait(SERVICE_SECRET_TTL_MS * 100)
     expect(await peppers(source)).toEqual([AFTER.pepper, undefined])
     expect(await source.open()).toBe(first)
   })
@@ -77,7 +77,7 @@ describe('the secrets of tokens', () => {
     const source = processRuntime(NEEDS)
     await source.open()
     spoil()
-    wait(TOKENS_KEPT_MS)
+    wait(SERVICE_SECRET_TTL_MS)
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
     hold(CHANGED)
     wait(29_999)
@@ -116,7 +116,7 @@ describe('the secrets of tokens', () => {
     const worker = await source.open()
     expect(worker.pepper).toBe(BEFORE.pepper)
     hold(CHANGED)
-    wait(TOKENS_KEPT_MS)
+    wait(SERVICE_SECRET_TTL_MS)
     expect(await source.open()).toBe(worker)
     expect(worker).toMatchObject({ pepper: CHANGED.pepper, pepperPrevious: BEFORE.pepper })
     await worker.database.close()

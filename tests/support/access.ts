@@ -3,12 +3,12 @@ import { connect, type Database } from '#shared/db/connect.ts'
 import type { Login } from '#shared/db/login.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { given, type Need } from '#shared/needs.ts'
-import type { Access, Runtime, Tokens } from '#shared/runtime.ts'
+import type { Access, Runtime, ServiceSecret } from '#shared/runtime.ts'
 
 /** Access by values that stay, which can be handed to another process. */
 export interface FixedAccess {
   readonly login: Login
-  readonly tokens: Tokens
+  readonly tokens: ServiceSecret
   readonly cache: { readonly url: string; readonly token: string }
   readonly vaultLogin?: Login
 }

@@ -9,7 +9,7 @@ const { command, tenantId, vaultUrl, kmsUrl, keyArn, toKeyArn } = JSON.parse(pro
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
 const kms = new KMSClient({ endpoint: kmsUrl, region: 'us-east-1', credentials })
 const vault = createVault(connectTo(vaultUrl), keyService(kms, keyArn))
-const work = { vault, tenantId, requestId: 'a process', enough: () => false }
+const work = { vault, tenantId, requestId: 'a process', shouldStop: () => false }
 await vault.database.sql`select 1`
 process.send?.('begun')
 const done = {

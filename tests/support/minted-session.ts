@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
-import { newToken, tokenKey } from '#shared/secret/secret.ts'
+import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { PEPPER } from './service.ts'
 
 export interface MintedSession {
@@ -19,7 +19,7 @@ export async function mintSession(
   const [row] = await admin<{ id: string }[]>`
     insert into app.sessions
       (token_key, user_id, tenant_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-    select ${tokenKey(PEPPER, token)}, u.id, (select t.id from app.tenants t where t.slug = ${slug}), ${randomBytes(32)},
+    select ${hashToken(PEPPER, token)}, u.id, (select t.id from app.tenants t where t.slug = ${slug}), ${randomBytes(32)},
            ${randomBytes(32)}, 'a test', now() + interval '10 minutes', now() + interval '7 days'
       from app.users u where u.email = ${email}
     returning id`
@@ -28,7 +28,7 @@ export async function mintSession(
 }
 
 /** A new user with a live membership for each slug; the password is none. */
-export async function createPerson(
+export async function createUser(
   admin: postgres.Sql,
   { email, role = 'owner', slugs = [] }: { email: string; role?: string; slugs?: readonly string[] },
 ): Promise<string> {
@@ -47,7 +47,7 @@ export async function createPerson(
 export async function createTenant(admin: postgres.Sql, slug: string): Promise<string> {
   const [tenant] = await admin<{ id: string }[]>`
     insert into app.tenants (slug, legal_name, status) values (${slug}, ${`Shop ${slug}`}, 'active') returning id`
-  await createPerson(admin, { email: `founder@${slug}.test`, slugs: [slug] })
+  await createUser(admin, { email: `founder@${slug}.test`, slugs: [slug] })
   return tenant?.id ?? ''
 }
 
@@ -68,7 +68,7 @@ export async function createMember(
   admin: postgres.Sql,
   { email, role = 'owner', slug }: { email: string; role?: string; slug: string },
 ): Promise<TestMember> {
-  const userId = await createPerson(admin, { email, role, slugs: [slug] })
+  const userId = await createUser(admin, { email, role, slugs: [slug] })
   const [membership] = await admin<{ id: string }[]>`select id from app.memberships where user_id = ${userId}`
   return { ...(await mintSession(admin, { email, slug })), userId, membershipId: membership?.id ?? '' }
 }

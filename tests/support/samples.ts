@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { createPerson, mintSession, tenantId } from './minted-session.ts'
+import { createUser, mintSession, tenantId } from './minted-session.ts'
 import type { Route } from './routes.ts'
 import { PASSWORD, type TestService } from './service.ts'
 
@@ -47,7 +47,7 @@ const throughApi =
   async (service, slug) => {
     made += 1
     const email = `maker${made}@${slug}.test`
-    await createPerson(service.database.admin, { email, slugs: [slug] })
+    await createUser(service.database.admin, { email, slugs: [slug] })
     const { token } = await mintSession(service.database.admin, { email, slug })
     const sample = { ...BODIES[route], ...(route.endsWith('/invite') ? { email: `made${made}@samples.test` } : {}) }
     const created = await service.request(route, { token, body: sample })
@@ -57,7 +57,7 @@ const throughApi =
 
 const newMember = async (service: TestService, slug: string): Promise<string> => {
   made += 1
-  const userId = await createPerson(service.database.admin, {
+  const userId = await createUser(service.database.admin, {
     email: `made${made}@${slug}.test`,
     role: 'viewer',
     slugs: [slug],
@@ -69,7 +69,7 @@ const newMember = async (service: TestService, slug: string): Promise<string> =>
 const newSession = async (service: TestService, slug: string): Promise<string> => {
   made += 1
   const email = `made${made}@${slug}.test`
-  await createPerson(service.database.admin, { email, slugs: [slug] })
+  await createUser(service.database.admin, { email, slugs: [slug] })
   return (await mintSession(service.database.admin, { email, slug })).id
 }
 

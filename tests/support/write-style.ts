@@ -17,14 +17,14 @@ const writeStyle = endpoint({
     gate: v.nullish(v.number(), null),
   }),
   reply: v.object({ op: v.string(), email: v.string(), tenant_id: v.string() }),
-  async handle({ body: { op, brand, hold_ms, gate }, caller, sql }) {
+  async handle({ body: { op, brand, hold_ms, gate }, principal, sql }) {
     // The style number is new in every run of this handler, so that a write that ran twice leaves two rows.
     await sql`
       insert into app.styles (tenant_id, style_number, name, brand, category)
-      values (${caller.tenant.id}, ${randomUUID()}, ${op}, ${brand}, 'Test')`
+      values (${principal.tenant.id}, ${randomUUID()}, ${op}, ${brand}, 'Test')`
     if (hold_ms > 0) await sql`select pg_sleep(${hold_ms / 1000})`
     if (gate !== null) await sql`select pg_advisory_xact_lock(${gate})`
-    return { status: 201, body: { op, email: caller.user.email, tenant_id: caller.tenant.id }, headers: {} }
+    return { status: 201, body: { op, email: principal.user.email, tenant_id: principal.tenant.id }, headers: {} }
   },
 })
 

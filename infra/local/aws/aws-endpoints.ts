@@ -19,7 +19,7 @@ export class AwsError extends Error {
 
 /** What a caller wants to do, in IAM's words. `caller` is the access key id of its credentials. */
 export interface AwsCall {
-  readonly caller: string
+  readonly principal: string
   readonly action: string
   readonly resource: string
   /** The condition keys of this call, such as `kms:EncryptionContext:purpose`. */
@@ -34,8 +34,8 @@ export type Ask = (action: string, resource: string, context?: AwsCall['context'
 
 /** `Ask` for one request. Without `authorize` everybody may do everything. */
 export const asking = (authorize: Authorize | undefined, headers: IncomingHttpHeaders): Ask => {
-  const [, caller = ''] = /Credential=([^/]+)\//.exec(headers.authorization ?? '') ?? []
-  return (action, resource, context = {}) => authorize?.({ caller, action, resource, context })
+  const [, principal = ''] = /Credential=([^/]+)\//.exec(headers.authorization ?? '') ?? []
+  return (action, resource, context = {}) => authorize?.({ principal, action, resource, context })
 }
 
 /** One operation: given the parsed JSON input, resolves to the output. Throws AwsError. */

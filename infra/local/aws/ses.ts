@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
 import type { Faults } from '#infra/local/faults.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
-import type { Letter, Mailbox } from '#infra/local/mail/mailbox.ts'
+import type { EmailMessage, Mailbox } from '#infra/local/mail/mailbox.ts'
 import { parseMime } from './mime.ts'
 
 const Content = v.object({ Data: v.string() })
@@ -56,11 +56,11 @@ function parseSendEmail(input: unknown): SendEmail {
   throw new AwsError('BadRequestException', `${v.getDotPath(issue) ?? 'input'}: ${issue.message}`)
 }
 
-function letterOf({ FromEmailAddress, Destination, Content: content }: SendEmail): Letter {
+function letterOf({ FromEmailAddress, Destination, Content: content }: SendEmail): EmailMessage {
   const to = Destination?.ToAddresses ?? []
   const copies = [...(Destination?.CcAddresses ?? []), ...(Destination?.BccAddresses ?? [])]
   const raw = content.Raw && parseMime(Buffer.from(content.Raw.Data, 'base64'))
-  const letter: Letter | undefined = content.Simple
+  const letter: EmailMessage | undefined = content.Simple
     ? {
         to: to.join(', '),
         from: FromEmailAddress,

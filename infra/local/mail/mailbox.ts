@@ -18,11 +18,11 @@ const KeptMessage = v.object({
 })
 
 export type Message = Readonly<v.InferOutput<typeof KeptMessage>>
-export type Letter = Omit<Message, 'id' | 'received_at'>
+export type EmailMessage = Omit<Message, 'id' | 'received_at'>
 
 export interface Mailbox extends HttpServer {
   /** Keeps a letter; it is in the file when this resolves to its id. */
-  keep(letter: Letter): Promise<string>
+  keep(letter: EmailMessage): Promise<string>
   /** Messages that went to an address in any case, newest first; all of them without an address. */
   messages(to?: string): Message[]
 }
@@ -37,7 +37,7 @@ export async function startMailbox(options: { readonly stateDir: string; readonl
   await file.appendFile('\n')
   let written = Promise.resolve()
 
-  const keep = async (letter: Letter): Promise<string> => {
+  const keep = async (letter: EmailMessage): Promise<string> => {
     const message = { id: randomUUID(), ...letter, received_at: new Date().toISOString() }
     const write = () => file.appendFile(`${JSON.stringify(message)}\n`)
     written = written.then(write, write)

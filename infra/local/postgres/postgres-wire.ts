@@ -25,7 +25,7 @@ export const ROUND_TRIPS = 1
 
 const TERMINATE = 0x58
 
-interface Link {
+interface Connection {
   readonly hangs: () => boolean
   readonly hang: () => void
   readonly drop: () => void
@@ -38,7 +38,7 @@ interface Link {
  */
 export async function startPostgresWire(options: PostgresWireOptions): Promise<PostgresWire> {
   const { faults, counters = new Uint32Array(2) } = options
-  const links = new Set<Link>()
+  const links = new Set<Connection>()
 
   const server = createServer({ noDelay: true }, (client) => {
     client.on('error', () => {})
@@ -83,12 +83,12 @@ export async function startPostgresWire(options: PostgresWireOptions): Promise<P
 }
 
 /** A connection that came while the fault hangs: taken, and never read. */
-function stillborn(client: Socket): Link {
+function stillborn(client: Socket): Connection {
   client.pause()
   return { hangs: () => true, hang: () => {}, drop: () => client.destroy() }
 }
 
-function join(client: Socket, { host, port, faults }: PostgresWireOptions, counters: Uint32Array): Link {
+function join(client: Socket, { host, port, faults }: PostgresWireOptions, counters: Uint32Array): Connection {
   const upstream = connect({ host, port, noDelay: true })
   const scanner = createFrameScanner()
   let hung = false

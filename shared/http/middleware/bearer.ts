@@ -2,13 +2,13 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { type Problem, unauthorized } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/log.ts'
-import { TOKEN_PATTERN, tokenKeys } from '#shared/secret/secret.ts'
+import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 
 /** Resolves the session token to the caller, in one statement. Every cause of refusal is the same 401. */
 export const bearer = (): Middleware => ({
   before: async ({ event, context }) => {
-    const { endpoint, runtime } = matched(context.exchange)
+    const { endpoint, runtime } = matched(context.request)
     if (endpoint.access === 'anyone') return
     const credentials = authorization(event)
     if (credentials.length === 0) throw refused('absent', 'no credentials')
@@ -17,8 +17,12 @@ export const bearer = (): Middleware => ({
     if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
       throw refused('malformed', 'malformed token', true)
     const { database, config } = runtime
-    context.exchange.caller = await authenticate(database.sql, tokenKeys(runtime, token), config.session.idleSeconds)
-    if (context.exchange.caller === null) throw refused('unknown', 'no live session has this token', true)
+    context.request.principal = await authenticate(
+      database.sql,
+      tokenHashes(runtime, token),
+      config.session.idleSeconds,
+    )
+    if (context.request.principal === null) throw refused('unknown', 'no live session has this token', true)
   },
 })
 

@@ -9,9 +9,9 @@ const MAX_ERRORS = 20
 /** Parses the body and the query by the endpoint's schemas; keys that no schema names are dropped. */
 export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
-    const { endpoint } = matched(context.exchange)
-    if (endpoint.query !== null) context.exchange.query = parse(endpoint.query, queryOf(event))
-    if (endpoint.body !== null) context.exchange.body = parse(endpoint.body, json(event, limitBytes))
+    const { endpoint } = matched(context.request)
+    if (endpoint.query !== null) context.request.query = parse(endpoint.query, queryOf(event))
+    if (endpoint.body !== null) context.request.body = parse(endpoint.body, json(event, limitBytes))
   },
 })
 

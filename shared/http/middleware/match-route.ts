@@ -24,7 +24,7 @@ export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware
         params[name] = value.toLowerCase()
       }
       try {
-        context.exchange.matched = { endpoint, params, runtime: await source.open() }
+        context.request.matched = { endpoint, params, runtime: await source.open() }
       } catch (error) {
         throw unavailable(error)
       }

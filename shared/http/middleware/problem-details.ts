@@ -7,14 +7,14 @@ import { countMetric, describeError, log } from '#shared/log.ts'
 /** Turns whatever was thrown into problem details (RFC 9457), and logs why with the request's id. */
 export const problemDetails = (baseUrl: string): Middleware => ({
   onError: (request) => {
-    const { exchange } = request.context
+    const { request: state } = request.context
     const problem = toProblem(request.error)
     const line = {
-      request_id: exchange.requestId,
-      route: exchange.matched === null ? null : `${exchange.matched.endpoint.method} ${exchange.matched.endpoint.path}`,
+      request_id: state.requestId,
+      route: state.matched === null ? null : `${state.matched.endpoint.method} ${state.matched.endpoint.path}`,
       status: problem.status,
-      user_id: exchange.caller?.user.id,
-      tenant_id: exchange.caller?.tenant?.id,
+      user_id: state.principal?.user.id,
+      tenant_id: state.principal?.tenant?.id,
     }
     if (problem.status === 403) countMetric('Forbidden')
     if (problem.status >= 500) countMetric('ServerError')
@@ -23,7 +23,7 @@ export const problemDetails = (baseUrl: string): Middleware => ({
     request.response = {
       statusCode: problem.status,
       headers: { 'content-type': 'application/problem+json', ...problem.words.headers },
-      body: JSON.stringify(problemBody(problem, exchange.requestId, baseUrl)),
+      body: JSON.stringify(problemBody(problem, state.requestId, baseUrl)),
     }
   },
 })

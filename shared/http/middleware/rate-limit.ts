@@ -5,11 +5,11 @@ import { countMetric } from '#shared/log.ts'
 /** Counts the attempt against the endpoint's limits, before any costly work is done for it. */
 export const rateLimit = (): Middleware => ({
   before: async ({ context }) => {
-    const { body, caller, client } = context.exchange
-    const { endpoint, runtime } = matched(context.exchange)
+    const { body, principal, client } = context.request
+    const { endpoint, runtime } = matched(context.request)
     if (endpoint.limits === null) return
     const { config, pepper, limiter } = runtime
-    const limits = endpoint.limits({ body, caller, client, config, pepper })
+    const limits = endpoint.limits({ body, principal, client, config, pepper })
     const refusal = await limiter.attempt(limits)
     if (refusal === null) return
     const { limit, retryAfterSeconds } = refusal

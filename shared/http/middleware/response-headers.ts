@@ -1,20 +1,20 @@
-import type { Middleware, RequestContext } from '#shared/http/request.ts'
+import type { Middleware, PipelineContext } from '#shared/http/request.ts'
 
 /** Gives every answer, also a failure, the headers that all answers carry. */
 export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })
 
 function finish(request: {
-  context: RequestContext
+  context: PipelineContext
   response?: { headers?: object; statusCode: number } | null
 }): void {
   const { response, context } = request
   if (response === undefined || response === null) return
-  const { exchange } = context
+  const { request: state } = context
   // A 401 is the same for every cause, also for a session that died under its request.
-  const tenant = response.statusCode === 401 ? null : (exchange.caller?.tenant ?? null)
+  const tenant = response.statusCode === 401 ? null : (state.principal?.tenant ?? null)
   response.headers = {
-    'x-request-id': exchange.requestId,
-    'cache-control': response.statusCode < 400 ? (exchange.matched?.endpoint.cache ?? 'no-store') : 'no-store',
+    'x-request-id': state.requestId,
+    'cache-control': response.statusCode < 400 ? (state.matched?.endpoint.cache ?? 'no-store') : 'no-store',
     'strict-transport-security': 'max-age=63072000; includeSubDomains',
     'x-content-type-options': 'nosniff',
     ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),

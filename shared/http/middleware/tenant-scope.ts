@@ -5,10 +5,10 @@ import { holds } from '#shared/role/role.ts'
 /** Lets a caller into a tenant route only with a tenant, and with a role that holds the route's permission there. */
 export const tenantScope = (): Middleware => ({
   before: ({ context }) => {
-    const { caller } = context.exchange
-    const { access } = matched(context.exchange).endpoint
+    const { principal } = context.request
+    const { access } = matched(context.request).endpoint
     if (typeof access === 'string') return
-    if (caller === null || caller.tenant === null) throw new Problem(403, { slug: 'tenant-not-selected' })
-    if (!holds(caller.permissions, access.permission)) throw forbidden('the role does not hold the permission')
+    if (principal === null || principal.tenant === null) throw new Problem(403, { slug: 'tenant-not-selected' })
+    if (!holds(principal.permissions, access.permission)) throw forbidden('the role does not hold the permission')
   },
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createPerson, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
 import { PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 const NEW_PASSWORD = 'a passphrase of the departed'
@@ -36,7 +36,7 @@ beforeEach(async () => {
     slugs.map((slug) => createTenant(sql(), slug)),
   )
   const email = `person${scenes}@departed.test`
-  const user = await createPerson(sql(), { email, role: 'viewer', slugs })
+  const user = await createUser(sql(), { email, role: 'viewer', slugs })
   await sql()`update app.users set password_hash = ${passwordHash} where id = ${user}`
   await sql()`update app.memberships set revoked_at = now() where user_id = ${user} and tenant_id = ${left}`
   await sql()`update app.memberships set accepted_at = null where user_id = ${user} and tenant_id = ${invited}`

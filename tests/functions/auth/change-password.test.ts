@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { createPerson, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
@@ -27,7 +27,7 @@ afterAll(() => service.close())
 async function newPerson(of: TestService): Promise<{ email: string; session: MintedSession }> {
   people += 1
   const person = `person${people}@change.test`
-  await createPerson(of.database.admin, { email: person, slugs: ['acme-print'] })
+  await createUser(of.database.admin, { email: person, slugs: ['acme-print'] })
   await of.database.admin`
     update app.users set password_hash = ${oldHash}, full_name = 'Josephine Wagenknecht' where email = ${person}`
   return { email: person, session: await mintSession(of.database.admin, { email: person, slug: 'acme-print' }) }

@@ -5,14 +5,14 @@ import { type Cost, startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson } from '#tests/support/minted-session.ts'
+import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
   service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
-  await createPerson(sql(), { email: 'known@forgot.test' })
-  await createPerson(sql(), { email: 'disabled@forgot.test' })
+  await createUser(sql(), { email: 'known@forgot.test' })
+  await createUser(sql(), { email: 'disabled@forgot.test' })
   await sql()`update app.users set disabled_at = now() where email = 'disabled@forgot.test'`
 })
 afterAll(() => service.close())
@@ -87,7 +87,7 @@ describe('POST /v1/auth/password/forgot', () => {
     })
     try {
       for (let index = 0; index < 5; index += 1) {
-        await createPerson(limited.database.admin, { email: `person${index}@limits.test` })
+        await createUser(limited.database.admin, { email: `person${index}@limits.test` })
       }
       const answers: object[] = []
       for (let index = 0; index < 5; index += 1) {
@@ -131,8 +131,8 @@ describe('a mail that is asked for', () => {
       await ask(`any${index}@forgot.test`, spentIp)
     }
     const run = randomUUID()
-    await createPerson(sql(), { email: `known-${run}@forgot.test` })
-    const disabled = await createPerson(sql(), { email: `disabled-${run}@forgot.test` })
+    await createUser(sql(), { email: `known-${run}@forgot.test` })
+    const disabled = await createUser(sql(), { email: `disabled-${run}@forgot.test` })
     await sql()`update app.users set disabled_at = now() where id = ${disabled}`
     for (const [what, kind, email, ip] of [
       ['known', 'mail', `known-${run}@forgot.test`, newIp()],
@@ -163,7 +163,7 @@ describe('a mail that is asked for', () => {
 
   it('takes a sender over the limit no attempt of the recipient’s', async () => {
     const costOf = await counted()
-    await createPerson(sql(), { email: 'spared@forgot.test' })
+    await createUser(sql(), { email: 'spared@forgot.test' })
     const spentIp = newIp()
     for (let index = 0; index < 5; index += 1) {
       await costOf(FORGOT, { body: { email: `other${index}@forgot.test` }, sourceIp: spentIp })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { createMember, createUser, createShop, type TestMember } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
@@ -66,7 +66,7 @@ describe('looking at an invitation', () => {
       })
     }
     expect(await consumed(id)).toBe(false)
-    await createPerson(sql(), { email })
+    await createUser(sql(), { email })
     expect((await inspect(token)).body.account_exists).toBe(true)
   })
 })
@@ -160,7 +160,7 @@ describe('a new person who accepts', () => {
 describe('a person with an account who accepts', () => {
   it('gets the membership alone: no session, and the password that was sent is ignored', async () => {
     const email = `old@${slug}.test`
-    await createPerson(sql(), { email })
+    await createUser(sql(), { email })
     const { token } = await invited(email)
     const before = await accountOf(email)
     const answer = await accept(token, { password: NEW_PASSWORD, full_name: 'Another Name' })
@@ -185,7 +185,7 @@ describe('a person with an account who accepts', () => {
       ['weak', { password: 'weak' }],
     ] as const) {
       const email = `${name}@${slug}.test`
-      await createPerson(sql(), { email })
+      await createUser(sql(), { email })
       expect((await accept((await invited(email)).token, body)).status, name).toBe(200)
     }
   })
@@ -215,7 +215,7 @@ describe('a token that opens nothing', () => {
     const cancelled = await invited(`cancelled@${slug}.test`)
     await service.request(`DELETE /v1/members/invitations/${cancelled.id}`, { token: owner.token })
     const reset = `reset@${slug}.test`
-    await createPerson(sql(), { email: reset })
+    await createUser(sql(), { email: reset })
     await service.request('POST /v1/auth/password/forgot', { body: { email: reset } })
     await service.mail.deliver()
     const live = await invited(`live@${slug}.test`)

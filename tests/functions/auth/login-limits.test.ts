@@ -4,7 +4,7 @@ import { lambda } from '#shared/http/lambda.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
@@ -285,7 +285,7 @@ describe('an answer that was refused before the password', () => {
 
   it('costs as little where the guesses are at a password in use', async () => {
     const { admin } = service.database
-    await createPerson(admin, { email: 'guesser@limits.test' })
+    await createUser(admin, { email: 'guesser@limits.test' })
     const { token } = await mintSession(admin, { email: 'guesser@limits.test' })
     const change = () =>
       service.request('POST /v1/auth/password/change', {

@@ -1,9 +1,9 @@
 import { createHash, createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
-import { tokenKey } from '#shared/secret/secret.ts'
+import { hashToken } from '#shared/secret/secret.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
@@ -26,7 +26,7 @@ const sessionRow = async (id: string): Promise<any> => {
 
 /** A person of this file alone, with a password hash that the test chose. */
 async function personWithHash(email: string, passwordHash: string | null): Promise<void> {
-  await createPerson(service.database.admin, { email })
+  await createUser(service.database.admin, { email })
   await service.database.admin`update app.users set password_hash = ${passwordHash} where email = ${email}`
 }
 
@@ -113,7 +113,7 @@ describe('a sign-in that succeeds', () => {
       for (const algorithm of ['sha256', 'sha3-256', 'sha512-256', 'blake2s256']) {
         expect(hash.equals(createHash(algorithm).update(address).digest())).toBe(false)
       }
-      expect(hash.equals(tokenKey('', address))).toBe(false)
+      expect(hash.equals(hashToken('', address))).toBe(false)
     }
     const again = await login('sales@acme.test')
     expect((await sessionRow(again.body.session.id)).ip_hash.equals(hash)).toBe(true)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { expectSameCost } from '#tests/support/compare.ts'
-import { createPerson } from '#tests/support/minted-session.ts'
+import { createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
 
 /** The cost that the service has by default, so that what is compared is what an attacker would compare. */
@@ -19,7 +19,7 @@ beforeAll(async () => {
     ['disabled@timing.test', hash],
     ['no-password@timing.test', null],
   ] as const) {
-    await createPerson(admin, { email })
+    await createUser(admin, { email })
     await admin`update app.users set password_hash = ${passwordHash} where email = ${email}`
   }
   await admin`update app.users set disabled_at = now() where email = 'disabled@timing.test'`

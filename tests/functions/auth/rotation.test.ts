@@ -4,7 +4,7 @@ import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { lambda } from '#shared/http/lambda.ts'
-import { newToken, tokenKey, type TokenSecrets } from '#shared/secret/secret.ts'
+import { newToken, hashToken, type TokenSecrets } from '#shared/secret/secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
@@ -105,7 +105,7 @@ describe('a session', () => {
     const [row] = await sql()`
       select s.token_key from app.sessions s join app.users u on u.id = s.user_id
        where u.email = ${email} order by s.created_at desc limit 1`
-    expect(row?.['token_key']).toEqual(tokenKey(madeAt.pepper, token))
+    expect(row?.['token_key']).toEqual(hashToken(madeAt.pepper, token))
     expect(await Promise.all(ALL.map((secrets) => session(secrets, token)))).toEqual(statuses)
   })
 
@@ -116,7 +116,7 @@ describe('a session', () => {
     expect((await ask(CHANGED, `POST /v1/auth/tenants/${tenant?.['id']}/select`, { token })).status).toBe(200)
     const invite = { email: `new.${email}`, role: 'viewer' }
     expect((await ask(CHANGED, 'POST /v1/members/invite', { token, body: invite })).status).toBe(200)
-    const key = tokenKey(PEPPER, token)
+    const key = hashToken(PEPPER, token)
     await sql()`update app.sessions set idle_expires_at = now() + interval '1 minute' where token_key = ${key}`
     expect(await session(CHANGED, token)).toBe(200)
     const [slid] = await sql()`
@@ -129,7 +129,7 @@ describe('a session', () => {
   it('that expired or was revoked stays dead under either pepper, as an unknown token does', async () => {
     const { email } = await person()
     const token = await signIn(BEFORE, email)
-    await sql()`update app.sessions set idle_expires_at = now() where token_key = ${tokenKey(PEPPER, token)}`
+    await sql()`update app.sessions set idle_expires_at = now() where token_key = ${hashToken(PEPPER, token)}`
     expect(await session(CHANGED, token)).toBe(401)
     expect(await session(CHANGED, newToken())).toBe(401)
   })
@@ -152,14 +152,14 @@ describe('a link', () => {
     expect(await reset(CHANGED, token)).toBe(204)
     const login = { body: { email, password: NEW_PASSWORD } }
     expect((await ask(CHANGED, 'POST /v1/auth/login', login)).status).toBe(200)
-    const [row] = await sql()`select consumed_at from app.tokens where token_hash = ${tokenKey(PEPPER, token)}`
+    const [row] = await sql()`select consumed_at from app.tokens where token_hash = ${hashToken(PEPPER, token)}`
     expect(row?.['consumed_at']).toBeInstanceOf(Date)
   })
 
   it('mailed after the change is stored by the next pepper, and unknown to who knows only the one before', async () => {
     const { email } = await person()
     const token = await resetLink(email, CHANGED)
-    expect(await sql()`select from app.tokens where token_hash = ${tokenKey(NEXT_PEPPER, token)}`).toHaveLength(1)
+    expect(await sql()`select from app.tokens where token_hash = ${hashToken(NEXT_PEPPER, token)}`).toHaveLength(1)
     expect(await reset(BEFORE, token)).toBe(400)
     expect(await reset(ACCEPTED, token)).toBe(204)
   })
@@ -228,8 +228,8 @@ describe('while there are two peppers', () => {
       select sha256(n::text::bytea), 'password_reset', (select id from app.users limit 1), now()
         from generate_series(1, 20000) as n`
     await sql()`analyze app.tokens`
-    const present = tokenKey(PEPPER, token)
-    const other = tokenKey(NEXT_PEPPER, token)
+    const present = hashToken(PEPPER, token)
+    const other = hashToken(NEXT_PEPPER, token)
     await findToken(explain, [present, other], 'invite')
     expect(plan).toMatch(/(using|Index Scan on) tokens_pkey/)
     expect(plan).not.toContain('Seq Scan')

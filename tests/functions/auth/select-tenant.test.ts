@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { createPerson, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -20,7 +20,7 @@ async function personWithShop(): Promise<{ email: string; slug: string; shop: st
   people += 1
   const [email, slug] = [`person${people}@select.test`, `select-shop-${people}`]
   const shop = await createTenant(sql(), slug)
-  return { email, slug, shop, user: await createPerson(sql(), { email, slugs: [slug] }) }
+  return { email, slug, shop, user: await createUser(sql(), { email, slugs: [slug] }) }
 }
 
 describe('choosing a tenant', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPerson, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { startService, type TestService } from '#tests/support/service.ts'
 
 const IDLE_MS = 12 * 3600 * 1000
@@ -60,7 +60,7 @@ describe('GET /v1/auth/session', () => {
 
   it('follows a change of the user, of the tenant and of the role at once', async () => {
     await createTenant(sql(), 'changing-shop')
-    await createPerson(sql(), { email: 'changing@session.test', role: 'viewer', slugs: ['changing-shop'] })
+    await createUser(sql(), { email: 'changing@session.test', role: 'viewer', slugs: ['changing-shop'] })
     const { token } = await active('changing@session.test', 'changing-shop')
     expect((await read(token)).body).toMatchObject({ role: { code: 'viewer' }, tenant: { status: 'active' } })
     await sql()`update app.users set full_name = 'Renamed' where email = 'changing@session.test'`
@@ -78,7 +78,7 @@ describe('GET /v1/auth/session', () => {
 
   it('takes a tenant in trial, active or past due for open', async () => {
     await createTenant(sql(), 'open-shop')
-    await createPerson(sql(), { email: 'open@session.test', slugs: ['open-shop'] })
+    await createUser(sql(), { email: 'open@session.test', slugs: ['open-shop'] })
     const { token } = await active('open@session.test', 'open-shop')
     for (const [status, expected] of [
       ['trial', 200],
@@ -232,7 +232,7 @@ describe('GET /v1/auth/tenants', () => {
       'not-accepted',
     ])
       await createTenant(sql(), slug)
-    await createPerson(sql(), {
+    await createUser(sql(), {
       email: 'chooser@session.test',
       role: 'designer',
       slugs: ['listed-b', 'listed-a', 'not-suspended', 'not-cancelled', 'not-deleted', 'not-revoked', 'not-accepted'],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { createPerson, createTenant, type MintedSession, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, type MintedSession, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -13,7 +13,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   people += 1
   email = `person${people}@sessions.test`
-  await createPerson(service.database.admin, { email, slugs: ['acme-print', 'bolt-apparel'] })
+  await createUser(service.database.admin, { email, slugs: ['acme-print', 'bolt-apparel'] })
 })
 afterAll(() => service.close())
 

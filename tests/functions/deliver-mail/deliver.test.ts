@@ -8,7 +8,7 @@ import type { Database, Sql } from '#shared/db/connect.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
 import type { Worker } from '#shared/worker.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createPerson, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { startService, type TestService } from '#tests/support/service.ts'
 
 // Failures are what is tested here, and each is a line of the log.
@@ -142,7 +142,7 @@ describe('a mailer that dies', () => {
   })
 
   it('after it made a password reset has the second letter carry the one token there is', async () => {
-    await createPerson(service.database.admin, { email: 'forgetful@mail.test' })
+    await createUser(service.database.admin, { email: 'forgetful@mail.test' })
     const body = { email: 'forgetful@mail.test' }
     expect((await service.request('POST /v1/auth/password/forgot', { body })).status).toBe(204)
     void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { createMember, createUser, createShop, type TestMember } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
@@ -119,7 +119,7 @@ describe('PATCH /v1/members/{id}', () => {
 
   it('changes what an invitation that is open will give', async () => {
     const email = `late@${slug}.test`
-    await createPerson(sql(), { email })
+    await createUser(sql(), { email })
     const invited = await service.request('POST /v1/members/invite', {
       token: owner.token,
       body: { email, role: 'sales' },

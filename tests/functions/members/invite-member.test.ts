@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { tokenKey } from '#shared/secret/secret.ts'
+import { hashToken } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { createMember, createUser, createShop, type TestMember } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
@@ -66,7 +66,7 @@ describe('an invitation', () => {
     expect(service.woken.at(-1)).toBe('deliver-mail')
     const raw = await mailed(email)
     const [row] = await sql()`select token_hash, user_id, tenant_id from app.tokens where id = ${answer.body.id}`
-    expect(row).toEqual({ token_hash: tokenKey(PEPPER, raw), user_id: null, tenant_id: shop })
+    expect(row).toEqual({ token_hash: hashToken(PEPPER, raw), user_id: null, tenant_id: shop })
     for (const part of [raw, row?.['token_hash'].toString('hex'), row?.['token_hash'].toString('base64url')]) {
       expect(answer.text).not.toContain(part)
     }
@@ -74,7 +74,7 @@ describe('an invitation', () => {
 
   it('of a person with an account is an outstanding membership, which lets in nowhere', async () => {
     const email = `known@${slug}.test`
-    await createPerson(sql(), { email })
+    await createUser(sql(), { email })
     const { body } = await invite(email.toUpperCase(), 'designer')
     expect(await membershipOf(email)).toMatchObject({
       accepted_at: null,
@@ -251,7 +251,7 @@ describe('the open invitations', () => {
 
   it('are cancelled once: the token is dead, the outstanding membership over, and then there is none', async () => {
     const email = `cancelled@${slug}.test`
-    await createPerson(sql(), { email })
+    await createUser(sql(), { email })
     const { body } = await invite(email)
     const raw = await mailed(email)
     const answer = await act(`DELETE /v1/members/invitations/${body.id}`)

@@ -3,7 +3,7 @@ import type { Message } from '#infra/local/mail/mailbox.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { tokenEncodings } from '#tests/support/encodings.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
 import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
 
@@ -113,7 +113,7 @@ describe('the link of a letter', () => {
       const owner = await createMember(admin, { email: 'owner@links.test', slug: 'acme-print' })
       for (const [at, forged] of FORGERIES.entries()) {
         const email = `person${at}@links.test`
-        if (path.endsWith('/forgot')) await createPerson(admin, { email })
+        if (path.endsWith('/forgot')) await createUser(admin, { email })
         const { status } = await rawRequest(configured.gateway.url, {
           method,
           path,

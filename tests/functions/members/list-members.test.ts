@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/members/group.ts'
 import { type MemberStatus, searchMembers } from '#functions/members/queries.ts'
-import type { TenantSql } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type Counted, startCounted } from '#tests/support/counted.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { fillManyShops } from '#tests/support/many-shops.ts'
-import { createMember, createPerson, createTenant } from '#tests/support/minted-session.ts'
+import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -38,7 +38,7 @@ async function newShop(): Promise<void> {
     ['invited', sql()`accepted_at = null, invited_by = ${owner.userId}`],
     ['revoked', sql()`revoked_at = now()`],
   ] as const) {
-    const userId = await createPerson(sql(), { email: `${name}@${slug}.test`, role: 'sales', slugs: [slug] })
+    const userId = await createUser(sql(), { email: `${name}@${slug}.test`, role: 'sales', slugs: [slug] })
     await sql()`update app.memberships set ${change} where user_id = ${userId}`
   }
 }
@@ -102,7 +102,7 @@ describe('GET /v1/members', () => {
   it('goes through all pages, each member once, also when all were made at one moment', async () => {
     await newShop()
     for (let index = 0; index < 23; index += 1) {
-      await createPerson(sql(), { email: `page${index}@${slug}.test`, role: 'viewer', slugs: [slug] })
+      await createUser(sql(), { email: `page${index}@${slug}.test`, role: 'viewer', slugs: [slug] })
     }
     await sql()`update app.memberships set created_at = '2026-01-02T03:04:05.678912Z' where tenant_id = ${shop}`
     const [rows] = await sql()`
@@ -273,7 +273,7 @@ describe('a page of the member list, in a database of many shops', () => {
         scans = scansIn(row?.['QUERY PLAN'][0]?.Plan)
         return []
       }
-      await searchMembers(explain as unknown as TenantSql, search)
+      await searchMembers(explain as unknown as TenantTransaction, search)
     })
     // The roles are seven rows on one page.
     const indexes = scans.flatMap(({ relation, index }) => (relation === 'roles' ? [] : [index]))

@@ -4,7 +4,7 @@ import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import {
   createMember,
-  createPerson,
+  createUser,
   createShop,
   createTenant,
   mintSession,
@@ -117,7 +117,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect(letter?.subject).toBe(`You were removed from Shop ${slug}`)
     expect(letter?.text).toContain(`Shop ${slug}`)
     const email = `waiting@${slug}.test`
-    const userId = await createPerson(sql(), { email })
+    const userId = await createUser(sql(), { email })
     await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales' } })
     await service.mail.deliver()
     const raw = tokenIn(service.mail.to(email)[0])

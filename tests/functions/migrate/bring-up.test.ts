@@ -84,7 +84,7 @@ describe('a deployment', () => {
   it('fails when something lets a tenant reach the rows of another, names it, and succeeds once that is put right', async () => {
     await admin`alter table app.memberships no force row level security`
     await expect(up({ AWSCURRENT: 'one' })).rejects.toMatchObject({
-      name: 'UnsoundDatabase',
+      name: 'UnhealthyDatabase',
       message: expect.stringContaining('app.memberships: row security does not bind the owner'),
     })
     await admin`alter table app.memberships force row level security`

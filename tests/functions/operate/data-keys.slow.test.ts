@@ -72,7 +72,7 @@ const workOn = ({ shop }: Shop, vault: Vault = service.runtime.vault): KeyWork =
   vault,
   tenantId: shop,
   requestId: 'a test',
-  enough: () => false,
+  shouldStop: () => false,
 })
 
 const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
@@ -232,7 +232,7 @@ describe('rotate-data-key', () => {
     const shop = await filled(12)
     let calls = 0
     for (let left = 3; ; left = 3) {
-      const told = await rotateDataKey({ ...workOn(shop), enough: () => (left -= 1) < 0 })
+      const told = await rotateDataKey({ ...workOn(shop), shouldStop: () => (left -= 1) < 0 })
       calls += 1
       if (told?.['finished'] === true) break
       expect(told).toEqual({ resealed: 3, destroyed: 0, unreadable: [], finished: false })
@@ -291,7 +291,7 @@ describe('rotate-data-key', () => {
 describe('rewrap', () => {
   it('moves the keys to another key of KMS, without which all opens and with which alone all opens', async () => {
     const shop = await filled(5)
-    await rotateDataKey({ ...workOn(shop), enough: enoughAfter(3) })
+    await rotateDataKey({ ...workOn(shop), shouldStop: enoughAfter(3) })
     expect(await keysOf(shop)).toHaveLength(2)
     const toKeyArn = await anotherKmsKey()
     expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 2, unreadable: [], finished: true })
@@ -316,7 +316,7 @@ describe('rewrap', () => {
 
   it('names a key that KMS does not take for the shop’s, and moves the others', async () => {
     const shop = await filled(3)
-    await rotateDataKey({ ...workOn(shop), enough: enoughAfter(1) })
+    await rotateDataKey({ ...workOn(shop), shouldStop: enoughAfter(1) })
     const [broken] = await admin()<{ id: string }[]>`
       update app.data_keys set wrapped_key = wrapped_key || '\\x00'
        where tenant_id = ${shop.shop} and status = 'decrypt_only' returning id`

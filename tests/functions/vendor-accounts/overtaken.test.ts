@@ -266,7 +266,7 @@ describe('the job that verifies an account', () => {
     const id = await waiting(shop)
     await sql()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
     expect(await verifyDue()).toBe(0)
-    expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: true, last_error: 'SealBroken' })
+    expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: true, last_error: 'DecryptionFailed' })
   })
 })
 

@@ -361,7 +361,7 @@ describe('a vendor secret', () => {
     ]) {
       expect(logged).toContain(line)
     }
-    for (const line of ['AccessDeniedException', 'KMSInternalException', 'SealBroken', 'CloudWatchMetrics']) {
+    for (const line of ['AccessDeniedException', 'KMSInternalException', 'DecryptionFailed', 'CloudWatchMetrics']) {
       expect(logged).toContain(line)
     }
     expect(await dump()).toContain('vendor_account.secret_replaced')

@@ -3,9 +3,9 @@ import { CreateKeyCommand } from '@aws-sdk/client-kms'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { rotateDataKey } from '#functions/operate/data-keys.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { actFor } from '#shared/db/scope.ts'
+import { enterTenant } from '#shared/db/scope.ts'
 import { log } from '#shared/log.ts'
-import { SealBroken } from '#shared/vault/envelope.ts'
+import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { keyService } from '#shared/vault/kms.ts'
 import { readSealedSecret } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
@@ -88,9 +88,9 @@ async function opened({ shop }: Shop, accountId: string, vault: Vault = service.
 /** The same by an instance that has no key in memory, and by one that has. */
 async function expectBroken(shop: Shop, accountId: string): Promise<void> {
   const cold = service.vault.openVault(service.database)
-  expect(await opened(shop, accountId, cold)).toEqual(new SealBroken())
+  expect(await opened(shop, accountId, cold)).toEqual(new DecryptionFailed())
   await cold.close()
-  expect(await opened(shop, accountId)).toEqual(new SealBroken())
+  expect(await opened(shop, accountId)).toEqual(new DecryptionFailed())
   await expectPlainFailure(shop, accountId)
 }
 
@@ -155,7 +155,7 @@ describe('ciphertext that is moved', () => {
     // With its version put back, which the trigger keeps from everybody who has not switched it off.
     const app = connectTo(service.database.appUrl)
     const back = app.transaction('read write', async (sql) => {
-      const scoped = await actFor(sql, own.shop)
+      const scoped = await enterTenant(sql, own.shop)
       return scoped`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
                      where id = ${first.id}`
     })
@@ -173,7 +173,7 @@ describe('ciphertext that is moved', () => {
       expect(await opened(own, first.id)).toBe('the first secret')
       await putText(first.id, present.sealed_secret)
       await admin()`update app.vendor_accounts set secret_version = 2 where id = ${first.id}`
-      const work = { vault: service.runtime.vault, tenantId: own.shop, requestId: 'a test', enough: () => false }
+      const work = { vault: service.runtime.vault, tenantId: own.shop, requestId: 'a test', shouldStop: () => false }
       expect(await rotateDataKey(work)).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
       await expect(putBack()).rejects.toMatchObject({ code: '23503' })
       await admin()`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
@@ -205,7 +205,7 @@ describe('ciphertext that is moved', () => {
       await putText(first.id, changed)
       broken.push(await opened(own, first.id))
     }
-    expect(broken).toEqual(Array.from(text, () => new SealBroken()))
+    expect(broken).toEqual(Array.from(text, () => new DecryptionFailed()))
     for (const bytes of [1, 4, 8, 12, 15, 16, 17]) {
       await putText(first.id, text.subarray(0, -bytes))
       await expectBroken(own, first.id)
@@ -250,7 +250,7 @@ describe('a wrapped key that is changed', () => {
     const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
     await admin()`update app.data_keys set kms_key_arn = ${KeyMetadata?.Arn ?? ''} where id = ${key.id}`
     const cold = service.vault.openVault(service.database)
-    expect(await opened(own, id, cold)).toEqual(new SealBroken())
+    expect(await opened(own, id, cold)).toEqual(new DecryptionFailed())
     await cold.close()
   })
 
@@ -283,7 +283,7 @@ describe('an opening', () => {
       await expectPlainFailure(own, id)
       expect(await entries()).toHaveLength(4)
       const lines = error.mock.calls.map((call) => JSON.stringify(call))
-      expect(lines.some((line) => line.includes('SealBroken'))).toBe(true)
+      expect(lines.some((line) => line.includes('DecryptionFailed'))).toBe(true)
       for (const line of lines) {
         expect(line).not.toContain('S3CR3T')
         expect(line).not.toContain(text.toString('hex', 29, 45))
@@ -315,7 +315,7 @@ describe('an opening', () => {
     ).toHaveLength(0)
     const app = connectTo(service.database.appUrl)
     const byApp = app.transaction('read write', async (sql) =>
-      readSealedSecret(await actFor(sql, own.shop), id, OPENING),
+      readSealedSecret(await enterTenant(sql, own.shop), id, OPENING),
     )
     await expect(byApp).rejects.toMatchObject({ code: '42501' })
     await app.close()

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
-import { createPerson, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -158,7 +158,7 @@ describe('while KMS', () => {
     async (mode) => {
       // A shop with no key in any cache.
       const email = `kms-${mode}@bolt.test`
-      await createPerson(service.database.admin, { email, role: 'admin', slugs: ['bolt-apparel'] })
+      await createUser(service.database.admin, { email, role: 'admin', slugs: ['bolt-apparel'] })
       const { token: other } = await mintSession(service.database.admin, { email, slug: 'bolt-apparel' })
       await fault('kms', mode)
       const [before, asked] = [await rows(), vendorCalls()]

@@ -5,11 +5,11 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { ok } from '#shared/http/reply.ts'
-import { newToken, tokenKey } from '#shared/secret/secret.ts'
+import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
-import { createPerson, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { methodsByPath, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
@@ -107,7 +107,7 @@ async function endSessions(): Promise<void> {
     const slug = `dead-shop-${count}`
     const email = `dead${count}@matrix.test`
     await createTenant(sql(), slug)
-    await createPerson(sql(), { email, slugs: [slug] })
+    await createUser(sql(), { email, slugs: [slug] })
     const { id, token } = await mintSession(sql(), { email, slug })
     const alive = await service.request('GET /v1/auth/session', { token })
     if (alive.status !== 200) throw new Error(`the session ${cause} was not live before`)
@@ -334,7 +334,7 @@ describe('a live session in a tenant', () => {
 
   it.each(byPermission)('$name follows a change of the member’s role on the very next request', async (route) => {
     const email = `mover-${randomUUID()}@matrix.test`
-    await createPerson(sql(), { email, role: 'owner', slugs: [SHOP] })
+    await createUser(sql(), { email, role: 'owner', slugs: [SHOP] })
     const { token } = await mintSession(sql(), { email, slug: SHOP })
     expect((await call(route, { token })).status).not.toBe(403)
     await sql()`insert into app.roles (id, code, label, rank) values (99, 'guest', 'Guest', 0) on conflict do nothing`
@@ -443,9 +443,9 @@ describe('the session check', () => {
   it('finds a session by nothing but SHA-256 of the pepper and the token', async () => {
     const { id, token } = await mintSession(sql(), { email: 'owner@acme.test', slug: SHOP })
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
-    await sql()`update app.sessions set token_key = ${tokenKey('', token)} where id = ${id}`
+    await sql()`update app.sessions set token_key = ${hashToken('', token)} where id = ${id}`
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(401)
-    await sql()`update app.sessions set token_key = ${tokenKey(PEPPER, token)} where id = ${id}`
+    await sql()`update app.sessions set token_key = ${hashToken(PEPPER, token)} where id = ${id}`
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
   })
 })

@@ -13,7 +13,7 @@ import type { Need } from '#shared/needs.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
-import { createMember, createPerson } from '#tests/support/minted-session.ts'
+import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { startTestVault } from '#tests/support/vault.ts'
@@ -216,7 +216,7 @@ async function mails(): Promise<void> {
     const body = { email: invited, role: 'viewer' }
     expect((await ask('POST /v1/members/invite', { ...by(owner), body })).status).toBe(200)
     const forgetful = planted(`the address of one who forgot, ${mood}`, `${mood}-forgetful@logs.test`)
-    await createPerson(database.admin, { email: forgetful })
+    await createUser(database.admin, { email: forgetful })
     expect((await ask('POST /v1/auth/password/forgot', { body: { email: forgetful } })).status).toBe(204)
     const unverified = await session(planted(`the address of one unverified, ${mood}`, `${mood}-unverified@logs.test`))
     expect((await ask('POST /v1/auth/verify/resend', by(unverified))).status).toBe(204)

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vi
 import { prepareDatabase, urlFor } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { catalogueChecks, checkCatalogue } from '#shared/doctor/catalogue.ts'
-import { assertSound } from '#shared/doctor/doctor.ts'
+import { assertHealthy } from '#shared/doctor/doctor.ts'
 import { GRANTS, readGrants } from '#shared/doctor/grants.ts'
 import { log } from '#shared/log.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
@@ -357,7 +357,7 @@ describe('a login that is no superuser, but may create roles and owns the databa
       expect(await readGrants(app)).toEqual(GRANTS)
       await app.end()
       const master = postgres(masterUrl, { max: 1 })
-      const warnings = await assertSound(master, fileURLToPath(new URL('../../migrations/', import.meta.url)))
+      const warnings = await assertHealthy(master, fileURLToPath(new URL('../../../migrations/', import.meta.url)))
       expect(warnings.filter(({ check }) => check === 'powerful-login')).toEqual([])
       await master.end()
       const again = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })

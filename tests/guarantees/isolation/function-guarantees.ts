@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
-import { actFor, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import { enterTenant, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
 import type { TwoShops } from './two-shops.ts'
 
@@ -13,7 +13,7 @@ const readerGuarantee = ({ own, other, sessions }: TwoShops, name: string): Guar
     const call = (session: string) =>
       sql.unsafe<{ tenant_id: string | null }[]>(`select tenant_id from ${name}($1)`, [session])
     for (const tenant of [null, own, other]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       for (const [why, id] of sessions.dead) assert.equal((await call(id)).length, 0, `the id is ${why}`)
       const both = new Set((await call(sessions.pending)).map((row) => row.tenant_id))
       assert.ok(both.has(own) && both.has(other))
@@ -43,7 +43,7 @@ const enqueueGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => 
     const added: (string | null)[] = []
     for (const tenant of [own, other, null]) {
       added.push(tenant)
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       // A second time it changes nothing and says nothing of it; a key that another has used is not taken.
       for (let time = 1; time <= 2; time++) {
         const payload = JSON.stringify({ tenant_id: tenant === other ? own : other, time })
@@ -70,7 +70,7 @@ async function expectInTheirShops(
     for (const { what, id, shops } of accounts) {
       const before = await count()
       const request = randomUUID()
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await expectNothing(sql, call, [id, request])
       const condition = `request_id = $1 and target_id is not distinct from $2 and ${entry}`
       assert.deepEqual(await tenantsOf(sql, 'app.audit_log', condition, [request, id]), shops.toSorted(), what)
@@ -123,7 +123,7 @@ const endSessionsGuarantee = ({ own, other, sessions, accounts }: TwoShops, name
         const request = randomUUID()
         const what = `${who} ${session} ${others}`
         await sql`savepoint call`
-        await actFor(sql, tenant)
+        await enterTenant(sql, tenant)
         const call = `app.end_sessions($1, $2, $3 = 'others', 'session.revoked', $4, null)`
         const answered = await attempt(
           sql,
@@ -162,7 +162,7 @@ const ownChangeGuarantee = (shops: TwoShops, name: string): Guarantee => ({
 const partitionGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
   title: `guarantee 6: ${name} is refused to the Lambdas, and makes for the worker a partition under enforcement`,
   holds: async (sql) => {
-    await actFor(sql, own)
+    await enterTenant(sql, own)
     const create = (kept: boolean) => attempt(sql, `select app.create_audit_partition('2040-02-29')`, [], kept)
     assert.equal((await create(false)).code, REFUSED, 'the Lambdas')
     await as(sql, 'none', async () => {
@@ -177,13 +177,13 @@ const partitionGuarantee = ({ own, other }: TwoShops, name: string): Guarantee =
       const moved = await tenantsOf(sql, 'app.audit_log_2040_02', 'true', [])
       assert.deepEqual(moved, [own, other].toSorted())
       assert.deepEqual(await checkCatalogue(sql), [])
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       const seen = await sql`select tenant_id from app.audit_log where occurred_at >= '2040-01-01Z'`
       assert.deepEqual([...seen], [{ tenant_id: own }])
     }
     await as(sql, 'identity_owner', async () => {
       for (const table of ['audit_log', 'audit_log_2040_02', 'audit_log_default']) {
-        await actFor(sql, null)
+        await enterTenant(sql, null)
         assert.deepEqual(await attempt(sql, `table app.${table}`), { count: 0, code: '' }, table)
       }
     })
@@ -216,7 +216,7 @@ export function definerGuarantee(shops: TwoShops, name: string): Guarantee {
 
 /** The same of every such function. */
 export const definersGuarantee = (shops: TwoShops): Guarantee => ({
-  title: "guarantee 6: every function that reads or writes past row security keeps to what is its caller's",
+  title: "guarantee 6: every function that reads or writes past row security keeps to what is its principal's",
   holds: async (sql) => {
     for (const name of shops.definers) {
       await sql`savepoint definer`

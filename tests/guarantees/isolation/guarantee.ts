@@ -62,7 +62,7 @@ export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, p
   })
 
 /** Acts for a tenant, or for none, until the transaction ends. */
-export const actFor = (sql: postgres.Sql, tenant: string | null) => sql`select app.set_tenant(${tenant})`
+export const enterTenant = (sql: postgres.Sql, tenant: string | null) => sql`select app.set_tenant(${tenant})`
 
 /** A statement on a table that its grants forbid is refused as well; only what they allow must be seen to work. */
 export async function allowed(sql: postgres.Sql, table: TenantTable, privilege: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPerson, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { fieldsOf, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
   await admin`
     update app.tenants set legal_name = ${`${CANARY} Ltd`}, settings = ${admin.json({ motto: `${CANARY} motto` })}
      where id = ${other}`
-  await createPerson(admin, { email: 'canary@bolt.test', role: 'sales', slugs: [OTHER_SHOP] })
+  await createUser(admin, { email: 'canary@bolt.test', role: 'sales', slugs: [OTHER_SHOP] })
   await admin`update app.users set full_name = ${`${CANARY} Person`} where email = 'canary@bolt.test'`
   await fillThroughApi(OTHER_SHOP)
   await fillThroughApi(SHOP)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { actFor, as, attempt, type Guarantee, type Outcome } from './guarantee.ts'
+import { enterTenant, as, attempt, type Guarantee, type Outcome } from './guarantee.ts'
 import type { TwoShops } from './two-shops.ts'
 
 /** The view of the invitations, which stands between a tenant and the tokens of all. */
@@ -14,7 +14,7 @@ export const invitationsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
       [randomUUID(), []],
       [null, []],
     ] as const) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       const rows = await sql<{ tenant_id: string; email: string }[]>`
         select t.tenant_id, i.email from app.invitations i left join app.tokens t on t.id = i.id`
       assert.deepEqual(
@@ -36,7 +36,7 @@ export const liveSessionsGuarantee = ({ own, other, sessions }: TwoShops): Guara
       [randomUUID(), [sessions.pending]],
       [null, [sessions.pending]],
     ] as const) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       const rows = await sql<{ id: string }[]>`
         select session_id as id from app.live_sessions where session_id = any (${ids}) order by 1`
       assert.deepEqual(
@@ -52,7 +52,7 @@ export const lastOwnerGuarantee = (tenant: string): Guarantee => ({
   title: 'a shop keeps its last owner: who is neither demoted nor revoked nor deleted, unless there is another',
   holds: async (sql) => {
     await as(sql, 'none', () => sql`grant delete on app.memberships to identity_app`)
-    await actFor(sql, tenant)
+    await enterTenant(sql, tenant)
     const takings = (which: string): string[] => [
       `update app.memberships set role_id = 2 where ${which}`,
       `update app.memberships set revoked_at = now() where ${which}`,
@@ -107,11 +107,11 @@ export const revocationGuarantee = ({ own, sessions }: TwoShops) => ({
     await writer`begin`
     await revoker`begin`
     try {
-      await actFor(writer, own)
+      await enterTenant(writer, own)
       await writer`
         select app.enter_tenant(${own}, ${sessions.own}, l.role_id, 'company.read', false)
           from app.live_sessions l where l.session_id = ${sessions.own}`
-      await actFor(revoker, own)
+      await enterTenant(revoker, own)
       await revoker`set local lock_timeout = '100ms'`
       const change = (statement: string) => attempt(revoker, statement, [sessions.own])
       const slide = await change('update app.sessions set last_seen_at = now(), idle_expires_at = now() where id = $1')

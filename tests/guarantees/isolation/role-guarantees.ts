@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { actFor, allowed, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import { enterTenant, allowed, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoShops } from './two-shops.ts'
 
 /** The log is added to, by its own name, and never changed; a partition is not there for the service's roles. */
 export const appendOnlyGuarantee = ({ own, partitions }: TwoShops): Guarantee => ({
   title: 'guarantee 7: no role of the service changes the audit log, or reaches a partition of it',
   holds: async (sql) => {
-    await actFor(sql, own)
+    await enterTenant(sql, own)
     const refused = async (statement: string) => assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
     for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
       await as(sql, role, async () => {
@@ -30,7 +30,7 @@ export const queueGuarantee = ({ own }: TwoShops): Guarantee => ({
   title: 'guarantee 1: the Lambdas neither read nor change the queue',
   holds: async (sql) => {
     for (const tenant of [own, null]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       for (const statement of [
         'table app.jobs',
         'select count(*) from app.jobs',
@@ -55,7 +55,7 @@ export const workerGuarantee = ({ own, other, tables }: TwoShops): Guarantee => 
     const inQueue = await tenantsOf(sql, 'app.jobs', 'true', [])
     assert.deepEqual(new Set(inQueue), new Set([own, other, null]))
     for (const tenant of [null, own]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await as(sql, 'identity_worker', async () => {
         const queue = await attempt(sql, 'table app.jobs')
         assert.deepEqual(queue, { count: inQueue.length, code: '' }, 'the queue')
@@ -99,7 +99,7 @@ export const operatorGuarantee = ({ own, other, tables }: TwoShops): Guarantee =
     const opened = (id: string) => `insert into app.tenants (id, slug, legal_name) values ('${id}', 'opened', 'Opened')`
     const fresh = randomUUID()
     for (const tenant of [null, own, other, fresh]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await as(sql, 'identity_operator', async () => {
         const expectOf = async (statement: string, count: number, code = '') =>
           assert.deepEqual(await attempt(sql, statement), { count, code }, `${statement} [${tenant}]`)
@@ -138,7 +138,7 @@ export const operatorSecretsGuarantee = ({ own }: TwoShops): Guarantee => ({
     const every = await sql<{ name: string }[]>`
       select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = 'app' order by 1`
     for (const tenant of [null, own]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await as(sql, 'identity_operator', async () => {
         for (const statement of [
           'table app.users',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { actFor, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
+import { enterTenant, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoShops } from './two-shops.ts'
 
 const OPEN = `select * from app.open_vendor_secret($1, 'catalog', null, $2)`
@@ -51,7 +51,7 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
     for (const tenant of [own, other]) {
       const { id = '', sealed: bytes } = sealed[tenant] ?? {}
       const request = randomUUID()
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await as(sql, 'identity_vault', async () => {
         assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 1, code: '' }, 'its own')
         const [row] = await sql.unsafe(OPEN, [id, request])
@@ -61,7 +61,7 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
     }
     const nothing = async (tenant: string | null, ids: readonly string[]) => {
       const request = randomUUID()
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await as(sql, 'identity_vault', async () => {
         for (const id of ids) {
           assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 0, code: '' }, `${id} [${tenant}]`)
@@ -75,7 +75,7 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
     await nothing(own, every.slice(1))
     await nothing(other, [every[0] ?? '', ...every.slice(2)])
     for (const role of ['identity_app', 'identity_worker', 'identity_operator']) {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       const opened = await as(sql, role, () => attempt(sql, OPEN, [every[0] ?? '', 'x']))
       assert.deepEqual(opened, { count: 0, code: REFUSED }, role)
     }
@@ -92,7 +92,7 @@ export const vaultGuarantee = ({ own, other, tables }: TwoShops): Guarantee => (
         const rows = (
           await tenantsOf(sql, `(select ${table.column} as tenant_id from ${table.name}) t`, 'true', [])
         ).filter((of) => of === tenant).length
-        await actFor(sql, tenant)
+        await enterTenant(sql, tenant)
         await as(sql, 'identity_vault', async () => {
           const { name, column } = table
           const mayRead = await allowed(sql, table, 'select')
@@ -115,7 +115,7 @@ export const vaultGuarantee = ({ own, other, tables }: TwoShops): Guarantee => (
       const ofTenant = async (table: string) =>
         tenant === null ? 0 : (await tenantsOf(sql, table, 'tenant_id = $1', [tenant])).length
       const [keys, accounts] = [await ofTenant('app.data_keys'), await ofTenant('app.vendor_accounts')]
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       await as(sql, 'identity_vault', async () => {
         // Without a WHERE no column is read, and so only the policy for UPDATE stands before the others' rows.
         await expectOf('update app.data_keys set retired_at = now()', { count: keys, code: '' })
@@ -194,7 +194,7 @@ export const sealedColumnsGuarantee = ({ own }: TwoShops): Guarantee => ({
   holds: async (sql) => {
     const refused = { ...SECRETS, identity_worker: NONE_OF_IT, identity_operator: NONE_OF_IT }
     for (const tenant of [null, own]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       for (const [role, statements] of Object.entries(refused)) {
         await as(sql, role, async () => {
           for (const statement of statements) {
@@ -215,7 +215,7 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
     const [key, others, gone] = [await makeKey(sql, own), await makeKey(sql, other), await makeKey(sql, own)]
     const destroy = (id: string) =>
       attempt(sql, `update app.data_keys set status = 'destroyed', wrapped_key = null where id = $1`, [id], true)
-    await actFor(sql, own)
+    await enterTenant(sql, own)
     await as(sql, 'identity_vault', async () => assert.deepEqual(await destroy(gone.id), { count: 1, code: '' }))
     const insert = (keyId: string) =>
       attempt(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
-import { actFor, allowed, attempt, type Guarantee, REFUSED } from './guarantee.ts'
+import { enterTenant, allowed, attempt, type Guarantee, REFUSED } from './guarantee.ts'
 import type { TenantTable, TwoShops } from './two-shops.ts'
 
 // A row, or its place, as a whole: refused to who may read some of the columns alone.
@@ -29,7 +29,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const read: Guarantee = {
     title: `guarantee 1: ${name} shows a shop its own rows`,
     holds: async (sql) => {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       await expectRows(sql, `select from ${name} where ${column} is not null`, [], owned)
       await expectRows(sql, `select from ${name} where ${column} = $1`, [own], owned)
       await expectRows(sql, `select from ${name} where ${column} = $1`, [other], 0)
@@ -40,7 +40,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
         [own],
         0,
       )
-      await actFor(sql, randomUUID())
+      await enterTenant(sql, randomUUID())
       await expectRows(sql, `select from ${name} where ${column} is not null`, [], 0)
     },
   }
@@ -55,7 +55,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
         `select from ${name} a join ${name} b on a.ctid = b.ctid and app.f_leak(b.${column}::text)`,
         `select from ${name} order by app.f_leak(${column}::text)`,
       ]) {
-        await actFor(sql, own)
+        await enterTenant(sql, own)
         if (!(await answerable(sql, query))) {
           await expectRefused(sql, query, query.includes('$1') ? [other] : [])
           continue
@@ -74,7 +74,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const copy: Guarantee = {
     title: `guarantee 1: ${name} is copied out by its own rows`,
     holds: async (sql) => {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       const copied = async (what: string): Promise<string[]> => {
         let text = ''
         for await (const chunk of await sql.unsafe(`copy ${what} to stdout`).readable()) text += String(chunk)
@@ -95,7 +95,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const insert: Guarantee = {
     title: `guarantee 2: a row that is stamped with another shop's id is not put into ${name}`,
     holds: async (sql) => {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       await expectRefused(sql, `insert into ${name} (${column}) values ($1)`, [other])
       await expectRefused(sql, `insert into ${name} (${column}) values ($1) on conflict do nothing`, [other])
       // Row security is asked before NOT NULL: a row of its own goes on to the columns that are missing here.
@@ -108,7 +108,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const update: Guarantee = {
     title: `guarantee 2: no row of ${name} is moved to another shop, nor is another's row changed`,
     holds: async (sql) => {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       await expectRefused(sql, `update ${name} set ${column} = $1`, [other])
       await expectRefused(sql, `update ${name} set ${column} = $1 where ${column} = $2`, [other, own])
       if (!(await allowed(sql, table, 'update'))) return
@@ -120,7 +120,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const remove: Guarantee = {
     title: `guarantee 2: no row of another shop is deleted from ${name}`,
     holds: async (sql) => {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       const [row] = await sql<{ allowed: boolean }[]>`select has_table_privilege(${name}, 'delete') as allowed`
       if (row?.allowed !== true) return expectRefused(sql, `delete from ${name}`, [])
       await expectRows(sql, `delete from ${name}`, [], owned)
@@ -130,7 +130,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
   const system: Guarantee = {
     title: `guarantee 3: a shop makes, changes and deletes no system row of ${name}`,
     holds: async (sql) => {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       await expectRefused(sql, `insert into ${name} (${column}) values ($1)`, [null])
       await expectRefused(sql, `update ${name} set ${column} = $1`, [null])
       if (!nullable) return
@@ -143,14 +143,14 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
       if (row?.allowed === true) await expectRows(sql, `delete from ${name}`, [], owned)
       const deleted = await attempt(sql, `delete from ${name} where ${column} is null`)
       assert.equal(deleted.count, 0)
-      await actFor(sql, null)
+      await enterTenant(sql, null)
       await expectRefused(sql, `insert into ${name} (${column}) values ($1)`, [null])
     },
   }
   const unset: Guarantee = {
     title: `guarantee 4: ${name} has no row for anyone while no tenant is set`,
     holds: async (sql) => {
-      await actFor(sql, null)
+      await enterTenant(sql, null)
       await expectRows(sql, `table ${name}`, [], 0)
       await expectRows(sql, `table ${name}`, [], 0)
       await expectRows(sql, `select from ${name} where ${column} = $1`, [own], 0)
@@ -167,12 +167,12 @@ export const tenantsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
   title: 'guarantee 5: a tenant is visible only to itself',
   holds: async (sql) => {
     for (const tenant of [own, other]) {
-      await actFor(sql, tenant)
+      await enterTenant(sql, tenant)
       assert.deepEqual([...(await sql`select id from app.tenants`)], [{ id: tenant }])
     }
     const found = await sql`select id from app.tenants where id = ${own} or slug in ('acme-print', 'ACME-PRINT')`
     assert.equal(found.length, 0)
-    await actFor(sql, null)
+    await enterTenant(sql, null)
     assert.equal((await sql`select id from app.tenants`).length, 0)
   },
 })
@@ -208,7 +208,7 @@ export const ownerGuarantee = ({ own }: TwoShops, { name }: TenantTable): Guaran
     await sql`set local role identity_owner`
     try {
       for (const tenant of [null, own]) {
-        await actFor(sql, tenant)
+        await enterTenant(sql, tenant)
         assert.deepEqual(await attempt(sql, `table ${name}`), { count: 0, code: '' })
       }
     } finally {
@@ -222,9 +222,9 @@ export const partitionsGuarantee = ({ own, partitions }: TwoShops): Guarantee =>
   title: 'guarantee 7: a partition that is named itself has no row for another shop',
   holds: async (sql) => {
     for (const name of partitions) {
-      await actFor(sql, own)
+      await enterTenant(sql, own)
       const scoped = await attempt(sql, `select from ${name} where tenant_id is distinct from $1`, [own])
-      await actFor(sql, null)
+      await enterTenant(sql, null)
       const unscoped = await attempt(sql, `table ${name}`)
       assert.deepEqual([scoped.count, unscoped.count], [0, 0], name)
     }

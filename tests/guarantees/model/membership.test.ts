@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { mailToken } from '#shared/token/token.ts'
-import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { MAIL_KEY, startService, type TestService } from '#tests/support/service.ts'
 
 vi.hoisted(() => {
@@ -26,7 +26,7 @@ const mayManage = (role: Role): boolean => role === 'owner' || role === 'admin'
 
 // The model: what of a person's place in a shop decides any answer.
 
-interface Place {
+interface EncryptionContext {
   role: Role
   status: 'active' | 'invited' | 'revoked'
 }
@@ -39,7 +39,7 @@ interface Invitation {
 
 /** One shop: the places and the newest invitation of each person, by the person's number. */
 interface Shop {
-  readonly places: Map<number, Place>
+  readonly places: Map<number, EncryptionContext>
   readonly invitations: Map<number, Invitation>
 }
 
@@ -141,7 +141,7 @@ async function build(): Promise<World> {
   const people = await Promise.all(
     Array.from({ length: PEOPLE }, async (_, index) => {
       const email = `person${index}@${run}.test`
-      return { email, userId: await createPerson(admin, { email }) }
+      return { email, userId: await createUser(admin, { email }) }
     }),
   )
   const shops = await admin<RealShop[]>`
@@ -196,14 +196,14 @@ async function act(world: World, shop: RealShop, action: Action): Promise<number
   return answer.status
 }
 
-async function placesOf(world: World, { id }: RealShop): Promise<Map<number, Place>> {
-  const rows = await service.database.admin<{ user_id: string; role: Role; status: Place['status'] }[]>`
+async function placesOf(world: World, { id }: RealShop): Promise<Map<number, EncryptionContext>> {
+  const rows = await service.database.admin<{ user_id: string; role: Role; status: EncryptionContext['status'] }[]>`
     select m.user_id, r.code as role,
            case when m.revoked_at is not null then 'revoked' when m.accepted_at is null then 'invited' else 'active' end as status
       from app.memberships m join app.roles r on r.id = m.role_id where m.tenant_id = ${id}`
   return new Map(
     rows
-      .map(({ user_id, role, status }): [number, Place] => [
+      .map(({ user_id, role, status }): [number, EncryptionContext] => [
         world.people.findIndex(({ userId }) => userId === user_id),
         { role, status },
       ])

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-interface Caller {
+interface Principal {
   readonly email: string
   readonly slug: string
   readonly role: string
@@ -28,7 +28,7 @@ const AT_ONCE = 60
 
 it('each of 2,000 requests at the same time is answered for its own caller and in its own words', async () => {
   const callers = await Promise.all(
-    seedMemberships.map(async ({ email, slug, role }): Promise<Caller> => {
+    seedMemberships.map(async ({ email, slug, role }): Promise<Principal> => {
       const token = await service.signIn(email, slug)
       const { body } = await service.request('GET /v1/auth/session', { token })
       return { email, slug, role, token, sessionId: body.session.id, tenantId: body.tenant.id }
@@ -37,7 +37,7 @@ it('each of 2,000 requests at the same time is answered for its own caller and i
   const brand = randomUUID()
   const ask = async (
     route: string,
-    { tenantId }: Caller,
+    { tenantId }: Principal,
     options: { token?: string; body?: unknown },
     status: number,
     scoped = true,
@@ -52,12 +52,12 @@ it('each of 2,000 requests at the same time is answered for its own caller and i
     if (status >= 400) expect(answer.body.instance).toBe(`urn:uuid:${requestId}`)
     return answer.body
   }
-  const mayWrite = ({ role }: Caller) => ['owner', 'admin', 'sales', 'account'].includes(role)
+  const mayWrite = ({ role }: Principal) => ['owner', 'admin', 'sales', 'account'].includes(role)
 
-  const kinds: readonly ((caller: Caller) => Promise<void>)[] = [
-    async (caller) => {
-      const { token, email, slug, role, sessionId } = caller
-      const body = await ask('GET /v1/auth/session', caller, { token }, 200)
+  const kinds: readonly ((principal: Principal) => Promise<void>)[] = [
+    async (principal) => {
+      const { token, email, slug, role, sessionId } = principal
+      const body = await ask('GET /v1/auth/session', principal, { token }, 200)
       expect([body.user.email, body.tenant.slug, body.role.code, body.session.id]).toEqual([
         email,
         slug,
@@ -65,52 +65,52 @@ it('each of 2,000 requests at the same time is answered for its own caller and i
         sessionId,
       ])
     },
-    async (caller) => {
-      const { token, sessionId } = caller
-      const body = await ask('GET /v1/auth/sessions', caller, { token }, 200)
+    async (principal) => {
+      const { token, sessionId } = principal
+      const body = await ask('GET /v1/auth/sessions', principal, { token }, 200)
       const current = body.data.filter((session: { current: boolean }) => session.current)
       expect(current.map(({ id }: { id: string }) => id)).toEqual([sessionId])
     },
-    async (caller) => {
-      const { token, tenantId } = caller
-      const body = await ask('GET /v1/auth/tenants', caller, { token }, 200)
+    async (principal) => {
+      const { token, tenantId } = principal
+      const body = await ask('GET /v1/auth/tenants', principal, { token }, 200)
       expect(body.data.map(({ tenant }: any) => tenant.id)).toContain(tenantId)
     },
-    async (caller) => {
-      const { token, email, tenantId } = caller
+    async (principal) => {
+      const { token, email, tenantId } = principal
       const op = randomUUID()
       const body = await ask(
         'POST /v1/test/styles',
-        caller,
+        principal,
         { token, body: { op, brand } },
-        mayWrite(caller) ? 201 : 403,
+        mayWrite(principal) ? 201 : 403,
       )
-      if (mayWrite(caller)) expect(body).toEqual({ op, email, tenant_id: tenantId })
+      if (mayWrite(principal)) expect(body).toEqual({ op, email, tenant_id: tenantId })
     },
-    async (caller) => {
-      const { token } = caller
-      const body = await ask('POST /v1/auth/password/change', caller, { token, body: { new_password: 'x' } }, 422)
+    async (principal) => {
+      const { token } = principal
+      const body = await ask('POST /v1/auth/password/change', principal, { token, body: { new_password: 'x' } }, 422)
       expect(body.errors).toEqual([{ pointer: '#/current_password', detail: 'is required' }])
     },
-    async (caller) => {
-      const body = await ask('GET /v1/auth/session', caller, {}, 401, false)
+    async (principal) => {
+      const body = await ask('GET /v1/auth/session', principal, {}, 401, false)
       expect(body.detail).toBeUndefined()
     },
-    async (caller) => {
-      const credentials = { email: caller.email, password: PASSWORD }
-      const body = await ask('POST /v1/auth/login', caller, { body: credentials }, 200, false)
-      expect(body.user.email).toBe(caller.email)
+    async (principal) => {
+      const credentials = { email: principal.email, password: PASSWORD }
+      const body = await ask('POST /v1/auth/login', principal, { body: credentials }, 200, false)
+      expect(body.user.email).toBe(principal.email)
       const { body: own } = await service.request('GET /v1/auth/session', { token: body.token })
-      expect([own.user.email, own.session.id]).toEqual([caller.email, body.session.id])
+      expect([own.user.email, own.session.id]).toEqual([principal.email, body.session.id])
     },
   ]
 
   let next = 0
   const work = async () => {
     for (let index = next++; index < REQUESTS; index = next++) {
-      const caller = callers[(index * 7) % callers.length]
+      const principal = callers[(index * 7) % callers.length]
       const kind = kinds[index % kinds.length]
-      if (caller !== undefined) await kind?.(caller)
+      if (principal !== undefined) await kind?.(principal)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))

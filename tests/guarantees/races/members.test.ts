@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createPerson, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 import { writes } from '#tests/support/write-style.ts'
 
@@ -49,7 +49,7 @@ interface Member {
 /** A member with a session in the shop. */
 async function newMember({ slug, id }: Shop, role = 'owner', email = newAddress()): Promise<Member> {
   const [known] = await admin()<{ id: string }[]>`select id from app.users where email = ${email}`
-  const userId = known?.id ?? (await createPerson(admin(), { email }))
+  const userId = known?.id ?? (await createUser(admin(), { email }))
   const [membership] = await admin()<{ id: string }[]>`
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
     select ${id}, ${userId}, id, now() from app.roles where code = ${role} returning id`
@@ -115,7 +115,7 @@ describe('a password reset', () => {
   it('sent fifty times at once with as many passwords sets one of them, and fails for nobody', async () => {
     for (let round = 0; round < 5; round += 1) {
       const email = newAddress()
-      await createPerson(admin(), { email })
+      await createUser(admin(), { email })
       const old = await mintSession(admin(), { email })
       const token = await forgot(email)
       const passwords = Array.from({ length: 50 }, (_, index) => `a sentence with the number ${index} of ${round}`)
@@ -134,7 +134,7 @@ describe('a password reset', () => {
   it('by two tokens of one person at once sets one of the two passwords, and fails for nobody with a 5xx', async () => {
     for (let round = 0; round < 15; round += 1) {
       const email = newAddress()
-      await createPerson(admin(), { email })
+      await createUser(admin(), { email })
       const tokens = [await forgot(email), await forgot(email)]
       const passwords = [`the first sentence of round ${round}`, `the second sentence of round ${round}`]
       const answers = await Promise.all(tokens.map((token, index) => reset(token, passwords[index] ?? '')))
@@ -249,7 +249,7 @@ describe('an invitation', () => {
     const shop = await newShop()
     const owner = await newMember(shop)
     const email = newAddress()
-    await createPerson(admin(), { email })
+    await createUser(admin(), { email })
     await invite(owner, email, 'admin')
     const token = await mailedTo(email)
     const [outstanding] = await admin()<{ id: string }[]>`

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { lintMigrations } from '#infra/tools/lint-migrations.ts'
 import { type Rule, RULES } from '#infra/tools/migration-rules.ts'
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
 const OWNER = 'set local role identity_owner;\n'
 const RELEASED = { files: 1, isOut: true }
 

@@ -12,7 +12,7 @@ import { operate, operateKeys } from '#functions/operate/operate.ts'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import { actFor } from '#shared/db/scope.ts'
+import { enterTenant } from '#shared/db/scope.ts'
 import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
   run = async (event) => {
     const parsed = v.safeParse(Command, event)
     if (!parsed.success) return { invalid: 'not a command' }
-    const work = { vault, requestId: 'request-of-a-test', enough: () => false }
+    const work = { vault, requestId: 'request-of-a-test', shouldStop: () => false }
     return isKeyCommand(parsed.output)
       ? operateKeys(worker, parsed.output, work)
       : operate(worker, parsed.output, 'request-of-a-test')
@@ -296,6 +296,6 @@ describe('the operators’ role', () => {
       insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
       values (${hash()}, 'invite', ${acme}, 'planted@acme.test', 1, now() + interval '1 hour')`
     await expect(invite(operator.sql)).rejects.toMatchObject({ code: '42501' })
-    await operator.transaction('read write', async (sql) => invite(await actFor(sql, acme)))
+    await operator.transaction('read write', async (sql) => invite(await enterTenant(sql, acme)))
   })
 })

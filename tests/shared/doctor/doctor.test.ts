@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
-import { assertSound, examine, examineWithin, inOneLine } from '#shared/doctor/doctor.ts'
+import { assertHealthy, examine, examineWithin, inOneLine } from '#shared/doctor/doctor.ts'
 import type { Diagnosis } from '#shared/doctor/examinations.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
@@ -199,10 +199,10 @@ const PLANTED: readonly {
     what: 'a grant that nobody listed',
     plant: [
       'grant select (password_hash) on app.users to identity_worker',
-      'grant execute on function app.hold_user(uuid) to identity_worker',
+      'grant execute on function app.lock_user(uuid) to identity_worker',
       'grant create on schema app to identity_app',
     ],
-    names: ['grant-not-listed: app.users', 'grant-not-listed: app.hold_user(uuid)', 'grant-not-listed: app'],
+    names: ['grant-not-listed: app.users', 'grant-not-listed: app.lock_user(uuid)', 'grant-not-listed: app'],
     mends: true,
   },
   {
@@ -238,7 +238,7 @@ const PLANTED: readonly {
 describe('the doctor', () => {
   it('finds a migrated database sound', async () => {
     expect(faultsOf(await examine(admin, MIGRATIONS))).toEqual([])
-    await expect(assertSound(admin, MIGRATIONS)).resolves.toBeInstanceOf(Array)
+    await expect(assertHealthy(admin, MIGRATIONS)).resolves.toBeInstanceOf(Array)
   })
 
   it.each(PLANTED)('names $what, and nothing else', async ({ plant, names, mends = false }) => {
@@ -255,8 +255,8 @@ describe('the doctor', () => {
   it('refuses a deployment by the list of what it found', async () => {
     const sql = postgres(url, { max: 1 })
     await admin`alter table app.styles no force row level security`
-    await expect(assertSound(sql, MIGRATIONS)).rejects.toMatchObject({
-      name: 'UnsoundDatabase',
+    await expect(assertHealthy(sql, MIGRATIONS)).rejects.toMatchObject({
+      name: 'UnhealthyDatabase',
       message: expect.stringMatching(/1 fault:\napp\.styles: .* Repair: select app\.enforce_tenant\('app\.styles'\);/),
     })
     await admin`alter table app.styles force row level security`

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Binding, openText, PLAINTEXT_LIMIT_BYTES, SealBroken, sealText } from '#shared/vault/envelope.ts'
+import { type Binding, openText, PLAINTEXT_LIMIT_BYTES, DecryptionFailed, sealText } from '#shared/vault/envelope.ts'
 
 const key = randomBytes(32)
 const binding: Binding = {
@@ -51,17 +51,17 @@ describe('a sealed text', () => {
     for (let at = 0; at < sealed.length * 8; at += 1) {
       const flipped = Buffer.from(sealed)
       flipped[at >> 3] = (flipped[at >> 3] ?? 0) ^ (1 << (at & 7))
-      expect(opened(flipped), `bit ${at}`).toEqual(new SealBroken())
+      expect(opened(flipped), `bit ${at}`).toEqual(new DecryptionFailed())
     }
   })
 
   it('does not open when it was cut short or made longer: its tag to 15, 12, 8 or 4 bytes, or anything else', () => {
     const sealed = sealText(key, TEXT, binding)
     for (let length = 0; length < sealed.length; length += 1) {
-      expect(opened(sealed.subarray(0, length)), `${length} bytes`).toEqual(new SealBroken())
+      expect(opened(sealed.subarray(0, length)), `${length} bytes`).toEqual(new DecryptionFailed())
     }
-    expect(opened(Buffer.concat([sealed, Buffer.alloc(1)]))).toEqual(new SealBroken())
-    expect(opened(Buffer.concat([sealed, sealed]))).toEqual(new SealBroken())
+    expect(opened(Buffer.concat([sealed, Buffer.alloc(1)]))).toEqual(new DecryptionFailed())
+    expect(opened(Buffer.concat([sealed, sealed]))).toEqual(new DecryptionFailed())
   })
 
   it.each<[string, Partial<Binding>]>([
@@ -77,22 +77,24 @@ describe('a sealed text', () => {
   ])('does not open in another place: %s', (_, change) => {
     const place = { ...binding, ...change }
     expect(place).not.toEqual(binding)
-    expect(opened(sealText(key, TEXT, binding), place)).toEqual(new SealBroken())
+    expect(opened(sealText(key, TEXT, binding), place)).toEqual(new DecryptionFailed())
   })
 
   it('does not open under another key, nor when another data key is named in it', () => {
     const sealed = sealText(key, TEXT, binding)
-    expect(opened(sealed, binding, randomBytes(32))).toEqual(new SealBroken())
+    expect(opened(sealed, binding, randomBytes(32))).toEqual(new DecryptionFailed())
     const renamed = Buffer.from(sealed)
     Buffer.from(randomUUID().replaceAll('-', ''), 'hex').copy(renamed, 1)
-    expect(opened(renamed)).toEqual(new SealBroken())
+    expect(opened(renamed)).toEqual(new DecryptionFailed())
   })
 
   it('is not confused by parts that run into each other', () => {
     const one = { ...binding, purpose: 'ab', field: 'c' }
     const other = { ...binding, purpose: 'a', field: 'bc' }
-    expect(opened(sealText(key, TEXT, one), other)).toEqual(new SealBroken())
+    expect(opened(sealText(key, TEXT, one), other)).toEqual(new DecryptionFailed())
     const quoted = { ...binding, purpose: 'a","b', field: 'c' }
-    expect(opened(sealText(key, TEXT, quoted), { ...binding, purpose: 'a', field: 'b","c' })).toEqual(new SealBroken())
+    expect(opened(sealText(key, TEXT, quoted), { ...binding, purpose: 'a', field: 'b","c' })).toEqual(
+      new DecryptionFailed(),
+    )
   })
 })

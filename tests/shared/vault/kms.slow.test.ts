@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { describeError } from '#shared/log.ts'
-import { SealBroken } from '#shared/vault/envelope.ts'
+import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { KeyServiceUnavailable, keyService, kmsClient } from '#shared/vault/kms.ts'
 
 const CONTEXT = { tenantId: randomUUID(), purpose: 'vendor-credential' }
@@ -91,8 +91,8 @@ describe('what KMS refuses is asked once', () => {
     ['KMSInvalidStateException', KeyServiceUnavailable],
     ['InvalidGrantTokenException', KeyServiceUnavailable],
     ['InvalidKeyUsageException', KeyServiceUnavailable],
-    ['IncorrectKeyException', SealBroken],
-    ['InvalidCiphertextException', SealBroken],
+    ['IncorrectKeyException', DecryptionFailed],
+    ['InvalidCiphertextException', DecryptionFailed],
   ])('%s', async (type, thrown) => {
     const { keys, calls } = await before((_, response) => failed(response, type, 400))
     for (const ask of [
