@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, isTimestamp, page, pageOf } from '#shared/schema/page.ts'
+import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
+import { isTimestamp } from '#shared/schema/timestamp.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Entry, searchEntries } from './queries.ts'
 

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type AgeKey, END } from '#shared/schema/page.ts'
-import { Id, Timestamp } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
 import { User } from '#shared/user/user.ts'
 
 const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { record } from '#shared/audit/audit.ts'
 import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { isOneLine } from '#shared/schema/page.ts'
+import { text } from '#shared/schema/text.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
@@ -11,7 +11,7 @@ import { enqueue } from '#shared/queue/queries.ts'
 import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
-import { Address } from '#shared/user/user.ts'
+import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import {
   acceptMembership,
@@ -24,14 +24,7 @@ import {
   lockOpenTenant,
 } from './token-queries.ts'
 
-const FullName = v.pipe(
-  v.string('must be a string'),
-  v.trim(),
-  v.nonEmpty('must not be empty'),
-  v.maxLength(200, 'must have at most 200 characters'),
-  v.check(isOneLine, 'must be one line of text'),
-  v.examples(['Ann Archer']),
-)
+const FullName = text({ max: 200, example: 'Ann Archer' })
 
 const { id, slug, legal_name } = Tenant.entries
 const Shop = v.object({ id, slug, legal_name })

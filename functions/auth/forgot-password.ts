@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { newNonce } from '#shared/token/token.ts'
-import { Email, normalizeEmail } from '#shared/user/user.ts'
+import { Email, normalizeEmail } from '#shared/schema/email.ts'
 import { requestMail } from './request-mail.ts'
 
 // Whether there is such an account is looked up by the worker, so that the answer does not depend on it in any way.

@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
-import { Address } from '#shared/user/user.ts'
+import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { findInvitationDetails, findUserContact, findToken } from './token-queries.ts'
 

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { Id, Timestamp } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { listSessions as list } from './queries.ts'
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { Id } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { listTenants as list } from './queries.ts'

@@ -10,7 +10,8 @@ import { normalize, SentPassword } from '#shared/password/password.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { keyedHash, newToken, hashToken } from '#shared/secret/secret.ts'
 import { Session } from '#shared/session/session.ts'
-import { Email, normalizeEmail, User } from '#shared/user/user.ts'
+import { Email, normalizeEmail } from '#shared/schema/email.ts'
+import { User } from '#shared/user/user.ts'
 import { findUserCredentials, mintSession, recordFailedSignIn } from './queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { Id } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
 
 /** A style of the catalog; `vendors` are the codes of those who sell it. */
 export const Style = v.pipe(

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isStorable } from '#shared/schema/page.ts'
+import { isStorable } from '#shared/schema/text.ts'
 
 /** A role as clients name it; whether there is one is for the database to say. */
 export const RoleCode = v.pipe(

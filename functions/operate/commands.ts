@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
-import { Email } from '#shared/user/user.ts'
+import { text } from '#shared/schema/text.ts'
+import { Email } from '#shared/schema/email.ts'
 
 const Slug = v.pipe(
   v.string('must be a string'),
@@ -33,12 +34,7 @@ export const Command = v.variant(
     v.strictObject({
       command: v.literal('create-tenant'),
       slug: Slug,
-      name: v.pipe(
-        v.string('must be a string'),
-        v.trim(),
-        v.nonEmpty('must not be empty'),
-        v.maxLength(200, 'is too long'),
-      ),
+      name: text({ max: 200, example: 'Acme Print LLC', oneLine: false }),
       owner: Email,
       timezone: v.optional(
         v.pipe(v.string('must be a string'), v.check(isTimeZone, 'must be a time zone')),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { isOneLine, isStorable } from '#shared/schema/page.ts'
+import { isStorable, text } from '#shared/schema/text.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { enqueue } from '#shared/queue/queries.ts'
@@ -16,14 +16,7 @@ import { findUserCredentials, insertAccount } from './queries.ts'
 import { refused } from './refusals.ts'
 import { AccountNumber, VendorSecret } from './vendor-secret.ts'
 
-const Label = v.pipe(
-  v.string('must be a string'),
-  v.trim(),
-  v.nonEmpty('must not be empty'),
-  v.maxLength(100, 'must have at most 100 characters'),
-  v.check(isOneLine, 'must be one line of text'),
-  v.examples(['Main account']),
-)
+const Label = text({ max: 100, example: 'Main account' })
 
 export const connectAccount = endpoint({
   route: 'POST /v1/vendor-accounts',

@@ -1,15 +1,8 @@
 import * as v from 'valibot'
-import { isStorable } from '#shared/schema/page.ts'
+import { isStorable, text } from '#shared/schema/text.ts'
 
 /** The number, or name, of a shop's account with a vendor. */
-export const AccountNumber = v.pipe(
-  v.string('must be a string'),
-  v.trim(),
-  v.nonEmpty('must not be empty'),
-  v.maxLength(100, 'must have at most 100 characters'),
-  v.check(isStorable, 'must be text'),
-  v.examples(['51234']),
-)
+export const AccountNumber = text({ max: 100, example: '51234', oneLine: false })
 
 /** A vendor's secret, as the shop was given it: nothing is trimmed. */
 export const VendorSecret = v.pipe(

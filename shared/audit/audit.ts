@@ -1,17 +1,17 @@
 import { type AuditEntry, audit } from '#shared/audit/queries.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import type { Client } from '#shared/http/endpoint.ts'
+import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 
 /** The hash under which a client's address is kept. */
-export const ipHash = ({ pepper }: Pick<Runtime, 'pepper'>, { ip }: Client): Buffer => keyedHash(pepper, 'ip', ip)
+export const ipHash = ({ pepper }: Pick<Runtime, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
 
 /** What of a request goes into each of its audit entries. */
 export interface AuditContext {
-  readonly client: Client
+  readonly client: ClientInfo
   readonly requestId: string
   readonly runtime: Pick<Runtime, 'pepper'>
 }

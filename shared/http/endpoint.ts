@@ -6,6 +6,7 @@ import type { ProblemKind } from '#shared/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { Runtime } from '#shared/runtime.ts'
+import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
 /**
@@ -32,12 +33,6 @@ export type ParamNames<Route extends string> = Route extends `${string}{${infer 
   ? Name | ParamNames<Rest>
   : never
 
-/** The client as the gateway saw it; never taken from a header that a client can write. */
-export interface Client {
-  readonly ip: string
-  readonly userAgent: string | null
-}
-
 /** One request, parsed and authorised, as `handle` gets it. */
 export interface RequestContext<A extends Access, Params, Query, Body> {
   readonly params: Params
@@ -45,7 +40,7 @@ export interface RequestContext<A extends Access, Params, Query, Body> {
   readonly body: Body
   readonly principal: PrincipalFor<A>
   readonly sql: SqlFor<A>
-  readonly client: Client
+  readonly client: ClientInfo
   readonly requestId: string
   readonly runtime: Runtime
 }
@@ -54,7 +49,7 @@ export interface RequestContext<A extends Access, Params, Query, Body> {
 export interface LimitInput<Body> {
   readonly body: Body
   readonly principal: Principal | null
-  readonly client: Client
+  readonly client: ClientInfo
   readonly config: Config
   readonly pepper: string
 }

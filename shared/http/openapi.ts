@@ -10,7 +10,7 @@ import {
   type Refusal,
   successHeaders,
 } from '#shared/http/openapi-responses.ts'
-import { Id } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
 
 /** An endpoint with its name, and what it has from its group. */
 export interface Operation {

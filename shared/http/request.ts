@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
-import type { Client, Endpoint } from '#shared/http/endpoint.ts'
+import type { Endpoint } from '#shared/http/endpoint.ts'
+import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import type { Principal } from '#shared/session/session.ts'
 
 /** What the middleware know of a request so far; each fills in its own part. */
 export interface RequestState {
   readonly requestId: string
-  readonly client: Client
+  readonly client: ClientInfo
   matched: {
     readonly endpoint: Endpoint
     readonly runtime: Runtime

@@ -1,7 +1,9 @@
 import * as v from 'valibot'
-import { Id, Timestamp } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
 import { Role, RoleName } from '#shared/role/role.ts'
-import { Address, User } from '#shared/user/user.ts'
+import { Address } from '#shared/schema/email.ts'
+import { User } from '#shared/user/user.ts'
 
 /** A membership with its person and role, as the members of the shop see it. */
 export const Member = v.pipe(

@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { isStorable } from '#shared/schema/text.ts'
+import { isTimestamp } from '#shared/schema/timestamp.ts'
 
 const MOST = 100
 const USUAL = 50
@@ -17,14 +19,6 @@ export const pageOf = <const Item extends v.GenericSchema<unknown, unknown>>(ite
   })
 
 type Key = readonly [sortKey: string, id: string]
-
-/** Text that Postgres can hold: well-formed, without NUL. */
-export function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0')
-}
-
-/** Text that Postgres can hold, on one line. */
-export const isOneLine = (text: string): boolean => isStorable(text) && !/\p{Cc}/u.test(text)
 
 /** A position in a list by age: the time to the microsecond, and the id. */
 export type AgeKey = readonly [at: string, id: string]
@@ -53,14 +47,6 @@ export const someOf = <const Word extends string>(words: readonly Word[]) =>
 const notACursor = 'is not a cursor of this list'
 
 const Text = v.pipe(v.string(), v.maxLength(400), v.check(isStorable))
-
-const TIMESTAMP = /^(?!0000)(\d{4}-\d\d-\d\d)T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/
-
-/** Whether the text is a time by RFC 3339 that there is: 30 February, which JavaScript takes for 2 March, is none. */
-export function isTimestamp(text: string): boolean {
-  const [, day] = TIMESTAMP.exec(text) ?? []
-  return day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) === day
-}
 
 /** A time to the microsecond, as lists by age keep it in their cursors. */
 const Time = v.pipe(v.string(), v.regex(/\.\d{6}Z$/), v.check(isTimestamp))

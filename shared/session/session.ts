@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { Id, Timestamp } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { User } from '#shared/user/user.ts'

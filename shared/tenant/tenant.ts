@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Id } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
 
 export const TenantStatus = v.pipe(
   v.picklist(['trial', 'active', 'past_due', 'suspended', 'cancelled']),

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { Id, Timestamp } from '#shared/schema/wire.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
 import type { EncryptionContext } from '#shared/vault/vault.ts'
 
 const example = (text: string) => v.pipe(v.string(), v.examples([text]))

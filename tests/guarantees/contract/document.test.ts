@@ -18,7 +18,7 @@ const operationOf = (name: string): any => {
 describe('the API document', () => {
   it('is what the route groups say now: run `npm run openapi` where it is not', async () => {
     for (const { path, text } of await derivedFiles()) {
-      expect(await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'), path).toBe(text)
+      expect(await readFile(new URL(`../../../${path}`, import.meta.url), 'utf8'), path).toBe(text)
     }
   })
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { isStorable, page, PageQuery } from '#shared/schema/page.ts'
+import { page, PageQuery } from '#shared/schema/page.ts'
 
 const Query = v.object(PageQuery)
 const parse = (query: Record<string, unknown>) => v.safeParse(Query, query)
@@ -113,12 +113,5 @@ describe('a cursor', () => {
     if (typeof cursor === 'string' && cursor.length > 3) {
       for (const { message } of issues) expect(message).not.toContain(cursor)
     }
-  })
-})
-
-describe('text', () => {
-  it('can be stored when it is well-formed and holds no NUL', () => {
-    for (const text of ['', 'a', '\u{1f600}', '\ufffd', '\u0001']) expect(isStorable(text)).toBe(true)
-    for (const text of ['\0', 'a\0b', '\ud800', '\udc00a', 'a\ud83d']) expect(isStorable(text)).toBe(false)
   })
 })

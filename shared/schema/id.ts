@@ -1,0 +1,4 @@
+import * as v from 'valibot'
+
+/** The id of any object of the API. */
+export const Id = v.pipe(v.string(), v.uuid(), v.examples(['0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b']))
