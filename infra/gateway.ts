@@ -1,5 +1,10 @@
-import { STATUS_CODES } from 'node:http'
-import type { ProblemBody } from '#shared/problem.ts'
+import { type FailureStatus, type ProblemBody, type ProblemKind, problemTitle, problemType } from '#shared/problem.ts'
+
+interface GatewayFailureResponse {
+  readonly status: FailureStatus
+  readonly kind?: ProblemKind
+  readonly retryAfterSeconds?: number
+}
 
 /** The failures that the gateway makes itself, by API Gateway's own names, and what each answers. */
 export const GATEWAY_RESPONSES = {
@@ -12,16 +17,16 @@ export const GATEWAY_RESPONSES = {
   BAD_REQUEST_BODY: { status: 400 },
   REQUEST_TOO_LARGE: { status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { status: 415 },
-  THROTTLED: { status: 429, slug: 'rate-limited', retryAfterSeconds: 1 },
-  QUOTA_EXCEEDED: { status: 429, slug: 'rate-limited', retryAfterSeconds: 60 },
+  THROTTLED: { status: 429, kind: 'rate-limited', retryAfterSeconds: 1 },
+  QUOTA_EXCEEDED: { status: 429, kind: 'rate-limited', retryAfterSeconds: 60 },
   WAF_FILTERED: { status: 403 },
-  INTEGRATION_FAILURE: { status: 502, slug: 'dependency-unavailable', retryAfterSeconds: 1 },
-  INTEGRATION_TIMEOUT: { status: 504, slug: 'dependency-unavailable', retryAfterSeconds: 1 },
+  INTEGRATION_FAILURE: { status: 502, kind: 'dependency-unavailable', retryAfterSeconds: 1 },
+  INTEGRATION_TIMEOUT: { status: 504, kind: 'dependency-unavailable', retryAfterSeconds: 1 },
   API_CONFIGURATION_ERROR: { status: 500 },
   // What has no name above.
   DEFAULT_4XX: { status: 400 },
   DEFAULT_5XX: { status: 500 },
-} as const satisfies Record<string, { status: number; slug?: string; retryAfterSeconds?: number }>
+} as const satisfies Record<string, GatewayFailureResponse>
 
 export type GatewayFailure = keyof typeof GATEWAY_RESPONSES
 
@@ -39,11 +44,12 @@ export function gatewayResponse(
   failure: GatewayFailure,
   request: { requestId: string; problemBaseUrl: string },
 ): { status: number; headers: Record<string, string>; body: string } {
-  const response: { status: number; slug?: string; retryAfterSeconds?: number } = GATEWAY_RESPONSES[failure]
+  const response: GatewayFailureResponse = GATEWAY_RESPONSES[failure]
+  const { status, kind = null } = response
   const body: ProblemBody = {
-    type: response.slug === undefined ? 'about:blank' : `${request.problemBaseUrl}/${response.slug}`,
-    title: STATUS_CODES[response.status] ?? 'Error',
-    status: response.status,
+    type: problemType(kind, request.problemBaseUrl),
+    title: problemTitle({ status, kind }),
+    status,
     instance: `urn:uuid:${request.requestId}`,
   }
   return {

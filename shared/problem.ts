@@ -1,52 +1,87 @@
-import { STATUS_CODES } from 'node:http'
+/** The HTTP statuses of failures, with their reason phrases. Importing `node:http` for them would slow every cold start. */
+export const REASON_PHRASES = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Payload Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Entity',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+} as const
 
-/** The kinds of failure that have a page of their own below PROBLEM_BASE_URL; the rest are `about:blank`. */
-export type ProblemKind =
-  | 'validation-failed'
-  | 'malformed-json'
-  | 'token-invalid'
-  | 'tenant-not-selected'
-  | 'already-member'
-  | 'last-owner'
-  | 'password-rejected'
-  | 'vendor-rejected'
-  | 'vendor-unreachable'
-  | 'rate-limited'
-  | 'dependency-unavailable'
+export type FailureStatus = keyof typeof REASON_PHRASES
 
-/** One field of a request that was refused. The detail never repeats a value that was sent. */
+/**
+ * Every kind of problem that has a page of its own below PROBLEM_BASE_URL; all other failures are `about:blank`. The API
+ * document and the tests are derived from this table: a new kind is one line here.
+ */
+export const PROBLEMS = {
+  'validation-failed': { status: 422, title: 'Invalid request' },
+  'malformed-json': { status: 400, title: 'Malformed JSON' },
+  'token-invalid': { status: 400, title: 'Invalid or expired link' },
+  'tenant-not-selected': { status: 403, title: 'No tenant selected' },
+  'already-member': { status: 409, title: 'Existing member' },
+  'last-owner': { status: 409, title: 'Last owner' },
+  'password-rejected': { status: 422, title: 'Unacceptable password' },
+  'vendor-rejected': { status: 422, title: 'Credentials refused by the vendor' },
+  'vendor-unreachable': { status: 503, title: 'Vendor unreachable' },
+  'rate-limited': { status: 429, title: 'Too many attempts' },
+  'dependency-unavailable': { status: 503, title: 'Service temporarily unavailable' },
+} as const satisfies Readonly<Record<string, { readonly status: FailureStatus; readonly title: string }>>
+
+export type ProblemKind = keyof typeof PROBLEMS
+
+/** One invalid field of a request. `detail` never repeats a value from the request. */
 export interface FieldError {
   readonly pointer: string
   readonly detail: string
 }
 
-interface Words {
-  readonly slug?: ProblemKind
+interface ProblemOptions {
   readonly detail?: string
   readonly members?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Why, for the log alone. */
+  /** Why it failed. Goes to the log only. */
   readonly reason?: string
   readonly cause?: unknown
 }
 
-/**
- * A failure with the words that the client may read and, apart from them, the reason that only the log gets. Throw it
- * from anywhere: the problem-details middleware alone decides how it looks (RFC 9457).
- */
-export class Problem extends Error {
-  override name = 'Problem'
-  readonly status: number
-  readonly words: Words
+/** A failure as a client sees it. `kind` is null for `about:blank`. */
+export interface Failure {
+  readonly status: FailureStatus
+  readonly kind: ProblemKind | null
+  readonly options: Pick<ProblemOptions, 'detail' | 'members'>
+}
 
-  constructor(status: number, words: Words = {}) {
-    super(words.reason ?? words.slug ?? STATUS_CODES[status] ?? 'failure', { cause: words.cause })
+/**
+ * A failure: what the client may read, and separately the reason that only the log gets. Throw it from anywhere. Only the
+ * problem-details middleware decides how it looks (RFC 9457).
+ */
+export class Problem extends Error implements Failure {
+  override name = 'Problem'
+  readonly status: FailureStatus
+  readonly kind: ProblemKind | null
+  readonly options: ProblemOptions
+
+  /** A kind has the status of the table; a bare status is `about:blank`. */
+  constructor(what: ProblemKind | FailureStatus, options: ProblemOptions = {}) {
+    const kind = typeof what === 'string' ? what : null
+    const status = typeof what === 'string' ? PROBLEMS[what].status : what
+    super(options.reason ?? kind ?? REASON_PHRASES[status], { cause: options.cause })
     this.status = status
-    this.words = words
+    this.kind = kind
+    this.options = options
   }
 }
 
-/** The response body of a failure. `type` and `instance` are absolute; `detail` is left out where nothing may be said. */
+/** The response body of a failure. `type` and `instance` are absolute URIs. */
 export interface ProblemBody {
   readonly type: string
   readonly title: string
@@ -56,52 +91,54 @@ export interface ProblemBody {
   readonly [member: string]: unknown
 }
 
-const TITLES: Readonly<Record<ProblemKind, string>> = {
-  'validation-failed': 'The request has fields that are not valid',
-  'malformed-json': 'The body is not acceptable JSON',
-  'token-invalid': 'The token is not valid',
-  'tenant-not-selected': 'No tenant is selected',
-  'already-member': 'Already a member',
-  'last-owner': 'The last owner must stay',
-  'password-rejected': 'The password is not acceptable',
-  'vendor-rejected': 'The vendor refused the credentials',
-  'vendor-unreachable': 'The vendor cannot be reached',
-  'rate-limited': 'Too many attempts',
-  'dependency-unavailable': 'Temporarily unavailable',
-}
-
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Renders a failure for the request with this id. */
-export function problemBody(problem: Problem, requestId: string, baseUrl: string): ProblemBody {
-  const { slug, detail, members } = problem.words
+/** The `type` of a problem. */
+export const problemType = (kind: ProblemKind | null, baseUrl: string): string =>
+  kind === null ? 'about:blank' : `${baseUrl}/${kind}`
+
+/** The `title` of a problem. */
+export const problemTitle = ({ kind, status }: Pick<Failure, 'kind' | 'status'>): string =>
+  kind === null ? REASON_PHRASES[status] : PROBLEMS[kind].title
+
+/**
+ * Whether problems of this status may carry a `detail`: a refusal of access never says why, and a failure of the service
+ * is nothing that the client can correct.
+ */
+export const mayHaveDetail = (status: FailureStatus): boolean => status < 500 && (status === 400 || status > 405)
+
+/** Renders a failure of the request with this id. */
+export function problemBody(failure: Failure, requestId: string, baseUrl: string): ProblemBody {
+  const { detail, members } = failure.options
   return {
-    type: slug === undefined ? 'about:blank' : `${baseUrl}/${slug}`,
-    title: slug === undefined ? (STATUS_CODES[problem.status] ?? 'Error') : TITLES[slug],
-    status: problem.status,
+    type: problemType(failure.kind, baseUrl),
+    title: problemTitle(failure),
+    status: failure.status,
     ...(detail === undefined ? {} : { detail }),
     ...members,
     ...(UUID.test(requestId) ? { instance: `urn:uuid:${requestId}` } : {}),
   }
 }
 
-/** 401, the same bytes for every reason. `tokenSent`: whether the request carried a token that was refused (RFC 6750, 3). */
+/** A 401, byte for byte the same for every reason. `tokenSent`: the request carried a token, which was refused (RFC 6750, 3). */
 export const unauthorized = (reason: string, tokenSent = false): Problem =>
   new Problem(401, {
     reason,
     headers: { 'www-authenticate': tokenSent ? 'Bearer realm="api", error="invalid_token"' : 'Bearer realm="api"' },
   })
 
-/** 403, which never says what is missing. */
+/** A 403. It never says what is missing. */
 export const forbidden = (reason: string): Problem => new Problem(403, { reason })
 
-/** 404, the same for what does not exist and for what belongs to another tenant. */
+/** A 404, the same for a resource that does not exist and for one of another tenant. */
 export const notFound = (reason: string): Problem => new Problem(404, { reason })
 
-/** 422 with the fields at fault. */
-export const invalid = (errors: readonly FieldError[], slug: ProblemKind = 'validation-failed'): Problem =>
-  new Problem(422, { slug, members: { errors }, reason: `${slug}: ${errors.map(({ pointer }) => pointer).join(' ')}` })
+type InvalidKind = { [Kind in ProblemKind]: (typeof PROBLEMS)[Kind]['status'] extends 422 ? Kind : never }[ProblemKind]
 
-/** 503: a dependency, and not the request, is at fault. Never a 401, on which clients drop their session. */
+/** A 422 with the invalid fields. */
+export const invalid = (errors: readonly FieldError[], kind: InvalidKind = 'validation-failed'): Problem =>
+  new Problem(kind, { members: { errors }, reason: `${kind}: ${errors.map(({ pointer }) => pointer).join(' ')}` })
+
+/** A 503: a dependency failed. Never a 401, on which clients discard their session. */
 export const unavailable = (cause: unknown, members: Readonly<Record<string, unknown>> = {}): Problem =>
-  new Problem(503, { slug: 'dependency-unavailable', members, headers: { 'retry-after': '1' }, cause })
+  new Problem('dependency-unavailable', { members, headers: { 'retry-after': '1' }, cause })

@@ -6,7 +6,7 @@ import { isToken } from '#shared/token/token.ts'
 
 /** 400, the same for a token that is unknown, expired, for another purpose, or none at all. */
 export const tokenInvalid = (reason: string): Problem =>
-  new Problem(400, { slug: 'token-invalid', detail: 'The link is not valid, or no longer.', reason })
+  new Problem('token-invalid', { detail: 'This link is invalid or has expired.', reason })
 
 /** The stored forms of a token that was sent. Throws `token-invalid` for what cannot be one. */
 export function hashSentToken(secrets: TokenSecrets, token: string): TokenHashes {

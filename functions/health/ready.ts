@@ -30,7 +30,7 @@ export const ready = endpoint({
   access: 'anyone',
   summary: 'Whether the service reaches what it depends on',
   reply: v.object({ status: v.literal('ok'), database: v.literal('ok'), cache: v.literal('ok') }),
-  problems: [{ slug: 'dependency-unavailable', members: v.object({ database: Outcome, cache: Outcome }) }],
+  problems: [{ kind: 'dependency-unavailable', members: v.object({ database: Outcome, cache: Outcome }) }],
   async handle({ sql, runtime }) {
     const [database, cache] = await Promise.all([
       probe('database', () => sql`select 1`),

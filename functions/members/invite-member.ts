@@ -29,7 +29,7 @@ export const inviteMember = endpoint({
       throw forbidden('the invitation is above the caller')
     const invitee = await findInvitedUser(sql, body.email)
     if (invitee !== null && invitee.accepted_at !== null && invitee.revoked_at === null) {
-      throw new Problem(409, { slug: 'already-member', detail: 'This person is a member of the shop.' })
+      throw new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
     }
     const userId = invitee?.user_id ?? null
     if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: principal.user.id })

@@ -17,14 +17,13 @@ export const refused = (): Problem =>
 
 /** The 503 of an endpoint that cannot do without the vendor's answer. */
 export const VENDOR_UNREACHABLE: DeclaredProblem = {
-  slug: 'vendor-unreachable',
+  kind: 'vendor-unreachable',
   members: v.object({ last_error: v.pipe(v.string(), v.examples(['timeout'])) }),
 }
 
 /** 503 while the vendor gives no answer; `code` says why, and nothing that the vendor said. */
 export const unreachable = (code: string): Problem =>
-  new Problem(503, {
-    slug: 'vendor-unreachable',
+  new Problem('vendor-unreachable', {
     headers: { 'retry-after': '60' },
     members: { last_error: code },
     reason: `the vendor was not reached: ${code}`,

@@ -60,7 +60,7 @@ type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> 
 type Readable<T> = T extends Date ? T : T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
 
 /** A refusal of an endpoint's own: a status whose type is `about:blank`, or a kind of problem, with members where it has any. */
-export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly slug: ProblemKind; readonly members: Schema }
+export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: ProblemKind; readonly members: Schema }
 
 interface Definition<
   R extends string,

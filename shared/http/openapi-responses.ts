@@ -1,9 +1,16 @@
-import { STATUS_CODES } from 'node:http'
 import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
-import { Problem, type ProblemKind, problemBody } from '#shared/problem.ts'
+import {
+  type FailureStatus,
+  mayHaveDetail,
+  type ProblemKind,
+  problemBody,
+  PROBLEMS,
+  problemType,
+  REASON_PHRASES,
+} from '#shared/problem.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
 
@@ -12,27 +19,11 @@ export type Part = Readonly<Record<string, unknown>>
 
 /** A failure by its status and its kind; without a kind it is `about:blank`. */
 export interface Refusal {
-  readonly status: number
-  readonly slug?: ProblemKind
+  readonly status: FailureStatus
+  readonly kind?: ProblemKind
   readonly members?: Schema
 }
 
-const STATUS: Readonly<Record<ProblemKind, number>> = {
-  'validation-failed': 422,
-  'malformed-json': 400,
-  'token-invalid': 400,
-  'tenant-not-selected': 403,
-  'already-member': 409,
-  'last-owner': 409,
-  'password-rejected': 422,
-  'vendor-rejected': 422,
-  'vendor-unreachable': 503,
-  'rate-limited': 429,
-  'dependency-unavailable': 503,
-}
-
-// The statuses whose problems may say more than their title.
-const DETAILED = new Set([400, 409, 413, 415, 422, 429])
 const EXAMPLE_ID = '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
 
 /** A response that several operations share under a name. */
@@ -51,15 +42,15 @@ export function failureResponses(
   return [...byStatus]
     .toSorted(([a], [b]) => a - b)
     .map(([status, refusals]) => {
-      const slugs = [...new Set(refusals.map(({ slug = null }) => slug))].toSorted((a, b) => compare(a ?? '', b ?? ''))
+      const kinds = [...new Set(refusals.map(({ kind = null }) => kind))].toSorted((a, b) => compare(a ?? '', b ?? ''))
       const members: Record<string, unknown> = {}
       for (const refusal of refusals) {
         if (refusal.members !== undefined) Object.assign(members, options.jsonSchema(refusal.members).properties)
       }
       return {
         status,
-        name: responseName(status, slugs, Object.keys(members)),
-        response: problemResponse(status, { slugs, members, baseUrl: options.config.problemBaseUrl }),
+        name: responseName(status, kinds, Object.keys(members)),
+        response: problemResponse(status, { kinds, members, baseUrl: options.config.problemBaseUrl }),
       }
     })
 }
@@ -71,7 +62,7 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
   const { access, path, query, body, limits, problems } = endpoint
   return [
     ...gateway,
-    { status: 500 },
+    toRefusal(500),
     toRefusal('dependency-unavailable'),
     ...(access === 'anyone' ? [] : [toRefusal(401)]),
     ...(typeof access === 'string' ? [] : [toRefusal(403), toRefusal('tenant-not-selected')]),
@@ -79,42 +70,37 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
     ...(query === null ? [] : [toRefusal('validation-failed')]),
     ...(body === null
       ? []
-      : [toRefusal('malformed-json'), { status: 413 }, { status: 415 }, toRefusal('validation-failed')]),
+      : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415), toRefusal('validation-failed')]),
     ...(limits === null ? [] : [toRefusal('rate-limited')]),
     ...problems.map(toRefusal),
   ]
 }
 
-function toRefusal(problem: DeclaredProblem): Refusal {
+function toRefusal(problem: DeclaredProblem | FailureStatus): Refusal {
   if (typeof problem === 'number') return { status: problem }
-  if (typeof problem === 'string') return { status: STATUS[problem], slug: problem }
-  return { status: STATUS[problem.slug], ...problem }
+  if (typeof problem === 'string') return { status: PROBLEMS[problem].status, kind: problem }
+  return { status: PROBLEMS[problem.kind].status, ...problem }
 }
 
 const pascal = (words: string): string => words.replace(/(?:^|[ -])(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 /** One name for each different response: its status, its kinds and its members. */
-function responseName(status: number, slugs: readonly (string | null)[], members: readonly string[]): string {
-  const plain = pascal(STATUS_CODES[status] ?? '')
-  const kinds = slugs.map((slug) => (slug === null ? plain : pascal(slug))).join('Or')
+function responseName(status: FailureStatus, kinds: readonly (string | null)[], members: readonly string[]): string {
+  const plain = pascal(REASON_PHRASES[status])
+  const names = kinds.map((kind) => (kind === null ? plain : pascal(kind))).join('Or')
   const extra = members.length === 0 ? '' : `With${members.map(pascal).join('And')}`
-  return `${slugs.includes(null) ? '' : plain}${kinds}${extra}`
+  return `${kinds.includes(null) ? '' : plain}${names}${extra}`
 }
 
 function problemResponse(
-  status: number,
-  { slugs, members, baseUrl }: { slugs: readonly (ProblemKind | null)[]; members: Part; baseUrl: string },
+  status: FailureStatus,
+  { kinds, members, baseUrl }: { kinds: readonly (ProblemKind | null)[]; members: Part; baseUrl: string },
 ): Part {
-  const example = (slug: ProblemKind | null) => {
-    const errors = status === 422 ? { errors: [{ pointer: '#/email', detail: 'must be an email address' }] } : {}
-    return problemBody(
-      new Problem(status, { ...(slug === null ? {} : { slug }), members: errors }),
-      EXAMPLE_ID,
-      baseUrl,
-    )
-  }
+  const errors = status === 422 ? { errors: [{ pointer: '#/email', detail: 'must be an email address' }] } : {}
+  const example = (kind: ProblemKind | null) =>
+    problemBody({ status, kind, options: { members: errors } }, EXAMPLE_ID, baseUrl)
   return {
-    description: slugs.map((slug) => slug ?? STATUS_CODES[status]).join(', '),
+    description: kinds.map((kind) => kind ?? REASON_PHRASES[status]).join(', '),
     headers: {
       ...COMMON_HEADERS,
       'cache-control': header('NoStore'),
@@ -129,17 +115,17 @@ function problemResponse(
         schema: {
           type: 'object',
           properties: {
-            type: { enum: slugs.map((slug) => (slug === null ? 'about:blank' : `${baseUrl}/${slug}`)) },
+            type: { enum: kinds.map((kind) => problemType(kind, baseUrl)) },
             title: { type: 'string' },
             status: { const: status },
-            ...(DETAILED.has(status) ? { detail: { type: 'string' } } : {}),
+            ...(mayHaveDetail(status) ? { detail: { type: 'string' } } : {}),
             ...(status === 422 ? { errors: FIELD_ERRORS } : {}),
             ...members,
             instance: { type: 'string', pattern: '^urn:uuid:[0-9a-f-]{36}$', description: 'The id of the request.' },
           },
           required: ['type', 'title', 'status', ...(status === 422 ? ['errors'] : [])],
         },
-        examples: Object.fromEntries(slugs.map((slug) => [slug ?? 'about-blank', { value: example(slug) }])),
+        examples: Object.fromEntries(kinds.map((kind) => [kind ?? 'about-blank', { value: example(kind) }])),
       },
     },
   }

@@ -15,7 +15,7 @@ import { DecryptionFailed } from '#shared/vault/envelope.ts'
 export class KeyServiceUnavailable extends Problem {
   override name = 'KeyServiceUnavailable'
   constructor(cause: unknown) {
-    super(503, { slug: 'dependency-unavailable', headers: { 'retry-after': '5' }, cause })
+    super('dependency-unavailable', { headers: { 'retry-after': '5' }, cause })
   }
 }
 

@@ -19,7 +19,7 @@ function json(event: APIGatewayProxyEvent, limitBytes: number): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
   if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body may have at most ${limitBytes} bytes.` })
   if (!isJson(event)) throw new Problem(415, { detail: 'Send the body as application/json.' })
-  const malformed = (detail: string) => new Problem(400, { slug: 'malformed-json', detail })
+  const malformed = (detail: string) => new Problem('malformed-json', { detail })
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

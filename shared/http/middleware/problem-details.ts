@@ -22,7 +22,7 @@ export const problemDetails = (baseUrl: string): Middleware => ({
     else log.info('request refused', { ...line, reason: problem.message })
     request.response = {
       statusCode: problem.status,
-      headers: { 'content-type': 'application/problem+json', ...problem.words.headers },
+      headers: { 'content-type': 'application/problem+json', ...problem.options.headers },
       body: JSON.stringify(problemBody(problem, state.requestId, baseUrl)),
     }
   },

@@ -14,8 +14,7 @@ export const rateLimit = (): Middleware => ({
     if (refusal === null) return
     const { limit, retryAfterSeconds } = refusal
     countMetric('RateLimited', limit.name)
-    throw new Problem(429, {
-      slug: 'rate-limited',
+    throw new Problem('rate-limited', {
       detail: 'Try again later.',
       reason: `limit ${limit.name}`,
       // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/11/

@@ -8,7 +8,7 @@ export const tenantScope = (): Middleware => ({
     const { principal } = context.request
     const { access } = matched(context.request).endpoint
     if (typeof access === 'string') return
-    if (principal === null || principal.tenant === null) throw new Problem(403, { slug: 'tenant-not-selected' })
+    if (principal === null || principal.tenant === null) throw new Problem('tenant-not-selected')
     if (!holds(principal.permissions, access.permission)) throw forbidden('the role does not hold the permission')
   },
 })

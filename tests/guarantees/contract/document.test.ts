@@ -123,7 +123,7 @@ describe('a document of other endpoints', () => {
       route: 'POST /v1/test/refusing',
       access: 'anyone',
       summary: 'A test',
-      problems: [404, 'last-owner', { slug: 'vendor-rejected', members: v.object({ vendor: v.string() }) }],
+      problems: [404, 'last-owner', { kind: 'vendor-rejected', members: v.object({ vendor: v.string() }) }],
       handle: async (_exchange) => noContent(),
     })
     const { components, paths } = write(refusing)
