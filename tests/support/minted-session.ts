@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
-import { PEPPER } from './service.ts'
+import { PEPPER } from './settings.ts'
 
 export interface MintedSession {
   readonly id: string
@@ -73,18 +73,28 @@ export async function createMember(
   return { ...(await mintSession(admin, { email, slug })), userId, membershipId: membership?.id ?? '' }
 }
 
-let shops = 0
+let tenants = 0
 
-/** A new shop, beside its founder with a member of each of these roles: `sales@SLUG.test`, and so on. */
-export async function createShop<Role extends string>(
+export type TestTenant<Role extends string> = { readonly slug: string; readonly id: string } & Readonly<
+  Record<Role, TestMember>
+>
+
+/** A new active tenant with a founder, and a member of each of these roles: `sales@SLUG.test` and so on. */
+export async function createTenantWith<Role extends string>(
   admin: postgres.Sql,
   ...roles: readonly Role[]
-): Promise<{ readonly slug: string; readonly shop: string } & Readonly<Record<Role, TestMember>>> {
-  shops += 1
-  const slug = `shop-${shops}`
-  const shop = await createTenant(admin, slug)
+): Promise<TestTenant<Role>> {
+  tenants += 1
+  const slug = `tenant-${tenants}`
+  const id = await createTenant(admin, slug)
   const members = await Promise.all(
     roles.map(async (role) => [role, await createMember(admin, { email: `${role}@${slug}.test`, role, slug })]),
   )
-  return { slug, shop, ...Object.fromEntries(members) }
+  return { slug, id, ...Object.fromEntries(members) }
+}
+
+/** The name of `createTenantWith` in files that do not use `service.newTenant` yet. */
+export async function createShop<Role extends string>(admin: postgres.Sql, ...roles: readonly Role[]) {
+  const tenant = await createTenantWith(admin, ...roles)
+  return { ...tenant, shop: tenant.id }
 }

@@ -11,8 +11,9 @@ import { createRuntime, type Runtime } from '#shared/runtime.ts'
 import { accessOf, connectTo, runtimeFor } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seeingFetch } from './documented.ts'
-import { startTestMail, type TestMail } from './mail.ts'
 import { lambdaContext } from './lambda-context.ts'
+import { startTestMail, type TestMail } from './mail.ts'
+import { createTenantWith, type TestTenant } from './minted-session.ts'
 import { MAIL_KEY, PEPPER, TEST_SETTINGS } from './settings.ts'
 import { startTestVault, type TestVault } from './vault.ts'
 
@@ -34,6 +35,10 @@ export interface TestService {
   logged(work: () => Promise<void>): Promise<string>
   /** Signs in and returns the session token; with a slug, the tenant is chosen too. */
   signIn(email: string, slug?: string): Promise<string>
+  /** SQL as the superuser, who sees every row: to arrange and to look. */
+  readonly sql: TestDatabase['admin']
+  /** Makes an active tenant, and in it a member with a session for each role: `const { id, slug, sales } = …`. */
+  newTenant<Role extends string>(...roles: readonly Role[]): Promise<TestTenant<Role>>
   close(): Promise<void>
 }
 
@@ -57,7 +62,7 @@ export interface ServiceOptions {
 }
 
 /** What of the service differs by where its functions come from. */
-export type ServiceParts = Omit<TestService, 'request' | 'signIn'>
+export type ServiceParts = Omit<TestService, 'request' | 'signIn' | 'sql' | 'newTenant'>
 
 /** Starts the service: from the sources, or where the run has an assembly, from its bundles (tests/assembly). */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
@@ -102,7 +107,8 @@ export function withRequests<Parts extends ServiceParts>(parts: Parts): Parts & 
     return token
   }
 
-  return Object.assign(parts, { request, signIn })
+  const newTenant: TestService['newTenant'] = (...roles) => createTenantWith(database.admin, ...roles)
+  return Object.assign(parts, { request, signIn, sql: database.admin, newTenant })
 }
 
 async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {

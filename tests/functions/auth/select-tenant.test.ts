@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
 import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
-
-const sql = () => service.database.admin
+const service = useService()
 const select = (token: string, id: string): Promise<Answer> =>
   service.request(`POST /v1/auth/tenants/${id}/select`, { token })
 
@@ -19,14 +14,14 @@ let people = 0
 async function personWithShop(): Promise<{ email: string; slug: string; shop: string; user: string }> {
   people += 1
   const [email, slug] = [`person${people}@select.test`, `select-shop-${people}`]
-  const shop = await createTenant(sql(), slug)
-  return { email, slug, shop, user: await createUser(sql(), { email, slugs: [slug] }) }
+  const shop = await createTenant(service.sql, slug)
+  return { email, slug, shop, user: await createUser(service.sql, { email, slugs: [slug] }) }
 }
 
 describe('choosing a tenant', () => {
   it('answers as GET /v1/auth/session then does, and names the tenant', async () => {
     const { email, shop } = await personWithShop()
-    const { token, id } = await mintSession(sql(), { email })
+    const { token, id } = await mintSession(service.sql, { email })
     const selected = await select(token, shop)
     expect(selected.status).toBe(200)
     expect(selected.headers.get('x-tenant-id')).toBe(shop)
@@ -35,20 +30,20 @@ describe('choosing a tenant', () => {
     expect(selected.body).toMatchObject(who)
     expect(Object.keys(selected.body)).toEqual(['session', ...Object.keys(who)])
     expect(Object.keys(selected.body.session)).toEqual(Object.keys(session))
-    const [row] = await sql()`select tenant_id from app.sessions where id = ${id}`
+    const [row] = await service.sql`select tenant_id from app.sessions where id = ${id}`
     expect(row?.['tenant_id']).toBe(shop)
   })
 
   it('binds this session and no other of the same person', async () => {
     const { email, shop } = await personWithShop()
-    const [chosen, other] = [await mintSession(sql(), { email }), await mintSession(sql(), { email })]
+    const [chosen, other] = [await mintSession(service.sql, { email }), await mintSession(service.sql, { email })]
     await select(chosen.token, shop)
     expect((await service.request('GET /v1/auth/session', { token: other.token })).body.tenant).toBeNull()
   })
 
   it('may be done again, for the same tenant and for another', async () => {
-    const [acme, bolt] = [await tenantId(sql(), 'acme-print'), await tenantId(sql(), 'bolt-apparel')]
-    const { token } = await mintSession(sql(), { email: 'both@shops.test' })
+    const [acme, bolt] = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
+    const { token } = await mintSession(service.sql, { email: 'both@shops.test' })
     for (const [shop, role] of [
       [acme, 'sales'],
       [acme, 'sales'],
@@ -67,9 +62,9 @@ describe('choosing a tenant', () => {
 
   it('is undone by no choice that fails: the session stays where it was', async () => {
     const { email, shop } = await personWithShop()
-    const { token } = await mintSession(sql(), { email })
+    const { token } = await mintSession(service.sql, { email })
     await select(token, shop)
-    for (const id of [await tenantId(sql(), 'bolt-apparel'), randomUUID()]) {
+    for (const id of [await tenantId(service.sql, 'bolt-apparel'), randomUUID()]) {
       const refused = await select(token, id)
       expect(refused.status).toBe(404)
       expect(refused.headers.get('x-tenant-id')).toBe(shop)
@@ -79,66 +74,67 @@ describe('choosing a tenant', () => {
 
   it('leaves a choice of a tenant that has since been closed for the session to die of', async () => {
     const { email, shop, slug } = await personWithShop()
-    const { token } = await mintSession(sql(), { email })
+    const { token } = await mintSession(service.sql, { email })
     await select(token, shop)
-    await sql()`update app.tenants set status = 'suspended' where slug = ${slug}`
+    await service.sql`update app.tenants set status = 'suspended' where slug = ${slug}`
     expect((await select(token, shop)).status).toBe(401)
-    expect((await select(token, await tenantId(sql(), 'acme-print'))).status).toBe(401)
+    expect((await select(token, await tenantId(service.sql, 'acme-print'))).status).toBe(401)
   })
 
   const OBSTACLES: Record<string, (who: { slug: string; user: string }) => PromiseLike<unknown>> = {
-    'suspended tenant': ({ slug }) => sql()`update app.tenants set status = 'suspended' where slug = ${slug}`,
-    'cancelled tenant': ({ slug }) => sql()`update app.tenants set status = 'cancelled' where slug = ${slug}`,
-    'deleted tenant': ({ slug }) => sql()`update app.tenants set deleted_at = now() where slug = ${slug}`,
-    'revoked membership': ({ user }) => sql()`update app.memberships set revoked_at = now() where user_id = ${user}`,
+    'suspended tenant': ({ slug }) => service.sql`update app.tenants set status = 'suspended' where slug = ${slug}`,
+    'cancelled tenant': ({ slug }) => service.sql`update app.tenants set status = 'cancelled' where slug = ${slug}`,
+    'deleted tenant': ({ slug }) => service.sql`update app.tenants set deleted_at = now() where slug = ${slug}`,
+    'revoked membership': ({ user }) =>
+      service.sql`update app.memberships set revoked_at = now() where user_id = ${user}`,
     'outstanding invitation': ({ user }) =>
-      sql()`update app.memberships set accepted_at = null where user_id = ${user}`,
-    'foreign tenant': ({ user }) => sql()`delete from app.memberships where user_id = ${user}`,
+      service.sql`update app.memberships set accepted_at = null where user_id = ${user}`,
+    'foreign tenant': ({ user }) => service.sql`delete from app.memberships where user_id = ${user}`,
   }
 
   it.each(Object.keys(OBSTACLES))('of a %s answers 404, and nothing tells it from an unknown one', async (what) => {
     const person = await personWithShop()
-    const { token, id } = await mintSession(sql(), { email: person.email })
+    const { token, id } = await mintSession(service.sql, { email: person.email })
     await OBSTACLES[what]?.(person)
     const refused = await select(token, person.shop)
     expect(refused.status).toBe(404)
     expect(indistinguishable(refused)).toEqual(indistinguishable(await select(token, randomUUID())))
-    const [row] = await sql()`select tenant_id from app.sessions where id = ${id}`
+    const [row] = await service.sql`select tenant_id from app.sessions where id = ${id}`
     expect(row?.['tenant_id']).toBeNull()
     // The obstacle alone is why: without it, the same request is let in.
-    await sql()`update app.tenants set status = 'active', deleted_at = null where slug = ${person.slug}`
-    await sql()`delete from app.memberships where user_id = ${person.user}`
-    await sql()`
+    await service.sql`update app.tenants set status = 'active', deleted_at = null where slug = ${person.slug}`
+    await service.sql`delete from app.memberships where user_id = ${person.user}`
+    await service.sql`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
       values (${person.shop}, ${person.user}, 7, now())`
     expect((await select(token, person.shop)).status).toBe(200)
   })
 
   it('of a tenant that the operator has, for nobody in it, answers 404 to the owner of another', async () => {
-    const { token } = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
-    expect((await select(token, await tenantId(sql(), 'bolt-apparel'))).status).toBe(404)
+    const { token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
+    expect((await select(token, await tenantId(service.sql, 'bolt-apparel'))).status).toBe(404)
   })
 
   it('with a session that has ended answers 401', async () => {
     const { email, shop, user } = await personWithShop()
     for (const end of [
-      (id: string) => sql()`update app.sessions set revoked_at = now() where id = ${id}`,
-      (id: string) => sql()`update app.sessions set idle_expires_at = now() where id = ${id}`,
-      (id: string) => sql()`update app.sessions set absolute_expires_at = now() where id = ${id}`,
-      () => sql()`update app.users set disabled_at = now() where id = ${user}`,
+      (id: string) => service.sql`update app.sessions set revoked_at = now() where id = ${id}`,
+      (id: string) => service.sql`update app.sessions set idle_expires_at = now() where id = ${id}`,
+      (id: string) => service.sql`update app.sessions set absolute_expires_at = now() where id = ${id}`,
+      () => service.sql`update app.users set disabled_at = now() where id = ${user}`,
     ]) {
-      const { token, id } = await mintSession(sql(), { email })
+      const { token, id } = await mintSession(service.sql, { email })
       expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
       await end(id)
       expect((await select(token, shop)).status).toBe(401)
-      const [row] = await sql()`select tenant_id from app.sessions where id = ${id}`
+      const [row] = await service.sql`select tenant_id from app.sessions where id = ${id}`
       expect(row?.['tenant_id']).toBeNull()
     }
   })
 
   it('many times at once leaves the session in one of the chosen tenants, whole', async () => {
-    const [acme, bolt] = [await tenantId(sql(), 'acme-print'), await tenantId(sql(), 'bolt-apparel')]
-    const { token } = await mintSession(sql(), { email: 'both@shops.test' })
+    const [acme, bolt] = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
+    const { token } = await mintSession(service.sql, { email: 'both@shops.test' })
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
         index % 2 === 0

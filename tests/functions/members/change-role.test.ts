@@ -1,30 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { createMember, createUser, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
+const service = useService()
 let slug: string
-let shop: string
+let tenantId: string
 let owner: TestMember
 let admin: TestMember
 let sales: TestMember
 
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
 beforeEach(async () => {
-  ;({ slug, shop, owner, admin, sales } = await createShop(sql(), 'owner', 'admin', 'sales'))
+  ;({ slug, id: tenantId, owner, admin, sales } = await service.newTenant('owner', 'admin', 'sales'))
 })
 
-const sql = () => service.database.admin
 const change = (member: { membershipId: string }, role: string, by = owner): Promise<Answer> =>
   service.request(`PATCH /v1/members/${member.membershipId}`, { token: by.token, body: { role } })
 const roleOf = async ({ membershipId }: TestMember): Promise<string> => {
-  const [row] = await sql()`
+  const [row] = await service.sql`
     select r.code from app.memberships m join app.roles r on r.id = m.role_id where m.id = ${membershipId}`
   return row?.['code']
 }
@@ -33,7 +29,7 @@ describe('PATCH /v1/members/{id}', () => {
   it('answers the member in the new role, as the list shows it', async () => {
     const answer = await change(sales, 'designer')
     expect(answer.status).toBe(200)
-    expectContract(answer, shop)
+    expectContract(answer, tenantId)
     expect(answer.body.role).toEqual({ id: 5, code: 'designer', label: 'Designer', rank: 50 })
     const { body } = await service.request('GET /v1/members', { token: owner.token })
     expect(body.data).toContainEqual(answer.body)
@@ -62,7 +58,7 @@ describe('PATCH /v1/members/{id}', () => {
     ] as const) {
       const answer = await change(member, role, admin)
       expect(answer.status).toBe(403)
-      expectContract(answer, shop)
+      expectContract(answer, tenantId)
     }
     expect([await roleOf(owner), await roleOf(admin), await roleOf(sales)]).toEqual(['owner', 'admin', 'sales'])
     expect((await change(sales, 'admin', admin)).status).toBe(200)
@@ -72,28 +68,32 @@ describe('PATCH /v1/members/{id}', () => {
 
   it('keeps the last owner, who answers 409 to demotion, by himself or by nobody else', async () => {
     const founder = { membershipId: '' }
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
     founder.membershipId = row?.['id']
     expect((await change(founder, 'viewer')).status).toBe(200)
     const answer = await change(owner, 'admin')
     expect(answer.status).toBe(409)
     expect(answer.body.type).toBe(`${PROBLEMS}/last-owner`)
-    expectContract(answer, shop)
+    expectContract(answer, tenantId)
     expect(await roleOf(owner)).toBe('owner')
     // Neither an invited nor a revoked owner is one who could take over.
-    const { membershipId } = await createMember(sql(), { email: `other@${slug}.test`, slug })
-    await sql()`update app.memberships set accepted_at = null where id = ${membershipId}`
+    const { membershipId } = await createMember(service.sql, { email: `other@${slug}.test`, slug })
+    await service.sql`update app.memberships set accepted_at = null where id = ${membershipId}`
     expect((await change(owner, 'admin')).status).toBe(409)
-    await sql()`update app.memberships set accepted_at = now(), revoked_at = now() where id = ${membershipId}`
+    await service.sql`update app.memberships set accepted_at = now(), revoked_at = now() where id = ${membershipId}`
     expect((await change(owner, 'admin')).status).toBe(409)
-    await sql()`update app.memberships set revoked_at = null where id = ${membershipId}`
+    await service.sql`update app.memberships set revoked_at = null where id = ${membershipId}`
     expect((await change(owner, 'admin')).status).toBe(200)
   })
 
   it('answers 404 for a member of another shop, a revoked one and none', async () => {
-    const foreign = await createMember(sql(), { email: `foreign@${slug}.test`, role: 'viewer', slug: 'bolt-apparel' })
-    await sql()`update app.memberships set revoked_at = now() where id = ${sales.membershipId}`
+    const foreign = await createMember(service.sql, {
+      email: `foreign@${slug}.test`,
+      role: 'viewer',
+      slug: 'bolt-apparel',
+    })
+    await service.sql`update app.memberships set revoked_at = now() where id = ${sales.membershipId}`
     for (const member of [foreign, sales, { membershipId: randomUUID() }]) {
       expect((await change(member, 'designer')).status).toBe(404)
     }
@@ -113,18 +113,18 @@ describe('PATCH /v1/members/{id}', () => {
   it('writes down a change once, and the same role again not at all', async () => {
     await change(sales, 'designer')
     await change(sales, 'designer')
-    const rows = await sql()`select before, after from app.audit_log where target_id = ${sales.membershipId}`
+    const rows = await service.sql`select before, after from app.audit_log where target_id = ${sales.membershipId}`
     expect(rows).toEqual([{ before: { role: 'sales' }, after: { role: 'designer' } }])
   })
 
   it('changes what an invitation that is open will give', async () => {
     const email = `late@${slug}.test`
-    await createUser(sql(), { email })
+    await createUser(service.sql, { email })
     const invited = await service.request('POST /v1/members/invite', {
       token: owner.token,
       body: { email, role: 'sales' },
     })
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
     expect((await change({ membershipId: row?.['id'] }, 'viewer')).status).toBe(200)
     const { body } = await service.request('GET /v1/members/invitations', { token: owner.token })
