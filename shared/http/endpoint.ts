@@ -5,6 +5,7 @@ import type { TenantTransactions, TenantTransaction } from '#shared/db/scope.ts'
 import type { ProblemKind } from '#shared/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
+import type { Permission } from '#shared/role/permissions.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
@@ -18,13 +19,13 @@ import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 export type Access =
   | 'anyone'
   | 'session'
-  | { readonly permission: string; readonly exclusive?: true }
-  | { readonly permission: string; readonly transaction: 'own' }
+  | { readonly permission: Permission; readonly exclusive?: true }
+  | { readonly permission: Permission; readonly transaction: 'own' }
 
 type PrincipalFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Principal : TenantPrincipal
 type SqlFor<A extends Access> = A extends { transaction: 'own' }
   ? TenantTransactions
-  : A extends { permission: string }
+  : A extends { permission: Permission }
     ? TenantTransaction
     : Sql
 

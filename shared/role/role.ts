@@ -15,10 +15,3 @@ export const Role = v.pipe(
 )
 
 export type Role = Readonly<v.InferOutput<typeof Role>>
-
-/** The permission that stands for every permission. */
-export const EVERY_PERMISSION = '*'
-
-/** Whether a role's permissions, as stored, allow what `permission` guards. */
-export const holds = (permissions: readonly string[], permission: string): boolean =>
-  permissions.includes(permission) || permissions.includes(EVERY_PERMISSION)

@@ -1,6 +1,6 @@
 import { forbidden, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { holds } from '#shared/role/role.ts'
+import { holds } from '#shared/role/permissions.ts'
 
 /** Lets a caller into a tenant route only with a tenant, and with a role that holds the route's permission there. */
 export const tenantScope = (): Middleware => ({

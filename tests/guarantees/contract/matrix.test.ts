@@ -5,6 +5,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { ok } from '#shared/http/reply.ts'
+import type { Permission } from '#shared/role/permissions.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
@@ -19,7 +20,7 @@ import { type Answer, PEPPER, startService, type TestService } from '#tests/supp
 const SHOP = 'acme-print'
 const OTHER_SHOP = 'bolt-apparel'
 const ROLES = ['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']
-const PERMISSIONS = [
+const PERMISSIONS: readonly Permission[] = [
   'company.read',
   'company.write',
   'customer.write',
@@ -30,8 +31,9 @@ const PERMISSIONS = [
   'catalog.read',
   'member.manage',
   'vendor.manage',
+  // @ts-expect-error a permission that is not in the list does not compile
   'no.role.holds.this',
-] as const
+]
 
 /** One route per permission, read and written, so that the seven roles are told apart whatever routes there are now. */
 const probes = routeGroup({
