@@ -90,22 +90,22 @@ async function expectEntries(
   }
 }
 
-describe('the log of a shop has an entry of each session that its holder ended there', () => {
-  it('by signing out', async () => {
+describe('audit entries of ended sessions', () => {
+  it('records a logout', async () => {
     const { here } = scene
     await expectEntries({ route: 'DELETE /v1/auth/session', token: here.token }, [
       ['here', 'session.signed_out', `session ${here.id}`],
     ])
   })
 
-  it('by revoking it, from wherever that was asked', async () => {
+  it('records a revoked session in the tenant where it acted', async () => {
     const { here, there } = scene
     await expectEntries({ route: `DELETE /v1/auth/sessions/${there.id}`, token: here.token }, [
       ['there', 'session.revoked', `session ${there.id}`],
     ])
   })
 
-  it('by revoking all others, each in the log of its own shop', async () => {
+  it('records every other revoked session in the log of its own tenant', async () => {
     const { here, there, pending } = scene
     const second = await mintSession(sql(), { email: scene.email, slug: `here-${scenes}` })
     await expectEntries({ route: 'DELETE /v1/auth/sessions', token: pending.token }, [
@@ -115,7 +115,7 @@ describe('the log of a shop has an entry of each session that its holder ended t
     ])
   })
 
-  it('by a new password, which each shop that they work in learns of too', async () => {
+  it('records a password change in every tenant of the user', async () => {
     const { here, there, user } = scene
     await expectEntries(
       {
@@ -132,7 +132,7 @@ describe('the log of a shop has an entry of each session that its holder ended t
     expect(await isLive(here)).toBe(true)
   })
 
-  it('by a password that was reset', async () => {
+  it('records a password reset and the sessions that it ended', async () => {
     const { email, here, there, user } = scene
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
     await service.mail.deliver()
@@ -148,11 +148,11 @@ describe('the log of a shop has an entry of each session that its holder ended t
     expect(await logs()).toHaveLength(4)
   })
 
-  it('and none of a session that acted for no shop', async () => {
+  it('records nothing for a session without a tenant', async () => {
     await expectEntries({ route: 'DELETE /v1/auth/session', token: scene.pending.token }, [])
   })
 
-  it('and none of what was refused', async () => {
+  it('records nothing for refused requests', async () => {
     const { here, there, pending } = scene
     const colleague = await mintSession(sql(), { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
     const wrong = { current_password: `not ${PASSWORD}`, new_password: NEW_PASSWORD }
@@ -168,7 +168,7 @@ describe('the log of a shop has an entry of each session that its holder ended t
   })
 })
 
-describe('an ended session and its entry', () => {
+describe('one transaction for an ended session and its audit entry', () => {
   /** Does something while rows that are added to a table are refused, as a database that has no room left refuses them. */
   async function whileRefusing(table: string, work: () => Promise<void>): Promise<void> {
     await sql().unsafe(`
@@ -185,7 +185,7 @@ describe('an ended session and its entry', () => {
     body: { current_password: PASSWORD, new_password: NEW_PASSWORD },
   })
 
-  it('are both left out when the entry cannot be written', async () => {
+  it('keeps sessions alive when their audit entry cannot be written', async () => {
     const { here, there } = scene
     await whileRefusing('app.audit_log', async () => {
       for (const { route, body } of [
@@ -203,7 +203,7 @@ describe('an ended session and its entry', () => {
     expect(await logs()).toEqual([])
   })
 
-  it('are both left out when the change that ends it is rolled back', async () => {
+  it('writes no audit entry when the password change is rolled back', async () => {
     const { here, there } = scene
     await whileRefusing('app.jobs', async () => {
       const { route, body } = changePassword()

@@ -57,8 +57,8 @@ const rejected = (answer: Answer, cause: RegExp): void => {
   expect(answer.body.errors[0].detail).toMatch(cause)
 }
 
-describe('a change of the password', () => {
-  it('is answered with 204; then the new one signs in, and the old one does not', async () => {
+describe('POST /v1/auth/password/change', () => {
+  it('replaces the password: the new one signs in and the old one does not', async () => {
     const answer = await change(NEW)
     expect(answer.status).toBe(204)
     expectContract(answer, answer.headers.get('x-tenant-id'))
@@ -68,7 +68,7 @@ describe('a change of the password', () => {
     expect(row?.['password_hash']).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
   })
 
-  it('ends every other session of the person, and neither this one nor anyone else’s', async () => {
+  it('ends every other session of the user, but not the calling session or those of other users', async () => {
     const others = [
       await mintSession(service.database.admin, { email }),
       await mintSession(service.database.admin, { email, slug: 'acme-print' }),
@@ -80,7 +80,7 @@ describe('a change of the password', () => {
     expect(await isLive(colleague)).toBe(true)
   })
 
-  it('is open to a session without a tenant', async () => {
+  it('changes the password in a session without a tenant', async () => {
     const pending = await mintSession(service.database.admin, { email })
     expect((await change(NEW, OLD, service, pending)).status).toBe(204)
     expect(await isLive(pending)).toBe(true)
@@ -88,7 +88,7 @@ describe('a change of the password', () => {
     expect(await signsIn(NEW)).toBe(true)
   })
 
-  it('needs the current password; a wrong one is a 422 that changes nothing and ends no session', async () => {
+  it('rejects a wrong current password with 422, changes nothing and ends no session', async () => {
     const other = await mintSession(service.database.admin, { email })
     for (const wrong of ['not the old one', OLD.toUpperCase(), `${OLD} `, NEW]) {
       const answer = await change(NEW, wrong)
@@ -101,14 +101,14 @@ describe('a change of the password', () => {
     expect(await isLive(other)).toBe(true)
   })
 
-  it('is not open to who has no password to confirm', async () => {
+  it('rejects a password change of a user who has no password to confirm', async () => {
     await service.database.admin`update app.users set password_hash = null where email = ${email}`
     expect((await change(NEW)).status).toBe(422)
     const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
     expect(row?.['password_hash']).toBeNull()
   })
 
-  it('changes the caller’s password, whoever else the body names', async () => {
+  it('changes only the caller’s password, even when the body names another user', async () => {
     const [victim] = await service.database
       .admin`select id, password_hash from app.users where email = 'owner@acme.test'`
     const answer = await service.request('POST /v1/auth/password/change', {
@@ -128,7 +128,7 @@ describe('a change of the password', () => {
     expect(await signsIn(NEW)).toBe(true)
   })
 
-  it('happens once of two at the same time', async () => {
+  it('lets exactly one of two concurrent password changes succeed', async () => {
     const other = await mintSession(service.database.admin, { email })
     const answers = await Promise.all([
       change('the first passphrase'),
@@ -148,8 +148,8 @@ describe('a change of the password', () => {
   })
 })
 
-describe('a new password', () => {
-  it('has from 15 to 128 code points after normalisation', async () => {
+describe('the rules for a new password', () => {
+  it('accepts only passwords of 15 to 128 code points after NFKC normalisation', async () => {
     for (const [password, cause] of [
       ['x'.repeat(14).replace(/^x{7}/, 'abcdefg'), /at least 15/],
       ['\u{1f600}'.repeat(14), /at least 15/],
@@ -174,7 +174,7 @@ describe('a new password', () => {
     ['accents, and a script without case', 'пароль-密码-كلمة-ñandú'],
     ['quotes, percent signs and backslashes', `'; drop -- "%s" \\x00 \${a}`],
     ['blanks around it', '  a passphrase in blanks  '],
-  ])('may be of %s: no rule on composition', async (_what, password) => {
+  ])('accepts a password of %s, because there are no composition rules', async (_what, password) => {
     expect((await change(password)).status).toBe(204)
     expect(await signsIn(password)).toBe(true)
     expect(await signsIn(`${password.slice(0, -2)}xy`)).toBe(false)
@@ -187,11 +187,11 @@ describe('a new password', () => {
     '1QAZ2WSX3EDC4RFV',
     '12345678987654321',
     '１２３４５６７８９８７６５４３２１',
-  ])('is not the common %s, in any case or width', async (password) => {
+  ])('rejects the common password %s, ignoring case and width', async (password) => {
     rejected(await change(password), /common/)
   })
 
-  it('is neither the person’s address or name nor the shop’s', async () => {
+  it('rejects a new password that is the user’s email or name or the tenant’s slug or name', async () => {
     await service.database.admin`
       insert into app.tenants (slug, legal_name, status)
       values ('prints-and-shirts', 'Prints And Shirts Ltd', 'active') on conflict do nothing`
@@ -215,7 +215,7 @@ describe('a new password', () => {
     expect((await change('prints-and-shirts-x')).status).toBe(204)
   })
 
-  it('is one password in all the forms that NFKC takes for one', async () => {
+  it('accepts every form of a password that NFKC normalises to the same text', async () => {
     expect((await change('Ångström ﬁnds ①')).status).toBe(204)
     for (const same of ['Ångström finds 1', 'Ångström ﬁnds ①'.normalize('NFD'), 'Ångström finds 1']) {
       expect(await signsIn(same), same).toBe(true)
@@ -226,8 +226,8 @@ describe('a new password', () => {
   })
 })
 
-describe('guesses at the current password', () => {
-  it('are limited like those at a sign-in, in all sessions of the person together', async () => {
+describe('the limit on password changes', () => {
+  it('limits guesses at the current password across all sessions of a user', async () => {
     const limited = await startService({ env: { LOGIN_EMAIL_LIMIT: '3', LOGIN_WINDOW_SECONDS: '86400' } })
     try {
       const { email: guessed, session: first } = await newPerson(limited)
@@ -277,7 +277,7 @@ describe('the check against breached passwords', () => {
     await checked.close()
   })
 
-  it('refuses a password that is found there, and sends no more than five characters of its hash', async () => {
+  it('rejects a breached password and sends only five characters of its hash', async () => {
     reply = (response) => response.end(`${'0'.repeat(35)}:3\r\n${suffix}:42\r\n${'F'.repeat(35)}:1`)
     rejected(await change(NEW, OLD, checked), /breach/)
     expect(asked.map(({ url }) => url)).toEqual([`/range/${digest.slice(0, 5)}`])
@@ -295,7 +295,7 @@ describe('the check against breached passwords', () => {
     ['cannot be checked, since the service never answers', () => {}],
     ['cannot be checked, since the answer never ends', (response) => void response.writeHead(200).write('0')],
     ['is answered with a redirect', (response) => response.writeHead(302, { location: '/range/other' }).end()],
-  ])('accepts a password that %s', async (_what, answer) => {
+  ])('accepts a new password that %s', async (_what, answer) => {
     reply = answer
     const started = performance.now()
     expect((await change(NEW, OLD, checked)).status).toBe(204)
@@ -304,7 +304,7 @@ describe('the check against breached passwords', () => {
     expect(await signsIn(NEW, checked)).toBe(true)
   })
 
-  it('is not asked of a password that is refused without it', async () => {
+  it('does not check a password against breaches when it is rejected for another reason', async () => {
     reply = (response) => response.end('')
     rejected(await change('passwordpassword', OLD, checked), /common/)
     expect((await change(NEW, 'a guess', checked)).status).toBe(422)

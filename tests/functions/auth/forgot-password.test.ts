@@ -22,7 +22,7 @@ const forgot = (email: unknown, { of = service } = {}): Promise<Answer> =>
   of.request('POST /v1/auth/password/forgot', { body: { email } })
 
 describe('POST /v1/auth/password/forgot', () => {
-  it('answers one 204, the same bytes, for an address that is known, unknown, disabled or none', async () => {
+  it('returns the same 204 bytes for a known, unknown, disabled or malformed email when a password reset is requested', async () => {
     const expected = indistinguishable(await forgot('known@forgot.test'))
     expect(expected).toMatchObject({ status: 204, text: '' })
     for (const email of [
@@ -43,7 +43,7 @@ describe('POST /v1/auth/password/forgot', () => {
     }
   })
 
-  it('answers 422, and sends nothing, where the address is no text', async () => {
+  it('rejects a password reset request whose email is not a string with 422 and sends nothing', async () => {
     await service.mail.deliver()
     const before = service.mail.to('known@forgot.test').length
     for (const email of [
@@ -59,7 +59,7 @@ describe('POST /v1/auth/password/forgot', () => {
     expect(service.mail.to('x@evil.test')).toEqual([])
   })
 
-  it('sends a letter to the address of the account alone, however the request spelt it', async () => {
+  it('sends the password reset only to the stored address, in whatever case it was requested', async () => {
     await service.mail.deliver()
     for (const email of ['unknown@forgot.test', 'disabled@forgot.test']) await forgot(email)
     expect(await service.mail.deliver()).toBe(0)
@@ -68,7 +68,7 @@ describe('POST /v1/auth/password/forgot', () => {
     expect(service.mail.to('known@forgot.test')[0]?.to).toBe('known@forgot.test')
   })
 
-  it('sends each time a token of its own, for one hour', async () => {
+  it('sends a new password reset token for each request, valid for one hour', async () => {
     await forgot('known@forgot.test')
     await service.mail.deliver()
     await forgot('known@forgot.test')
@@ -81,7 +81,7 @@ describe('POST /v1/auth/password/forgot', () => {
     expect(row?.['hour']).toBe(true)
   })
 
-  it.each(['email', 'address'])('is limited by %s, in silence', async (by) => {
+  it.each(['email', 'address'])('limits password resets by %s without changing the response', async (by) => {
     const limited = await startService({
       env: by === 'email' ? { FORGOT_EMAIL_LIMIT: '3' } : { FORGOT_EMAIL_LIMIT: '1000', FORGOT_IP_LIMIT: '3' },
     })
@@ -117,12 +117,14 @@ async function counted() {
   }
 }
 
-describe('a mail that is asked for', () => {
+describe('the cost of requesting an email', () => {
   const FORGOT = 'POST /v1/auth/password/forgot'
   const RESEND = 'POST /v1/auth/verify/resend'
 
   // A cache that a busy machine makes late is left alone for five seconds, and not called.
-  it('costs the same work whether it is sent or not, and whatever the reason', { retry: 2 }, async () => {
+  it('makes the same number of statements, round trips, cache calls and invocations for every password reset request', {
+    retry: 2,
+  }, async () => {
     const costOf = await counted()
     const spentIp = newIp()
     const ask = (email: string, sourceIp = newIp()) => costOf(FORGOT, { body: { email }, sourceIp })
@@ -149,7 +151,9 @@ describe('a mail that is asked for', () => {
     }
   })
 
-  it('costs the same work also for one who is signed in', { retry: 2 }, async () => {
+  it('makes the same number of statements, round trips, cache calls and invocations for every request to resend a verification', {
+    retry: 2,
+  }, async () => {
     const costOf = await counted()
     const person = await createMember(sql(), { email: `resend-${randomUUID()}@forgot.test`, slug: 'acme-print' })
     const headers = { authorization: `Bearer ${person.token}` }
@@ -161,7 +165,7 @@ describe('a mail that is asked for', () => {
     for (const cost of costs.slice(2)) expect(cost).toEqual({ statements: 4, roundTrips: 4, cache: 2, woken: 1 })
   })
 
-  it('takes a sender over the limit no attempt of the recipient’s', async () => {
+  it('does not count requests from a client over its limit against the recipient’s limit', async () => {
     const costOf = await counted()
     await createUser(sql(), { email: 'spared@forgot.test' })
     const spentIp = newIp()

@@ -10,8 +10,8 @@ afterAll(() => service.close())
 
 const forgot = (email: string): Promise<Answer> => service.request('POST /v1/auth/password/forgot', { body: { email } })
 
-describe('a mail that is asked for', () => {
-  it('is answered with the same bytes in the same time for an address that is known, any other, or over its limit', async () => {
+describe('POST /v1/auth/password/forgot', () => {
+  it('takes the same time for a known, unknown, disabled or malformed email and for one over its limit', async () => {
     const { admin } = service.database
     await admin`
       insert into app.users (email, disabled_at)

@@ -50,8 +50,8 @@ const state = async (): Promise<unknown> => [
   await sql()`select id from app.jobs order by id`,
 ]
 
-describe('looking at an invitation', () => {
-  it('says who invites to what, and whether there is an account, as often as asked', async () => {
+describe('POST /v1/auth/invitations/inspect', () => {
+  it('returns tenant, email, role and whether the account exists, each time an invitation is inspected', async () => {
     const email = `new@${slug}.test`
     const { id, token } = await invited(email)
     for (let round = 0; round < 3; round += 1) {
@@ -71,8 +71,8 @@ describe('looking at an invitation', () => {
   })
 })
 
-describe('a new person who accepts', () => {
-  it('gets an account with a verified address and a membership, and signs in with the password', async () => {
+describe('accepting an invitation without an account', () => {
+  it('creates a user with a verified address and a membership when an invitation is accepted', async () => {
     const email = `new@${slug}.test`
     const { id, token } = await invited(email)
     const answer = await accept(token, { password: NEW_PASSWORD, full_name: '  Nova Person ' })
@@ -94,7 +94,7 @@ describe('a new person who accepts', () => {
     expect(service.mail.to(email)[0]?.subject).toBe(`You were added to Shop ${slug}`)
   })
 
-  it('must give a password, and a weak one is refused without using up the token', async () => {
+  it('rejects a missing or weak password of an invited person and keeps the invitation open', async () => {
     const email = `weak@${slug}.test`
     const { id, token } = await invited(email)
     for (const body of [{}, { password: null }, { full_name: 'No Password' }]) {
@@ -114,7 +114,7 @@ describe('a new person who accepts', () => {
     expect((await accept(token)).body.account_created).toBe(true)
   })
 
-  it('is the person of the invitation, whatever address, shop or role the body names', async () => {
+  it('ignores email, tenant, role and user in the body when an invitation is accepted', async () => {
     const email = `true@${slug}.test`
     const { token } = await invited(email, { role: 'viewer' })
     const answer = await accept(token, {
@@ -130,7 +130,7 @@ describe('a new person who accepts', () => {
     expect((await signIn(`owner@${slug}.test`)).status).toBe(401)
   })
 
-  it('is one account, whatever the case in which shops wrote the address', async () => {
+  it('creates one user when two tenants invite the same address in different case', async () => {
     const email = `case@${slug}.test`
     const first = await invited(email.toUpperCase())
     expect((await accept(first.token)).body.account_created).toBe(true)
@@ -143,7 +143,7 @@ describe('a new person who accepts', () => {
     expect((await signIn(email)).status).toBe(200)
   })
 
-  it('at the same moment in several places becomes one account and one membership', async () => {
+  it('creates one user and one membership when an invitation is accepted concurrently', async () => {
     const email = `race@${slug}.test`
     const { token } = await invited(email)
     const answers = await Promise.all(Array.from({ length: 8 }, () => accept(token)))
@@ -157,8 +157,8 @@ describe('a new person who accepts', () => {
   })
 })
 
-describe('a person with an account who accepts', () => {
-  it('gets the membership alone: no session, and the password that was sent is ignored', async () => {
+describe('accepting an invitation with an account', () => {
+  it('adds only the membership when the invited person has an account, and ignores the password sent', async () => {
     const email = `old@${slug}.test`
     await createUser(sql(), { email })
     const { token } = await invited(email)
@@ -179,7 +179,7 @@ describe('a person with an account who accepts', () => {
     expect(membership).toEqual({ accepted_at: expect.any(Date), invited_by: owner.userId, tenant_id: shop })
   })
 
-  it('need not send a password, and one that is weak is no obstacle', async () => {
+  it('accepts an invitation without a password, or with a weak one, when the account exists', async () => {
     for (const [name, body] of [
       ['none', {}],
       ['weak', { password: 'weak' }],
@@ -191,8 +191,8 @@ describe('a person with an account who accepts', () => {
   })
 })
 
-describe('an invitation that was accepted', () => {
-  it('answers 200 again and changes nothing, also after it would have expired', async () => {
+describe('accepting an invitation again', () => {
+  it('returns 200 and changes nothing when an invitation is accepted again, even after its expiry', async () => {
     const email = `twice@${slug}.test`
     const { id, token } = await invited(email)
     await accept(token)
@@ -208,8 +208,8 @@ describe('an invitation that was accepted', () => {
   })
 })
 
-describe('a token that opens nothing', () => {
-  it('answers one 400, whether unknown, expired, cancelled, for another purpose or no token at all', async () => {
+describe('refused invitation tokens', () => {
+  it('returns the same 400 for an unknown, expired, cancelled, malformed or wrong-purpose invitation token', async () => {
     const expired = await invited(`expired@${slug}.test`)
     await sql()`update app.tokens set expires_at = now() where id = ${expired.id}`
     const cancelled = await invited(`cancelled@${slug}.test`)
@@ -250,7 +250,7 @@ describe('a token that opens nothing', () => {
     expect((await inspect(live.token)).status).toBe(200)
   })
 
-  it('is one whose inviter could no longer invite to the role, until the inviter can again', async () => {
+  it('rejects an invitation while its inviter may not invite to the role', async () => {
     const email = `demoted@${slug}.test`
     const { id, token } = await invited(email, { role: 'sales', by: admin })
     const membership = admin.membershipId
@@ -272,7 +272,7 @@ describe('a token that opens nothing', () => {
     expect((await accept(token)).status).toBe(200)
   })
 
-  it('is one to a role above what its inviter has by now', async () => {
+  it('rejects an invitation to a role above the inviter’s current rank', async () => {
     const second = await createMember(sql(), { email: `second@${slug}.test`, slug })
     const { token } = await invited(`above@${slug}.test`, { role: 'owner', by: second })
     await sql()`update app.memberships set role_id = 2 where id = ${second.membershipId}`
@@ -281,7 +281,7 @@ describe('a token that opens nothing', () => {
     expect((await accept(token)).status).toBe(200)
   })
 
-  it.each(['suspended', 'cancelled', 'deleted'])('is one to a shop that is %s', async (status) => {
+  it.each(['suspended', 'cancelled', 'deleted'])('rejects an invitation to a tenant that is %s', async (status) => {
     const { id, token } = await invited(`closed@${slug}.test`)
     if (status === 'deleted') await sql()`update app.tenants set deleted_at = now() where id = ${shop}`
     else await sql()`update app.tenants set status = ${status} where id = ${shop}`

@@ -46,7 +46,7 @@ const times = async <T>(count: number, call: (index: number) => Promise<T>): Pro
   return results
 }
 
-describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s', (store) => {
+describe.each(['cache', 'database'])('login limits counted in the %s', (store) => {
   let service: TestService
   beforeAll(async () => {
     service = await startService({
@@ -60,7 +60,7 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
   })
   afterAll(() => service.close())
 
-  it('allow ten wrong passwords for one address, and answer the eleventh with 429, right or wrong', async () => {
+  it('allows ten wrong passwords for an email, then returns 429 even for the right one', async () => {
     const email = 'admin@acme.test'
     const allowed = await times(PER_EMAIL, () => login(service, email))
     expect(tally(allowed.map(({ status }) => status))).toEqual({ 401: PER_EMAIL })
@@ -78,12 +78,12 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
     }
   })
 
-  it('count an address that nobody has like any other', async () => {
+  it('limits logins for an unknown email like those for a known one', async () => {
     const statuses = await times(PER_EMAIL + 2, async () => (await login(service, 'whoever@limits.test')).status)
     expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: 2 })
   })
 
-  it('count all spellings of one address together', async () => {
+  it('counts all spellings of an email’s case together', async () => {
     const spellings = ['sales@bolt.test', 'SALES@BOLT.TEST', 'Sales@Bolt.Test', 'sALES@bOLT.tEST']
     const statuses = await times(
       PER_EMAIL + 4,
@@ -92,12 +92,12 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
     expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: 4 })
   })
 
-  it('do not count one address for another', async () => {
+  it('does not count attempts on one email against another', async () => {
     await times(PER_EMAIL + 1, () => login(service, 'flooded@limits.test'))
     expect((await login(service, 'owner@bolt.test', PASSWORD)).status).toBe(200)
   })
 
-  it('forget the wrong passwords after a right one', async () => {
+  it('resets the count of wrong passwords after a successful login', async () => {
     for (let round = 0; round < 3; round += 1) {
       const wrong = await times(PER_EMAIL - 1, async () => (await login(service, 'designer@bolt.test')).status)
       expect(tally(wrong)).toEqual({ 401: PER_EMAIL - 1 })
@@ -105,7 +105,7 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
     }
   })
 
-  it('are not evaded by what a client writes into headers', async () => {
+  it('ignores client-written headers when it counts login attempts', async () => {
     const statuses = await times(PER_EMAIL + 5, async (index) => {
       const address = `203.0.113.${index}`
       const headers = {
@@ -121,19 +121,19 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
     expect(tally(statuses)).toEqual({ 401: PER_EMAIL, 429: 5 })
   })
 
-  it('hold for a hundred attempts at once: exactly ten are tried', async () => {
+  it('checks exactly ten of a hundred concurrent login attempts', async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => login(service, 'viewer@bolt.test')))
     expect(tally(answers.map(({ status }) => status))).toEqual({ 401: PER_EMAIL, 429: 90 })
   })
 
-  it('count no body that was refused', async () => {
+  it('does not count a login whose body is rejected', async () => {
     const email = 'account@bolt.test'
     await times(PER_EMAIL + 5, () => service.request('POST /v1/auth/login', { body: { email, password: '' } }))
     await times(PER_EMAIL + 5, () => service.request('POST /v1/auth/login', { body: { email } }))
     expect((await login(service, email, PASSWORD)).status).toBe(200)
   })
 
-  it(`say in readiness ${store === 'cache' ? 'that the cache is there' : 'that the cache is gone'}`, async () => {
+  it(`reports the cache as ${store === 'cache' ? 'ok' : 'failed'} in readiness`, async () => {
     const ready = await service.request('GET /health/ready')
     expect(ready.status).toBe(store === 'cache' ? 200 : 503)
     expect(ready.body).toMatchObject({ database: 'ok', cache: store === 'cache' ? 'ok' : 'failed' })
@@ -141,7 +141,7 @@ describe.each(['cache', 'database'])('the limits of sign-in, counted in the %s',
 })
 
 describe('a cache that fails between attempts', () => {
-  it('does not give an attacker the limit a second time', async () => {
+  it('keeps the attempts already counted when the cache fails', async () => {
     const service = await startService({
       env: { LOGIN_EMAIL_LIMIT: String(PER_EMAIL), LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) },
     })
@@ -156,7 +156,7 @@ describe('a cache that fails between attempts', () => {
   })
 })
 
-describe('the limit per client address', () => {
+describe('the login limit per client address', () => {
   let service: TestService
   let count = 0
   beforeAll(async () => {
@@ -174,29 +174,29 @@ describe('the limit per client address', () => {
       }),
     )
 
-  it('allows a hundred attempts, whatever the addresses that they try, also at once', async () => {
+  it('allows a hundred concurrent login attempts per client address, for any emails', async () => {
     expect(tally(await flood(['198.51.100.1'], 150))).toEqual({ 401: PER_IP, 429: 50 })
     expect(await attemptFrom(service, '198.51.100.1', 'owner@acme.test', PASSWORD)).toBe(429)
   })
 
-  it('does not stop anyone at another address', async () => {
+  it('does not count login attempts of one client address against another', async () => {
     await flood(['198.51.100.2'], PER_IP + 1)
     expect(await attemptFrom(service, '198.51.100.3', 'owner@acme.test', PASSWORD)).toBe(200)
   })
 
-  it('is not cleared by a success, which clears the limit of that email only', async () => {
+  it('keeps the count per client address after a successful login', async () => {
     await flood(['198.51.100.4'], PER_IP - 1)
     expect(await attemptFrom(service, '198.51.100.4', 'owner@acme.test', PASSWORD)).toBe(200)
     expect(await attemptFrom(service, '198.51.100.4', 'owner@acme.test', PASSWORD)).toBe(429)
   })
 
-  it('counts the addresses of one IPv6 /64 as one, and no others', async () => {
+  it('counts all addresses of one IPv6 /64 network together', async () => {
     const sameNetwork = Array.from({ length: 20 }, (_, index) => `2001:db8:1:2:${index}::${index + 1}`)
     expect(tally(await flood([...sameNetwork, '2001:0DB8:0001:0002::'], 120))).toEqual({ 401: PER_IP, 429: 20 })
     expect(await attemptFrom(service, '2001:db8:1:3::1', 'owner@acme.test', PASSWORD)).toBe(200)
   })
 
-  it('counts an IPv4 address as the same one inside IPv6', async () => {
+  it('counts an IPv4 address and its IPv6-mapped form together', async () => {
     expect(tally(await flood(['198.51.100.9', '::ffff:198.51.100.9', '::FFFF:198.51.100.9'], 120))).toEqual({
       401: PER_IP,
       429: 20,
@@ -204,7 +204,7 @@ describe('the limit per client address', () => {
   })
 })
 
-describe('a window of a limit', () => {
+describe('the window of a limit', () => {
   let service: TestService
   beforeAll(async () => {
     service = await startService({ env: { LOGIN_EMAIL_LIMIT: '20', LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) } })
@@ -219,7 +219,7 @@ describe('a window of a limit', () => {
     update app.rate_limits set window_start = window_start - make_interval(secs => ${windows * WINDOW_SECONDS})
      where key = ${keyOf(email)}`
 
-  it('slides: of the attempts in the last one, the share counts that is still within reach', async () => {
+  it('counts attempts of the previous window in proportion to its overlap with the sliding window', async () => {
     const email = 'sliding@limits.test'
     await times(20, () => login(service, email))
     expect((await login(service, email)).status).toBe(429)
@@ -233,7 +233,7 @@ describe('a window of a limit', () => {
     expect(allowed).toBeLessThanOrEqual(after)
   })
 
-  it('is over after twice its length', async () => {
+  it('forgets login attempts after two windows', async () => {
     const email = 'over@limits.test'
     await times(21, () => login(service, email))
     await age(email, 2)
@@ -241,7 +241,7 @@ describe('a window of a limit', () => {
     expect(tally(statuses)).toEqual({ 401: 20, 429: 1 })
   })
 
-  it('keeps the address that is counted only as a keyed hash', async () => {
+  it('stores the email of a counted login attempt only as a keyed hash', async () => {
     const email = 'hashed@limits.test'
     await login(service, email)
     const rows = await service.database.admin<{ key: Buffer }[]>`select key from app.rate_limits`
@@ -250,7 +250,7 @@ describe('a window of a limit', () => {
   })
 })
 
-describe('an answer that was refused before the password', () => {
+describe('the work of a refused login', () => {
   let service: TestService
   beforeAll(async () => {
     service = await startService({
@@ -259,7 +259,7 @@ describe('an answer that was refused before the password', () => {
   })
   afterAll(() => service.close())
 
-  it('costs a small part of the work of one hash, ten times over', async () => {
+  it('computes no password hash for a login that is refused before the password check', async () => {
     const oneHash = await cpuMilliseconds(() => login(service, 'costly@limits.test'))
     expect(oneHash).toBeGreaterThan(100)
     const cheap: Record<string, () => Promise<{ status: number }>> = {
@@ -283,7 +283,7 @@ describe('an answer that was refused before the password', () => {
     }
   })
 
-  it('costs as little where the guesses are at a password in use', async () => {
+  it('computes no password hash for a password change over its limit', async () => {
     const { admin } = service.database
     await createUser(admin, { email: 'guesser@limits.test' })
     const { token } = await mintSession(admin, { email: 'guesser@limits.test' })

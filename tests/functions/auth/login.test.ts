@@ -35,8 +35,8 @@ const storedHash = async (email: string): Promise<string> => {
   return row?.['password_hash']
 }
 
-describe('a sign-in that succeeds', () => {
-  it('answers with the token, the session and the user, and nothing else', async () => {
+describe('a successful login', () => {
+  it('returns exactly the token, the session and the user after a login', async () => {
     const { status, body, headers } = await login('sales@acme.test')
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(['token', 'token_type', 'csrf_token', 'session', 'user'])
@@ -52,7 +52,7 @@ describe('a sign-in that succeeds', () => {
     expect(headers.get('x-tenant-id')).toBeNull()
   })
 
-  it('begins a session without a tenant, idle for 15 minutes at most and over after 7 days', async () => {
+  it('creates a session without a tenant that idles for 15 minutes and lives for 7 days', async () => {
     const { body } = await login('sales@acme.test')
     const row = await sessionRow(body.session.id)
     expect(row).toMatchObject({ tenant_id: null, revoked_at: null })
@@ -62,13 +62,13 @@ describe('a sign-in that succeeds', () => {
     expect(row.absolute_expires_at.toISOString()).toBe(body.session.absolute_expires_at)
   })
 
-  it('takes the address in any case, and answers with the one that is stored', async () => {
+  it('finds the user by email in any case and returns the stored spelling', async () => {
     for (const email of ['SALES@ACME.TEST', 'Sales@Acme.Test', 'sales@acme.test']) {
       expect((await login(email)).body.user.email).toBe('sales@acme.test')
     }
   })
 
-  it('notes when it was', async () => {
+  it('records the time of the last successful login', async () => {
     const { admin } = service.database
     await admin`update app.users set last_login_at = null where email = 'designer@acme.test'`
     await login('designer@acme.test', 'a wrong password')
@@ -80,7 +80,7 @@ describe('a sign-in that succeeds', () => {
     expect(after?.['recent']).toBe(true)
   })
 
-  it('keeps the token only as SHA-256 of the pepper and the token', async () => {
+  it('stores a session token only as SHA-256 of the pepper and the token', async () => {
     const { body } = await login('sales@acme.test')
     const row = await sessionRow(body.session.id)
     expect(row.token_key.equals(createHash('sha256').update(PEPPER).update(body.token).digest())).toBe(true)
@@ -91,7 +91,7 @@ describe('a sign-in that succeeds', () => {
     expect(text).not.toContain(Buffer.from(body.token, 'base64url').toString('hex'))
   })
 
-  it('keeps 32 bytes of CSRF secret, from which the client’s csrf_token is made and which it does not tell', async () => {
+  it('stores 32 bytes of CSRF secret and returns only a token derived from it', async () => {
     const [first, second] = [await login('sales@acme.test'), await login('sales@acme.test')]
     const row = await sessionRow(first.body.session.id)
     expect(row.csrf_secret).toHaveLength(32)
@@ -105,7 +105,7 @@ describe('a sign-in that succeeds', () => {
     expect((await sessionRow(second.body.session.id)).csrf_secret.equals(row.csrf_secret)).toBe(false)
   })
 
-  it('keeps the client’s address as a keyed hash, which no list of all addresses undoes', async () => {
+  it('stores the client address only as a keyed hash', async () => {
     const { body } = await login('sales@acme.test')
     const { ip_hash: hash } = await sessionRow(body.session.id)
     expect(hash).toHaveLength(32)
@@ -119,7 +119,7 @@ describe('a sign-in that succeeds', () => {
     expect((await sessionRow(again.body.session.id)).ip_hash.equals(hash)).toBe(true)
   })
 
-  it('keeps 512 characters of the user agent, and null where none was sent', async () => {
+  it('stores 512 characters of the user agent, or null when there is none', async () => {
     const agent = `Tester/1.0 ${'x'.repeat(600)}`
     const long = await login('sales@acme.test', PASSWORD, { 'user-agent': agent })
     expect((await sessionRow(long.body.session.id)).user_agent).toBe(agent.slice(0, 512))
@@ -132,7 +132,7 @@ describe('a sign-in that succeeds', () => {
     expect((await sessionRow(JSON.parse(bare.text).session.id)).user_agent).toBeNull()
   })
 
-  it('mints a token of its own each time, with a live session of anyone presented or not', async () => {
+  it('creates a new token at each login, even when a live session token is sent', async () => {
     const victim = await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
     const tokens = new Set([victim.token])
     for (const authorization of ['', `Bearer ${victim.token}`, 'Bearer x']) {
@@ -147,7 +147,7 @@ describe('a sign-in that succeeds', () => {
     expect(untouched.body).toMatchObject({ user: { email: 'owner@acme.test' }, tenant: { slug: 'acme-print' } })
   })
 
-  it('takes a password exactly, but for the forms of one character', async () => {
+  it('compares passwords exactly, except for forms that NFKC normalises to the same text', async () => {
     await personWithHash('exact@login.test', await hashPassword('Ångström trail ', COST))
     for (const same of ['Ångström trail ', 'Ångström trail '.normalize('NFD'), 'Ångström trail\u00a0']) {
       expect((await login('exact@login.test', same)).status, same).toBe(200)
@@ -168,8 +168,8 @@ describe('a sign-in that succeeds', () => {
   })
 })
 
-describe('a stored hash', () => {
-  it('is made anew at sign-in when the settings have changed, and only then', async () => {
+describe('the stored password hash', () => {
+  it('rehashes a password at login only when the cost settings have changed', async () => {
     for (const cost of [
       { memoryKib: 128, iterations: 1 },
       { memoryKib: 64, iterations: 2 },
@@ -188,7 +188,7 @@ describe('a stored hash', () => {
     }
   })
 
-  it('that no instance could bear to verify, or that is none, answers 401 quickly, and the service lives on', async () => {
+  it('returns 401 for an unusable or unaffordable password hash and keeps serving', async () => {
     const [, , , , salt = '', tag = ''] = (await hashPassword(PASSWORD, COST)).split('$')
     const absurd = [
       `$argon2id$v=19$m=4194304,t=1,p=1$${salt}$${tag}`,
@@ -232,8 +232,8 @@ describe('a stored hash', () => {
   })
 })
 
-describe('a sign-in that fails', () => {
-  it('answers one and the same for every cause, in status, bytes and headers', async () => {
+describe('a failed login', () => {
+  it('returns the same status, bytes and headers for every cause of a failed login', async () => {
     const { admin } = service.database
     await personWithHash('disabled@login.test', await hashPassword(PASSWORD, COST))
     await admin`update app.users set disabled_at = now() where email = 'disabled@login.test'`
@@ -257,7 +257,7 @@ describe('a sign-in that fails', () => {
     }
   })
 
-  it('begins no session', async () => {
+  it('creates no session after a failed login', async () => {
     const { admin } = service.database
     const [before] = await admin`select count(*)::int as sessions from app.sessions`
     for (const email of ['sales@acme.test', 'unknown@login.test', 'disabled@login.test', 'no-password@login.test']) {
@@ -267,7 +267,7 @@ describe('a sign-in that fails', () => {
     expect(after).toEqual(before)
   })
 
-  it('takes no address that only looks like another', async () => {
+  it('rejects emails that only look like a known one', async () => {
     // Full-width at sign, dotless i, Kelvin sign, a trailing dot or blank, a comment, an added tag.
     for (const email of [
       'sales＠acme.test',
@@ -287,8 +287,8 @@ describe('a sign-in that fails', () => {
   })
 })
 
-describe('a sign-in that loses a race', () => {
-  it('does not end with a session when the account is disabled meanwhile', async () => {
+describe('a login that loses a race', () => {
+  it('creates no session when the user is disabled while the password is verified', async () => {
     const { admin } = service.database
     const email = 'raced@login.test'
     await personWithHash(email, await hashPassword(PASSWORD, COST))

@@ -26,8 +26,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-describe('a sign-in that fails', () => {
-  it('takes the same work and the same time for an unknown address, a disabled user, no password and a wrong one', async () => {
+describe('a failed login', () => {
+  it('takes the same CPU time and duration for an unknown email, a disabled user, no password and a wrong password', async () => {
     const attempt = (email: string, password: string) => async () => {
       const usage = process.cpuUsage()
       const { status } = await service.request('POST /v1/auth/login', { body: { email, password } })

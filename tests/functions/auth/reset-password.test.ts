@@ -42,7 +42,7 @@ const state = async (): Promise<unknown> => [
 ]
 
 describe('POST /v1/auth/password/reset', () => {
-  it('sets the password, ends every session, voids the other tokens, proves the address and tells the person', async () => {
+  it('sets the password, ends all sessions, voids other tokens, verifies the address and mails the user', async () => {
     const pending = await mintSession(sql(), { email })
     const other = await resetToken()
     const token = await resetToken()
@@ -66,7 +66,7 @@ describe('POST /v1/auth/password/reset', () => {
     expect(service.mail.to(email)[0]?.subject).toBe('Your password was changed')
   })
 
-  it('leaves alone the sessions, passwords and tokens of anyone else', async () => {
+  it('resets a password without touching sessions, passwords and tokens of other users', async () => {
     const first = { email, person, token: await resetToken() }
     people += 1
     email = `person${people}@reset.test`
@@ -77,13 +77,13 @@ describe('POST /v1/auth/password/reset', () => {
     expect((after as unknown[]).slice(0, 3)).toEqual((before as unknown[]).slice(0, 3))
   })
 
-  it('keeps the time at which an address was proved before', async () => {
+  it('keeps the time of an earlier email verification when a password is reset', async () => {
     await sql()`update app.users set email_verified_at = '2025-01-01T00:00:00Z' where id = ${person.userId}`
     await reset(await resetToken())
     expect((await userRow())?.['email_verified_at']).toEqual(new Date('2025-01-01T00:00:00Z'))
   })
 
-  it('answers 204 again to a token that was used, and changes nothing', async () => {
+  it('returns 204 and changes nothing when a password reset token is used again', async () => {
     const token = await resetToken()
     await reset(token)
     const session = await mintSession(sql(), { email })
@@ -98,7 +98,7 @@ describe('POST /v1/auth/password/reset', () => {
     expect(await signsIn('another passphrase entirely')).toBe(false)
   })
 
-  it('happens once of many at the same moment', async () => {
+  it('applies exactly one of several concurrent password resets', async () => {
     const token = await resetToken()
     const passwords = Array.from({ length: 6 }, (_, index) => `a passphrase, the ${index}th of six`)
     const answers = await Promise.all(passwords.map((password) => reset(token, password)))
@@ -109,7 +109,7 @@ describe('POST /v1/auth/password/reset', () => {
     expect(await service.mail.deliver()).toBe(1)
   })
 
-  it('refuses a weak password without using up the token', async () => {
+  it('rejects a weak password without using up the password reset token', async () => {
     const token = await resetToken()
     const before = await state()
     for (const password of ['short', 'passwordpassword', `Person ${email}`, 'x'.repeat(129)]) {
@@ -123,7 +123,7 @@ describe('POST /v1/auth/password/reset', () => {
     expect((await reset(token)).status).toBe(204)
   })
 
-  it('answers one 400 to a token that is unknown, expired, for another purpose or none at all', async () => {
+  it('returns the same 400 for an unknown, expired, malformed or wrong-purpose password reset token', async () => {
     const expired = await resetToken()
     await sql()`update app.tokens set expires_at = now() where user_id = ${person.userId}`
     await service.request('POST /v1/auth/verify/resend', { token: person.token })
@@ -154,7 +154,7 @@ describe('POST /v1/auth/password/reset', () => {
     expect((await reset(live)).status).toBe(204)
   })
 
-  it('answers 400 once the account is disabled, and sends no letter that had not gone out', async () => {
+  it('rejects a password reset of a disabled user and sends no email that was still pending', async () => {
     const token = await resetToken()
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
     await sql()`update app.users set disabled_at = now() where id = ${person.userId}`
@@ -164,7 +164,7 @@ describe('POST /v1/auth/password/reset', () => {
     expect(await state()).toEqual(before)
   })
 
-  it('takes the token from the body alone, and a GET of the link’s page consumes nothing', async () => {
+  it('takes the password reset token only from the body and ignores the query', async () => {
     const token = await resetToken()
     const path = `/v1/auth/password/reset?token=${token}&password=${encodeURIComponent(NEW_PASSWORD)}`
     expect((await service.request(`GET ${path}`)).status).toBe(405)

@@ -93,13 +93,13 @@ async function signIn(secrets: TokenSecrets, email: string): Promise<string> {
 const session = async (secrets: TokenSecrets, token: string) =>
   (await ask(secrets, 'GET /v1/auth/session', { token })).status
 
-describe('a session', () => {
+describe('sessions during a pepper rotation', () => {
   it.each([
     ['made before the change', BEFORE, [200, 200, 200, 401]],
     ['made while the next pepper is accepted already', ACCEPTED, [200, 200, 200, 401]],
     ['made after the change, at an instance that knows of it', CHANGED, [401, 200, 200, 200]],
     ['made once the pepper of before is gone', AFTER, [401, 200, 200, 200]],
-  ] as const)('%s lives at each step that knows its pepper, and at no other', async (_what, madeAt, statuses) => {
+  ] as const)('accepts a session %s exactly at the steps that know its pepper', async (_what, madeAt, statuses) => {
     const { email } = await person()
     const token = await signIn(madeAt, email)
     const [row] = await sql()`
@@ -109,7 +109,7 @@ describe('a session', () => {
     expect(await Promise.all(ALL.map((secrets) => session(secrets, token)))).toEqual(statuses)
   })
 
-  it('found by the pepper of before chooses a tenant, writes, slides and ends like any other', async () => {
+  it('lets a session under the previous pepper select a tenant, write, slide and end', async () => {
     const { email } = await person()
     const token = await signIn(BEFORE, email)
     const [tenant] = await sql()`select id from app.tenants where slug = 'acme-print'`
@@ -126,7 +126,7 @@ describe('a session', () => {
     for (const secrets of ALL) expect(await session(secrets, token)).toBe(401)
   })
 
-  it('that expired or was revoked stays dead under either pepper, as an unknown token does', async () => {
+  it('rejects an expired or unknown session token under both peppers', async () => {
     const { email } = await person()
     const token = await signIn(BEFORE, email)
     await sql()`update app.sessions set idle_expires_at = now() where token_key = ${hashToken(PEPPER, token)}`
@@ -135,7 +135,7 @@ describe('a session', () => {
   })
 })
 
-describe('a link', () => {
+describe('links during a rotation of pepper and mail key', () => {
   const NEW_PASSWORD = 'a passphrase of the rotation'
   const resetLink = async (email: string, secrets: TokenSecrets) => {
     expect((await ask(secrets, 'POST /v1/auth/password/forgot', { body: { email } })).status).toBe(204)
@@ -145,7 +145,7 @@ describe('a link', () => {
   const reset = async (secrets: TokenSecrets, token: string) =>
     (await ask(secrets, 'POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })).status
 
-  it('to reset a password, mailed before the change, works once after it, and not when the pepper is gone', async () => {
+  it('accepts a password reset link of the previous pepper once, until that pepper is removed', async () => {
     const { email } = await person()
     const token = await resetLink(email, BEFORE)
     expect(await reset(AFTER, token)).toBe(400)
@@ -156,7 +156,7 @@ describe('a link', () => {
     expect(row?.['consumed_at']).toBeInstanceOf(Date)
   })
 
-  it('mailed after the change is stored by the next pepper, and unknown to who knows only the one before', async () => {
+  it('stores tokens mailed after the change under the next pepper only', async () => {
     const { email } = await person()
     const token = await resetLink(email, CHANGED)
     expect(await sql()`select from app.tokens where token_hash = ${hashToken(NEXT_PEPPER, token)}`).toHaveLength(1)
@@ -168,7 +168,7 @@ describe('a link', () => {
     ['under the keys of before and mailed after the change', BEFORE, CHANGED],
     ['after the change and mailed by an instance that only accepts', CHANGED, ACCEPTED],
     ['between the change of one and of the other, and mailed after both', BETWEEN, CHANGED],
-  ] as const)('of an invitation made %s opens the invitation', async (_what, made, mailed) => {
+  ] as const)('opens the invitation link of an invitation made %s', async (_what, made, mailed) => {
     const { token } = await person()
     const email = `guest${people}@rotation.test`
     expect((await ask(made, 'POST /v1/members/invite', { token, body: { email, role: 'viewer' } })).status).toBe(200)
@@ -179,26 +179,29 @@ describe('a link', () => {
     expect((await ask(CHANGED, 'POST /v1/auth/invitations/accept', accept)).status).toBe(200)
   })
 
-  it.each(['forgot', 'verify'] as const)('is the same when the mailer dies during the change (%s)', async (kind) => {
-    const { email, token } = await person()
-    const route = kind === 'forgot' ? 'POST /v1/auth/password/forgot' : 'POST /v1/auth/verify/resend'
-    await ask(BEFORE, route, kind === 'forgot' ? { body: { email } } : { token })
-    await deliver(BEFORE)
-    for (const secrets of [ACCEPTED, CHANGED]) {
-      await forgetDelivery()
-      await deliver(secrets)
-    }
-    const letters = service.mail.to(email)
-    expect(letters.length).toBeGreaterThanOrEqual(3)
-    expect(new Set(letters.map(tokenIn)).size).toBe(1)
-    const [stored] = await sql()`
+  it.each(['forgot', 'verify'] as const)(
+    'sends the same link again when the mailer dies during a rotation (%s)',
+    async (kind) => {
+      const { email, token } = await person()
+      const route = kind === 'forgot' ? 'POST /v1/auth/password/forgot' : 'POST /v1/auth/verify/resend'
+      await ask(BEFORE, route, kind === 'forgot' ? { body: { email } } : { token })
+      await deliver(BEFORE)
+      for (const secrets of [ACCEPTED, CHANGED]) {
+        await forgetDelivery()
+        await deliver(secrets)
+      }
+      const letters = service.mail.to(email)
+      expect(letters.length).toBeGreaterThanOrEqual(3)
+      expect(new Set(letters.map(tokenIn)).size).toBe(1)
+      const [stored] = await sql()`
       select count(*)::int as tokens from app.tokens t join app.users u on u.id = t.user_id where u.email = ${email}`
-    expect(stored?.['tokens']).toBe(1)
-  })
+      expect(stored?.['tokens']).toBe(1)
+    },
+  )
 })
 
-describe('while there are two peppers', () => {
-  it('limits and hashes of addresses go by the present one alone', async () => {
+describe('two active peppers', () => {
+  it('hashes addresses and counts limits with the current pepper only', async () => {
     const { email } = await person()
     const count = async () => (await sql()`select key from app.rate_limits order by key`).map(({ key }) => String(key))
     await sql()`delete from app.rate_limits`
@@ -213,7 +216,7 @@ describe('while there are two peppers', () => {
     expect(await count()).toEqual(during)
   })
 
-  it('tokens are found by an index, and a session that the present one finds is looked for once', async () => {
+  it('finds tokens by index and checks the previous pepper only when the current one finds no session', async () => {
     const { token } = await person()
     let plan = ''
     /** Explains each statement in place of answering it. */

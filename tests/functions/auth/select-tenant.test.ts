@@ -18,8 +18,8 @@ async function personWithShop(): Promise<{ email: string; slug: string; shop: st
   return { email, slug, shop, user: await createUser(service.sql, { email, slugs: [slug] }) }
 }
 
-describe('choosing a tenant', () => {
-  it('answers as GET /v1/auth/session then does, and names the tenant', async () => {
+describe('POST /v1/auth/tenants/{id}/select', () => {
+  it('returns the same session object as GET /v1/auth/session after a tenant is selected', async () => {
     const { email, shop } = await personWithShop()
     const { token, id } = await mintSession(service.sql, { email })
     const selected = await select(token, shop)
@@ -34,14 +34,14 @@ describe('choosing a tenant', () => {
     expect(row?.['tenant_id']).toBe(shop)
   })
 
-  it('binds this session and no other of the same person', async () => {
+  it('binds only the calling session to the selected tenant', async () => {
     const { email, shop } = await personWithShop()
     const [chosen, other] = [await mintSession(service.sql, { email }), await mintSession(service.sql, { email })]
     await select(chosen.token, shop)
     expect((await service.request('GET /v1/auth/session', { token: other.token })).body.tenant).toBeNull()
   })
 
-  it('may be done again, for the same tenant and for another', async () => {
+  it('lets a session select the same tenant again and switch to another', async () => {
     const [acme, bolt] = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
     const { token } = await mintSession(service.sql, { email: 'both@shops.test' })
     for (const [shop, role] of [
@@ -60,7 +60,7 @@ describe('choosing a tenant', () => {
     }
   })
 
-  it('is undone by no choice that fails: the session stays where it was', async () => {
+  it('keeps the session in its tenant when selecting another one fails', async () => {
     const { email, shop } = await personWithShop()
     const { token } = await mintSession(service.sql, { email })
     await select(token, shop)
@@ -72,7 +72,7 @@ describe('choosing a tenant', () => {
     }
   })
 
-  it('leaves a choice of a tenant that has since been closed for the session to die of', async () => {
+  it('ends a session whose tenant was closed after it was selected', async () => {
     const { email, shop, slug } = await personWithShop()
     const { token } = await mintSession(service.sql, { email })
     await select(token, shop)
@@ -92,7 +92,7 @@ describe('choosing a tenant', () => {
     'foreign tenant': ({ user }) => service.sql`delete from app.memberships where user_id = ${user}`,
   }
 
-  it.each(Object.keys(OBSTACLES))('of a %s answers 404, and nothing tells it from an unknown one', async (what) => {
+  it.each(Object.keys(OBSTACLES))('returns the same 404 for a %s as for an unknown tenant when it is selected', async (what) => {
     const person = await personWithShop()
     const { token, id } = await mintSession(service.sql, { email: person.email })
     await OBSTACLES[what]?.(person)
@@ -110,12 +110,12 @@ describe('choosing a tenant', () => {
     expect((await select(token, person.shop)).status).toBe(200)
   })
 
-  it('of a tenant that the operator has, for nobody in it, answers 404 to the owner of another', async () => {
+  it('returns 404 when the owner of one tenant selects a foreign one', async () => {
     const { token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
     expect((await select(token, await tenantId(service.sql, 'bolt-apparel'))).status).toBe(404)
   })
 
-  it('with a session that has ended answers 401', async () => {
+  it('rejects selecting a tenant with an ended session', async () => {
     const { email, shop, user } = await personWithShop()
     for (const end of [
       (id: string) => service.sql`update app.sessions set revoked_at = now() where id = ${id}`,
@@ -132,7 +132,7 @@ describe('choosing a tenant', () => {
     }
   })
 
-  it('many times at once leaves the session in one of the chosen tenants, whole', async () => {
+  it('leaves a session in exactly one tenant after concurrent selections', async () => {
     const [acme, bolt] = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
     const { token } = await mintSession(service.sql, { email: 'both@shops.test' })
     const answers = await Promise.all(

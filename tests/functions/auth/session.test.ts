@@ -23,7 +23,7 @@ const read = (token: string) => service.request('GET /v1/auth/session', { token 
 const active = (email = 'sales@acme.test', slug = 'acme-print') => mintSession(sql(), { email, slug })
 
 describe('GET /v1/auth/session', () => {
-  it('answers with the session, the user, the tenant, the role and its permissions, and nothing else', async () => {
+  it('returns exactly the session, user, tenant, role and permissions', async () => {
     const { token, id } = await active()
     const { status, body } = await read(token)
     expect(status).toBe(200)
@@ -42,7 +42,7 @@ describe('GET /v1/auth/session', () => {
     expect(body.role).toEqual({ id: 3, code: 'sales', label: 'Sales', rank: 60 })
   })
 
-  it('lists the permissions of each role as the rows are stored, sorted, an owner’s with *', async () => {
+  it('lists each role’s permissions as stored, sorted, with * for an owner', async () => {
     for (const role of ['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']) {
       const { token } = await active(`${role}@acme.test`)
       const rows = await sql()<{ permission: string }[]>`
@@ -53,12 +53,12 @@ describe('GET /v1/auth/session', () => {
     }
   })
 
-  it('has no tenant, no role and no permission before a tenant is chosen', async () => {
+  it('returns no tenant, role or permissions before a tenant is selected', async () => {
     const { token } = await mintSession(sql(), { email: 'sales@acme.test' })
     expect((await read(token)).body).toMatchObject({ tenant: null, role: null, permissions: [] })
   })
 
-  it('follows a change of the user, of the tenant and of the role at once', async () => {
+  it('reflects changes of user, tenant and role on the next request', async () => {
     await createTenant(sql(), 'changing-shop')
     await createUser(sql(), { email: 'changing@session.test', role: 'viewer', slugs: ['changing-shop'] })
     const { token } = await active('changing@session.test', 'changing-shop')
@@ -76,7 +76,7 @@ describe('GET /v1/auth/session', () => {
     expect(body.permissions).toContain('member.manage')
   })
 
-  it('takes a tenant in trial, active or past due for open', async () => {
+  it('accepts sessions of tenants in trial, active or past due', async () => {
     await createTenant(sql(), 'open-shop')
     await createUser(sql(), { email: 'open@session.test', slugs: ['open-shop'] })
     const { token } = await active('open@session.test', 'open-shop')
@@ -94,7 +94,7 @@ describe('GET /v1/auth/session', () => {
 })
 
 describe('the idle expiry', () => {
-  it('moves to twelve hours from each use', async () => {
+  it('extends the idle expiry to twelve hours at each use', async () => {
     const { token, id } = await active()
     for (const left of ['1 second', '1 hour', '11 hours 59 minutes']) {
       await sql()`update app.sessions set idle_expires_at = now() + ${left}::interval where id = ${id}`
@@ -106,7 +106,7 @@ describe('the idle expiry', () => {
     }
   })
 
-  it('moves with every route that takes the session, also where the answer is a refusal', async () => {
+  it('extends the idle expiry even when the request is refused', async () => {
     const { token, id } = await active('viewer@acme.test')
     for (const [route, body, status] of [
       ['GET /v1/auth/tenants', undefined, 200],
@@ -121,7 +121,7 @@ describe('the idle expiry', () => {
     }
   })
 
-  it('never moves past the absolute expiry', async () => {
+  it('never extends the idle expiry beyond the absolute expiry', async () => {
     const { token, id } = await active()
     await sql()`
       update app.sessions set idle_expires_at = now() + interval '1 minute', absolute_expires_at = now() + interval '1 hour'
@@ -132,7 +132,7 @@ describe('the idle expiry', () => {
     expect(body.session.idle_expires_at).toBe(body.session.absolute_expires_at)
   })
 
-  it('does not move for a dead session', async () => {
+  it('does not extend the idle expiry of an ended session', async () => {
     const { token, id } = await active()
     for (const end of [
       sql()`update app.sessions set idle_expires_at = now() where id = ${id}`,
@@ -151,7 +151,7 @@ describe('the idle expiry', () => {
     }
   })
 
-  it('does not move while no tenant is chosen', async () => {
+  it('does not extend the idle expiry before a tenant is selected', async () => {
     const { token, id } = await mintSession(sql(), { email: 'sales@acme.test' })
     await sql()`update app.sessions set last_seen_at = now() - interval '1 hour' where id = ${id}`
     const before = await row(id)
@@ -163,7 +163,7 @@ describe('the idle expiry', () => {
     expect((await read(token)).status).toBe(401)
   })
 
-  it('moves when the tenant is chosen', async () => {
+  it('extends the idle expiry when a tenant is selected', async () => {
     const { token, id } = await mintSession(sql(), { email: 'sales@acme.test' })
     const selected = await service.request(`POST /v1/auth/tenants/${await tenantId(sql(), 'acme-print')}/select`, {
       token,
@@ -175,7 +175,7 @@ describe('the idle expiry', () => {
 })
 
 describe('the absolute expiry', () => {
-  it('never moves, whatever the session does', async () => {
+  it('never moves the absolute expiry of a session', async () => {
     const { token, id } = await mintSession(sql(), { email: 'both@shops.test' })
     const { absolute_expires_at: end } = await row(id)
     const shops = [await tenantId(sql(), 'acme-print'), await tenantId(sql(), 'bolt-apparel')]
@@ -192,7 +192,7 @@ describe('the absolute expiry', () => {
     }
   })
 
-  it('ends a session that was used a moment ago', async () => {
+  it('rejects a session past its absolute expiry even when it was just used', async () => {
     const { token, id } = await active()
     expect((await read(token)).status).toBe(200)
     await sql()`
@@ -203,7 +203,7 @@ describe('the absolute expiry', () => {
 })
 
 describe('DELETE /v1/auth/session', () => {
-  it('ends this session, with a tenant or without, and no other', async () => {
+  it('ends only the calling session, with or without a tenant', async () => {
     for (const slug of ['acme-print', null]) {
       const [ended, kept] = [
         await mintSession(sql(), { email: 'sales@acme.test', slug }),
@@ -221,7 +221,7 @@ describe('DELETE /v1/auth/session', () => {
 })
 
 describe('GET /v1/auth/tenants', () => {
-  it('lists the live memberships of the user, and nothing else of them', async () => {
+  it('lists exactly the user’s live memberships in open tenants', async () => {
     for (const slug of [
       'listed-a',
       'listed-b',
@@ -270,7 +270,7 @@ describe('GET /v1/auth/tenants', () => {
     }
   })
 
-  it('lists nothing for a member of no shop', async () => {
+  it('lists no tenants for a user without memberships', async () => {
     const { token } = await mintSession(sql(), { email: 'nobody@shops.test' })
     expect((await service.request('GET /v1/auth/tenants', { token })).body).toEqual({ data: [] })
   })

@@ -12,7 +12,7 @@ afterAll(() => service.close())
 const sql = () => service.database.admin
 
 describe('the idle expiry', () => {
-  it('moves in place: of two hundred updates next to none leaves its page, and what moves is in no index', async () => {
+  it('slides a session by HOT updates only: no index contains the columns that change', async () => {
     const { token } = await mintSession(sql(), { email: 'sales@acme.test', slug: 'acme-print' })
     const statistics = async (): Promise<{ updates: number; inPlace: number }> => {
       await service.runtime.database.sql`select pg_stat_force_next_flush()`

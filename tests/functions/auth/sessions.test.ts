@@ -30,7 +30,7 @@ const list = async ({ token }: MintedSession): Promise<any[]> => {
 const ids = (sessions: readonly { id: string }[]): string[] => sessions.map(({ id }) => id).toSorted()
 
 describe('GET /v1/auth/sessions', () => {
-  it('lists the caller’s live sessions, each with its tenant, and says which one asks', async () => {
+  it('lists the caller’s live sessions with their tenants and marks the current one', async () => {
     const [pending, acme, bolt] = [await mint(), await mint('acme-print'), await mint('bolt-apparel')]
     await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
     for (const asking of [pending, acme, bolt]) {
@@ -51,7 +51,7 @@ describe('GET /v1/auth/sessions', () => {
     })
   })
 
-  it('tells nothing of a session but what is listed here: no token, no hash, no address', async () => {
+  it('shows no token, hash or address of a session', async () => {
     const [asking] = [await mint('acme-print'), await mint()]
     const answer = await service.request('GET /v1/auth/sessions', { token: asking.token })
     for (const session of answer.body.data) {
@@ -78,7 +78,7 @@ describe('GET /v1/auth/sessions', () => {
     }
   })
 
-  it('lists no session that has ended', async () => {
+  it('omits ended sessions from the list', async () => {
     const asking = await mint()
     const [revoked, idle, absolute] = [await mint(), await mint('acme-print'), await mint('acme-print')]
     await sql()`update app.sessions set revoked_at = now() where id = ${revoked.id}`
@@ -87,7 +87,7 @@ describe('GET /v1/auth/sessions', () => {
     expect(ids(await list(asking))).toEqual([asking.id])
   })
 
-  it('lists no session that its tenant or its membership no longer lets in', async () => {
+  it('omits sessions whose tenant is closed or whose membership is revoked', async () => {
     const asking = await mint()
     await createTenant(sql(), `closed-${people}`)
     await createTenant(sql(), `left-${people}`)
@@ -111,7 +111,7 @@ describe('GET /v1/auth/sessions', () => {
 describe('DELETE /v1/auth/sessions/{id}', () => {
   const revoke = ({ token }: MintedSession, id: string) => service.request(`DELETE /v1/auth/sessions/${id}`, { token })
 
-  it('ends one session of the caller at once, from whichever shop, and no other', async () => {
+  it('ends one other session of the caller in any tenant', async () => {
     const [asking, ended, kept] = [await mint('acme-print'), await mint('bolt-apparel'), await mint('bolt-apparel')]
     const answer = await revoke(asking, ended.id)
     expect(answer.status).toBe(204)
@@ -122,13 +122,13 @@ describe('DELETE /v1/auth/sessions/{id}', () => {
     expect(ids(await list(asking))).toEqual(ids([asking, kept]))
   })
 
-  it('ends the session that asks', async () => {
+  it('ends the calling session when its own id is given', async () => {
     const asking = await mint()
     expect((await revoke(asking, asking.id)).status).toBe(204)
     expect(await isLive(asking)).toBe(false)
   })
 
-  it('answers 404 for another person’s session, which lives on, as for one that never was', async () => {
+  it('returns the same 404 for another user’s session as for an unknown one, and keeps it alive', async () => {
     const asking = await mint('acme-print')
     const colleague = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
     const stranger = await mintSession(sql(), { email: 'owner@bolt.test', slug: 'bolt-apparel' })
@@ -140,7 +140,7 @@ describe('DELETE /v1/auth/sessions/{id}', () => {
     }
   })
 
-  it('answers 404 for a session of the caller that has ended', async () => {
+  it('returns 404 for a session of the caller that has already ended', async () => {
     const [asking, revoked, idle, absolute] = [await mint(), await mint(), await mint(), await mint()]
     await sql()`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${revoked.id}`
     await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
@@ -152,7 +152,7 @@ describe('DELETE /v1/auth/sessions/{id}', () => {
 })
 
 describe('DELETE /v1/auth/sessions', () => {
-  it('ends every other session of the caller, in every shop, and nobody else’s', async () => {
+  it('ends all other sessions of the caller in every tenant, and none of other users', async () => {
     const asking = await mint('acme-print')
     const others = [await mint(), await mint('acme-print'), await mint('bolt-apparel')]
     const colleague = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
@@ -165,7 +165,7 @@ describe('DELETE /v1/auth/sessions', () => {
     expect((await service.request('DELETE /v1/auth/sessions', { token: asking.token })).status).toBe(204)
   })
 
-  it('does not touch the time at which a session had ended before', async () => {
+  it('keeps the revocation time of sessions that ended earlier', async () => {
     const [asking, ended] = [await mint(), await mint()]
     await sql()`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${ended.id}`
     const before = await sql()`select revoked_at from app.sessions where id = ${ended.id}`

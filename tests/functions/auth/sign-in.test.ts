@@ -18,8 +18,8 @@ const signIn = async (email: string, password = PASSWORD) => {
   return client(token)
 }
 
-describe('the main job', () => {
-  it('signs a person in, lets them choose a shop, acts in it, and ends the session at once', async () => {
+describe('the main journeys', () => {
+  it('lets a user log in, select a tenant, search the catalogue and log out', async () => {
     const { call } = await signIn('BOTH@Shops.Test')
     const pending = await call('GET /v1/auth/session')
     expect(pending).toMatchObject({ tenant: null, role: null, permissions: [] })
@@ -43,7 +43,7 @@ describe('the main job', () => {
     await expect(call('GET /v1/auth/session')).rejects.toMatchObject({ status: 401 } satisfies Partial<ProblemError>)
   })
 
-  it('lets an owner invite a person, who accepts, signs in, is given another role, and is removed', async () => {
+  it('lets an owner invite a person who accepts, logs in, changes role and is removed', async () => {
     const owner = await signIn('owner@acme.test')
     const { data } = await owner.call('GET /v1/auth/tenants')
     const id = data[0]?.tenant.id ?? ''

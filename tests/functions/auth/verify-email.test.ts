@@ -35,7 +35,7 @@ async function verification(): Promise<string> {
 }
 
 describe('POST /v1/auth/verify', () => {
-  it('marks the address as verified once, and a repeat answers 204 and changes nothing', async () => {
+  it('verifies an address once: the second use returns 204 and changes nothing', async () => {
     const token = await verification()
     expect(await verifiedAt()).toBeNull()
     const answer = await verify(token)
@@ -49,7 +49,7 @@ describe('POST /v1/auth/verify', () => {
     expect(Date.parse(body.user.email_verified_at)).toBe(first.getTime())
   })
 
-  it('of a second letter, too, leaves the time of the first', async () => {
+  it('keeps the first verification time when a second link is used', async () => {
     const [first, second] = [await verification(), await verification()]
     await verify(first)
     const at = await verifiedAt()
@@ -57,7 +57,7 @@ describe('POST /v1/auth/verify', () => {
     expect(await verifiedAt()).toEqual(at)
   })
 
-  it('answers one 400 to a token that is unknown, expired or none at all', async () => {
+  it('returns the same 400 for an unknown, expired or malformed verification token', async () => {
     const expired = await verification()
     await sql()`update app.tokens set expires_at = now() where user_id = ${person.userId}`
     const answers = new Set<string>()
@@ -74,7 +74,7 @@ describe('POST /v1/auth/verify', () => {
 })
 
 describe('POST /v1/auth/verify/resend', () => {
-  it('answers 204 and sends a letter, whose link is good for a day', async () => {
+  it('sends a verification email whose link is valid for 24 hours', async () => {
     const answer = await resend()
     expect(answer.status).toBe(204)
     expectContract(answer, await tenantId(sql(), 'acme-print'))
@@ -85,19 +85,19 @@ describe('POST /v1/auth/verify/resend', () => {
     expect(row?.['day']).toBe(true)
   })
 
-  it('answers 204 and sends nothing to an address that is verified', async () => {
+  it('returns 204 and sends nothing when the address is already verified', async () => {
     await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
     expect((await resend()).status).toBe(204)
     expect(await service.mail.deliver()).toBe(0)
   })
 
-  it('sends nothing for an address that was verified before the letter went out', async () => {
+  it('sends no verification email when the address was verified before delivery', async () => {
     await resend()
     await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
     expect(await service.mail.deliver()).toBe(0)
   })
 
-  it('answers 204 over the limit, and sends no more', async () => {
+  it('returns 204 and sends nothing over the limit of verification emails', async () => {
     const answers: unknown[] = []
     for (let index = 0; index < 5; index += 1) answers.push(indistinguishable(await resend()))
     for (const answer of answers) expect(answer).toEqual(answers[0])
@@ -105,7 +105,7 @@ describe('POST /v1/auth/verify/resend', () => {
   })
 })
 
-describe('a single-use token', () => {
+describe('single-use tokens', () => {
   const ROUTES = {
     invite: 'POST /v1/auth/invitations/accept',
     password_reset: 'POST /v1/auth/password/reset',
@@ -131,7 +131,7 @@ describe('a single-use token', () => {
     email_verify: verification,
   }
 
-  it.each(pairs)('for $purpose is good for $use only if that is its purpose', async ({ purpose, use }) => {
+  it.each(pairs)('accepts a token for $purpose as $use only if the purposes match', async ({ purpose, use }) => {
     const token = await issue[purpose]()
     const send = (route: string) => service.request(route, { body: { token, password: NEW_PASSWORD } })
     const before = await sql()`select * from app.tokens order by id`
@@ -151,7 +151,7 @@ describe('a single-use token', () => {
     }
   })
 
-  it.each(purposes)('for %s signs nobody in', async (purpose) => {
+  it.each(purposes)('rejects a token for %s as a session token', async (purpose) => {
     const token = await issue[purpose]()
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(401)
   })

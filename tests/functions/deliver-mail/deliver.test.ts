@@ -77,7 +77,7 @@ const opensInvitation = async (message: Message | undefined): Promise<number> =>
   (await service.request('POST /v1/auth/invitations/inspect', { body: { token: tokenIn(message) } })).status
 
 describe('a mailer that dies', () => {
-  it('after it claimed leaves every letter to the next one', async () => {
+  it('delivers every email that a dead mailer had only claimed', async () => {
     const invited = await inviteMany(10)
     await claimJobs(service.mail.worker.database.sql, {
       kind: 'mail',
@@ -91,7 +91,7 @@ describe('a mailer that dies', () => {
     for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
   })
 
-  it('after it sent, before it completed, has the letter sent again with the same link, which works', async () => {
+  it('sends an email again with the same working link when the mailer died before it completed the job', async () => {
     const invited = await inviteMany(10)
     void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)
     await vi.waitUntil(() => invited.every(({ email }) => mailbox(email).length === 1), { timeout: 5000 })
@@ -107,7 +107,7 @@ describe('a mailer that dies', () => {
     }
   })
 
-  it('at any step, over and over, loses no letter of an invitation that was answered', async () => {
+  it('loses no invitation email when mailers die at any step', async () => {
     const invited = await inviteMany(30)
     // Dies in turns: with the jobs claimed, with some letters sent, with all sent and none completed.
     for (let round = 0; round < 5; round += 1) {
@@ -141,7 +141,7 @@ describe('a mailer that dies', () => {
     expect((await jobs()).filter(({ completed_at }) => completed_at === null)).toEqual([])
   })
 
-  it('after it made a password reset has the second letter carry the one token there is', async () => {
+  it('reuses the one password reset token when the email is sent again', async () => {
     await createUser(service.database.admin, { email: 'forgetful@mail.test' })
     const body = { email: 'forgetful@mail.test' }
     expect((await service.request('POST /v1/auth/password/forgot', { body })).status).toBe(204)
@@ -155,7 +155,7 @@ describe('a mailer that dies', () => {
     expect(tokens).toHaveLength(1)
   })
 
-  it('and one that took over, both alive, leave the job completed', async () => {
+  it('completes a job whose lease expired while its mailer is still alive', async () => {
     const { email } = await invite()
     await Promise.all([
       service.mail.deliver(),
@@ -172,8 +172,8 @@ describe('a mailer that dies', () => {
   })
 })
 
-describe('an invitation', () => {
-  it('that is rolled back is mailed to nobody', async () => {
+describe('invitation emails', () => {
+  it('sends no email for an invitation that is rolled back', async () => {
     const { admin } = service.database
     const email = newAddress()
     // The audit entry is the last that the request writes, after the job.
@@ -193,7 +193,7 @@ describe('an invitation', () => {
     expect(mailbox(email)).toEqual([])
   })
 
-  it('that was cancelled before its mail went out is mailed to nobody', async () => {
+  it('sends no email for an invitation that was cancelled before delivery', async () => {
     const { email, id } = await invite()
     expect((await service.request(`DELETE /v1/members/invitations/${id}`, { token: owner })).status).toBe(200)
     expect(await service.mail.deliver()).toBe(0)
@@ -201,7 +201,7 @@ describe('an invitation', () => {
     expect(await jobs()).toMatchObject([{ completed_at: expect.any(Date), dead_at: null }])
   })
 
-  it('that was replaced is mailed once, with the link that works', async () => {
+  it('sends one email with the working link for an invitation that was replaced before delivery', async () => {
     const { email, id } = await invite()
     await invite(email, 'sales')
     expect((await service.request(`POST /v1/members/invitations/${id}/resend`, { token: owner })).status).toBe(200)
@@ -211,14 +211,14 @@ describe('an invitation', () => {
     expect(await opensInvitation(mailbox(email)[0])).toBe(200)
   })
 
-  it('that expired before its mail went out is mailed to nobody', async () => {
+  it('sends no email for an invitation that expired before delivery', async () => {
     const { email, id } = await invite()
     await service.database.admin`update app.tokens set expires_at = now() - interval '1 second' where id = ${id}`
     expect(await service.mail.deliver()).toBe(0)
     expect(mailbox(email)).toEqual([])
   })
 
-  it('of one shop is never mailed by a job of another', async () => {
+  it('sends no invitation of one tenant for a job of another tenant', async () => {
     const { email, id } = await invite()
     const bolt = await tenantId(service.database.admin, 'bolt-apparel')
     await service.database.admin`update app.jobs set tenant_id = ${bolt} where payload ->> 'invitation_id' = ${id}`
@@ -227,8 +227,8 @@ describe('an invitation', () => {
   })
 })
 
-describe('SES', () => {
-  it('that refuses a quarter of the calls gets every letter in the end, and each once', async () => {
+describe('SES failures', () => {
+  it('sends each email exactly once while SES refuses a quarter of the calls', async () => {
     const invited = await inviteMany(40)
     await service.mail.faults.set({ part: 'ses', mode: 'refuse', share: 0.25 })
     let sent = 0
@@ -241,7 +241,7 @@ describe('SES', () => {
     expect((await jobs()).filter(({ completed_at }) => completed_at === null)).toEqual([])
   })
 
-  it('that is down puts every letter off, a little longer each time, and gets them all once it is back', async () => {
+  it('backs off exponentially while SES is down and delivers when it is back', async () => {
     const invited = await inviteMany(5)
     await service.mail.faults.set({ part: 'ses', mode: 'refuse' })
     for (let attempts = 1; attempts <= 4; attempts += 1) {
@@ -260,7 +260,7 @@ describe('SES', () => {
     for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
   })
 
-  it('that hangs holds a letter for 5 s, not for ever, and gets it later', async () => {
+  it('gives up a call to a hanging SES and delivers the email later', async () => {
     const { email } = await invite()
     await service.mail.faults.set({ part: 'ses', mode: 'hang' })
     const asked = performance.now()
@@ -273,7 +273,7 @@ describe('SES', () => {
     expect(mailbox(email)).toHaveLength(1)
   })
 
-  it('that stays down has the letter put aside after as many attempts as there are', async () => {
+  it('dead-letters an email after the maximum number of attempts', async () => {
     const { email } = await invite()
     await service.mail.faults.set({ part: 'ses', mode: 'refuse' })
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
@@ -293,7 +293,7 @@ describe('SES', () => {
     ['TooManyRequestsException', 429, false],
     ['InternalServiceErrorException', 500, false],
   ] as const)(
-    'that answers %s has the letter put aside at once only when that is final',
+    'dead-letters an email after %s from SES only when that error is final',
     async ([type, status, final]) => {
       const server = await startHttpServer({
         answer: () => json(status, { message: type }, { 'x-amzn-errortype': type }),
@@ -311,7 +311,7 @@ describe('SES', () => {
   )
 })
 
-describe('a job that no mailer can read', () => {
+describe('jobs that no mailer can read', () => {
   const poison = (payload: object) =>
     service.runtime.database.transaction('read write', async (sql) => {
       await sql`select app.set_tenant(${acme})`
@@ -323,7 +323,7 @@ describe('a job that no mailer can read', () => {
     [{ template: 'unknown' }],
     [{ template: 'invitation', invitation_id: 'no id', nonce: 'x'.repeat(22) }],
     [{ template: 'invitation', invitation_id: '00000000-0000-4000-8000-000000000000' }],
-  ])('is dead at once, and the letters behind it go out: %j', async ([payload = {}]) => {
+  ])('dead-letters an unreadable job immediately and delivers the emails behind it: %j', async ([payload = {}]) => {
     for (let count = 0; count < 12; count += 1) await poison(payload)
     const { email } = await invite()
     expect(await service.mail.deliver()).toBe(1)
@@ -333,13 +333,13 @@ describe('a job that no mailer can read', () => {
     for (const job of dead) expect(job).toMatchObject({ attempts: 1, last_error: 'UnknownMail' })
   })
 
-  it('is dead at once when it is of no tenant and its letter is a tenant’s', async () => {
+  it('dead-letters a job without a tenant whose email needs one', async () => {
     await enqueue(service.runtime.database.sql, 'mail', { template: 'membership-added', user_id: randomUUID() })
     expect(await service.mail.deliver()).toBe(0)
     expect(await jobs()).toMatchObject([{ attempts: 1, dead_at: expect.any(Date), last_error: 'UnknownMail' }])
   })
 
-  it('and whose mailers died of it keeps none waiting, also when there are as many as are claimed at once', async () => {
+  it('dead-letters exhausted jobs without delaying others, even when they fill a whole claim', async () => {
     for (let count = 0; count < 10; count += 1) await poison({ template: 'unknown' })
     await service.database.admin`
       update app.jobs set attempts = ${ATTEMPTS}, run_at = now() - interval '1 hour',
@@ -351,8 +351,8 @@ describe('a job that no mailer can read', () => {
   })
 })
 
-describe('two mailers at once', () => {
-  it('send each letter once', async () => {
+describe('concurrent mailers', () => {
+  it('sends each email once with three concurrent mailers', async () => {
     const invited = await inviteMany(60)
     const sent = await Promise.all([service.mail.deliver(), service.mail.deliver(), service.mail.deliver()])
     expect(sent.reduce((sum, count) => sum + count, 0)).toBe(60)

@@ -49,18 +49,18 @@ const write = (action: string, monthsAhead: number, days = 0) => database.admin`
           (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ${monthsAhead}::int, days => ${days}::int))
             at time zone 'UTC')`
 
-describe('the partitions of the audit log', () => {
+describe('audit log partitions', () => {
   // What one test left in the net is not to be moved by the next.
   afterEach(() => database.admin`delete from app.audit_log where action like 'test.%'`)
 
-  it('are there for this month and the three to come, and making them again changes nothing', async () => {
+  it('creates partitions for this month and the next three, and changes nothing when it runs again', async () => {
     expect(await run()).toMatchObject({ partitions: 4 })
     expect(await months()).toEqual(await monthsFrom(0, 3))
     expect(await run()).toMatchObject({ partitions: 4 })
     expect(await months()).toEqual(await monthsFrom(0, 3))
   })
 
-  it('that are missing are made, and take in what the net caught of their month, and nothing else', async () => {
+  it('creates a missing partition and moves that month’s entries out of the default partition', async () => {
     const [gone = ''] = await monthsFrom(2, 2)
     await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
     await write('test.caught', 2)
@@ -85,7 +85,7 @@ describe('the partitions of the audit log', () => {
     ])
   })
 
-  it('that were made by it are under the guard of the rest', async () => {
+  it('creates partitions with row security enabled and forced', async () => {
     const [gone = ''] = await monthsFrom(1, 1)
     await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
     await write('test.guarded', 1)
@@ -99,7 +99,7 @@ describe('the partitions of the audit log', () => {
     await expect(worker.sql`select from app.audit_log_default`).rejects.toMatchObject({ code: '42501' })
   })
 
-  it('are made once by three that make them at once, while entries are written', async () => {
+  it('creates each partition once in concurrent runs while entries are written', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [gone = ''] = await monthsFrom(2, 2)
       await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
@@ -114,7 +114,7 @@ describe('the partitions of the audit log', () => {
   })
 })
 
-describe('what has ended', () => {
+describe('deletion of expired rows', () => {
   const BATCH = 1000
 
   beforeEach(async () => {
@@ -156,7 +156,7 @@ describe('what has ended', () => {
     return row
   }
 
-  it('a month ago or more is deleted, past one batch, and all else is kept', async () => {
+  it('deletes rows that ended a month ago, across batches, and keeps all others', async () => {
     await makeEnded(2 * BATCH + 1, 31)
     await makeEnded(3, 29)
     await makeEnded(3, 1)
@@ -172,7 +172,7 @@ describe('what has ended', () => {
     expect(await run()).toMatchObject({ deleted: 0 })
   })
 
-  it('and the jobs that nobody does are deleted at once', async () => {
+  it('deletes no-op jobs immediately', async () => {
     await database.admin`
       insert into app.jobs (kind, payload, idempotency_key)
       select kind, '{}', gen_random_uuid()::text from unnest(array['idle', 'idle', 'mail']) as kind`
@@ -180,13 +180,13 @@ describe('what has ended', () => {
     expect(await database.admin`select kind from app.jobs`).toEqual([{ kind: 'mail' }])
   })
 
-  it('exactly a batch of it is deleted whole', async () => {
+  it('deletes exactly one full batch', async () => {
     await makeEnded(BATCH, 31)
     expect(await run()).toMatchObject({ deleted: 4 * BATCH })
     expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0 })
   })
 
-  it('is deleted batch by batch, as far as the time goes, and the next run goes on', async () => {
+  it('stops deleting when its time is up, and the next run resumes', async () => {
     await makeEnded(BATCH + 500, 31)
     let asked = 0
     await maintain(worker.sql, () => {
@@ -198,7 +198,7 @@ describe('what has ended', () => {
     expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0 })
   })
 
-  it('is deleted by three at once without a failure', async () => {
+  it('deletes expired rows in three concurrent runs without a failure', async () => {
     await makeEnded(BATCH + 500, 31)
     await Promise.all([run(), run(), run()])
     await run()

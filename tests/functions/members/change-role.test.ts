@@ -26,7 +26,7 @@ const roleOf = async ({ membershipId }: TestMember): Promise<string> => {
 }
 
 describe('PATCH /v1/members/{id}', () => {
-  it('answers the member in the new role, as the list shows it', async () => {
+  it('returns the member in the new role, as the member list shows it', async () => {
     const answer = await change(sales, 'designer')
     expect(answer.status).toBe(200)
     expectContract(answer, tenantId)
@@ -35,7 +35,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect(body.data).toContainEqual(answer.body)
   })
 
-  it('applies to the member’s very next request', async () => {
+  it('applies a new role to the member’s next request', async () => {
     const permissions = async (): Promise<string[]> =>
       (await service.request('GET /v1/auth/session', { token: sales.token })).body.permissions
     expect(await permissions()).not.toContain('member.manage')
@@ -48,7 +48,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect((await service.request('GET /v1/members', { token: sales.token })).status).toBe(403)
   })
 
-  it('gives no role above the caller’s own rank, and takes none from a member above it', async () => {
+  it('rejects roles above the caller’s rank and changes of members above it', async () => {
     for (const [member, role] of [
       [sales, 'owner'],
       [admin, 'owner'],
@@ -66,7 +66,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect((await change(sales, 'owner', owner)).status).toBe(200)
   })
 
-  it('keeps the last owner, who answers 409 to demotion, by himself or by nobody else', async () => {
+  it('keeps the last owner: rejects the demotion with 409', async () => {
     const founder = { membershipId: '' }
     const [row] = await service.sql`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
@@ -87,7 +87,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect((await change(owner, 'admin')).status).toBe(200)
   })
 
-  it('answers 404 for a member of another shop, a revoked one and none', async () => {
+  it('returns 404 when the role of a revoked or unknown member is changed', async () => {
     const foreign = await createMember(service.sql, {
       email: `foreign@${slug}.test`,
       role: 'viewer',
@@ -101,7 +101,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect(await roleOf(sales)).toBe('sales')
   })
 
-  it('answers 422 to a role that is none', async () => {
+  it('rejects an unknown role with 422', async () => {
     for (const role of ['', 'Owner', 'root', '1', 'sales ', '*', 'x'.repeat(41)]) {
       const answer = await change(sales, role)
       expect(answer.status, role).toBe(422)
@@ -110,14 +110,14 @@ describe('PATCH /v1/members/{id}', () => {
     expect(await roleOf(sales)).toBe('sales')
   })
 
-  it('writes down a change once, and the same role again not at all', async () => {
+  it('records one audit entry for a role change and none when the role is the same', async () => {
     await change(sales, 'designer')
     await change(sales, 'designer')
     const rows = await service.sql`select before, after from app.audit_log where target_id = ${sales.membershipId}`
     expect(rows).toEqual([{ before: { role: 'sales' }, after: { role: 'designer' } }])
   })
 
-  it('changes what an invitation that is open will give', async () => {
+  it('changes the role that an open invitation will grant', async () => {
     const email = `late@${slug}.test`
     await createUser(service.sql, { email })
     const invited = await service.request('POST /v1/members/invite', {

@@ -44,8 +44,8 @@ const membershipOf = async (email: string) => {
   return row
 }
 
-describe('an invitation', () => {
-  it('of a new address is a token’s row and a letter, and nothing of the token is in the answer', async () => {
+describe('POST /v1/members/invite', () => {
+  it('creates a token and an email for an invited address and returns nothing of the token', async () => {
     const email = `new@${slug}.test`
     const answer = await invite(email)
     expect(answer.status).toBe(200)
@@ -72,7 +72,7 @@ describe('an invitation', () => {
     }
   })
 
-  it('of a person with an account is an outstanding membership, which lets in nowhere', async () => {
+  it('creates an outstanding membership for an invited user, which grants no access', async () => {
     const email = `known@${slug}.test`
     await createUser(sql(), { email })
     const { body } = await invite(email.toUpperCase(), 'designer')
@@ -86,7 +86,7 @@ describe('an invitation', () => {
     expect(row?.['linked']).toBe(true)
   })
 
-  it('of a live member answers 409, in any case of the address, and changes nothing', async () => {
+  it('rejects inviting a live member with 409, ignoring case, and changes nothing', async () => {
     const before = await membershipOf(`admin@${slug}.test`)
     for (const email of [`admin@${slug}.test`, `ADMIN@${slug}.TEST`]) {
       const answer = await invite(email)
@@ -98,7 +98,7 @@ describe('an invitation', () => {
     expect((await open()).body.data).toEqual([])
   })
 
-  it('to a role above the caller’s answers 403, and to one that is none 422', async () => {
+  it('rejects an invitation to a role above the caller’s with 403 and to an unknown role with 422', async () => {
     expect((await invite(`a@${slug}.test`, 'owner', admin)).status).toBe(403)
     expect((await invite(`a@${slug}.test`, 'admin', admin)).status).toBe(200)
     for (const role of ['', 'Owner', 'OWNER', 'root', '1', '*', 'owner ', '__proto__']) {
@@ -109,7 +109,7 @@ describe('an invitation', () => {
     expect((await open()).body.data).toHaveLength(1)
   })
 
-  it('again keeps its id, brings a new token, and the old one is dead', async () => {
+  it('replaces the token of an open invitation when the address is invited again', async () => {
     const email = `again@${slug}.test`
     const first = await invite(email, 'sales')
     const old = await mailed(email)
@@ -126,7 +126,7 @@ describe('an invitation', () => {
     expect((await open()).body.data).toHaveLength(1)
   })
 
-  it('replaced before its letter went out sends one letter, with the token that counts', async () => {
+  it('sends one email with the working link when an invitation is replaced before delivery', async () => {
     const email = `quick@${slug}.test`
     await invite(email)
     await invite(email)
@@ -135,7 +135,7 @@ describe('an invitation', () => {
     expect((await inspect(tokenIn(service.mail.to(email)[0]))).status).toBe(200)
   })
 
-  it('of someone who was revoked revives the membership, under its id, when it is accepted', async () => {
+  it('revives a revoked membership under its id when the new invitation is accepted', async () => {
     const email = `back@${slug}.test`
     const left = await createMember(sql(), { email, role: 'sales', slug })
     await act(`DELETE /v1/members/${left.membershipId}`)
@@ -151,7 +151,7 @@ describe('an invitation', () => {
     expect((await service.request('GET /v1/auth/session', { token: left.token })).status).toBe(401)
   })
 
-  it('by an admin takes the place of no invitation that an owner made to a rank above', async () => {
+  it('keeps an invitation to a higher rank when an admin tries to replace, resend or cancel it', async () => {
     const email = `partner@${slug}.test`
     const { body } = await invite(email, 'owner')
     const raw = await mailed(email)
@@ -161,7 +161,7 @@ describe('an invitation', () => {
     expect((await inspect(raw)).body).toMatchObject({ role: 'owner' })
   })
 
-  it('is not what another shop knows of: an address may be invited by both', async () => {
+  it('keeps invitations of the same address by two tenants independent', async () => {
     const email = `shared@${slug}.test`
     const first = await invite(email)
     const raw = await mailed(email)
@@ -173,7 +173,7 @@ describe('an invitation', () => {
     expect((await inspect(await mailed(email))).body.tenant.slug).toBe(other)
   })
 
-  it('is one of few in an hour: over the limit of the shop 429, and nothing is written or sent', async () => {
+  it('limits invitations of a tenant per hour: returns 429, writes and sends nothing', async () => {
     const limited = await startService({ env: { INVITE_TENANT_LIMIT: '3' } })
     try {
       const boss = await createMember(limited.database.admin, { email: 'boss@limit.test', slug: 'acme-print' })
@@ -198,8 +198,8 @@ describe('an invitation', () => {
   })
 })
 
-describe('the open invitations', () => {
-  it('are listed, also those that expired, and not those that were accepted or cancelled', async () => {
+describe('open invitations', () => {
+  it('lists pending and expired invitations, but not accepted or cancelled ones', async () => {
     const [first, second, third, fourth] = [
       await invite(`one@${slug}.test`),
       await invite(`two@${slug}.test`),
@@ -220,7 +220,7 @@ describe('the open invitations', () => {
     expect(second.body.id).not.toBe(first.body.id)
   })
 
-  it('are paged, each once, also when all were made at one moment', async () => {
+  it('pages through invitations, each exactly once, even when created at the same time', async () => {
     await Promise.all([0, 1, 2, 3, 4].map((index) => invite(`page${index}@${slug}.test`)))
     await sql()`update app.tokens set created_at = '2026-01-02T03:04:05.678912Z' where tenant_id = ${shop}`
     const seen: string[] = []
@@ -235,7 +235,7 @@ describe('the open invitations', () => {
     expect(new Set(seen).size).toBe(5)
   })
 
-  it('are sent again under the same id, with a new token and a new expiry', async () => {
+  it('resends an invitation under the same id with a new token and expiry', async () => {
     const email = `resent@${slug}.test`
     const { body } = await invite(email)
     const old = await mailed(email)
@@ -249,7 +249,7 @@ describe('the open invitations', () => {
     expect((await inspect(fresh)).status).toBe(200)
   })
 
-  it('are cancelled once: the token is dead, the outstanding membership over, and then there is none', async () => {
+  it('cancels an invitation: its token and outstanding membership end, and it is gone', async () => {
     const email = `cancelled@${slug}.test`
     await createUser(sql(), { email })
     const { body } = await invite(email)
@@ -267,7 +267,7 @@ describe('the open invitations', () => {
     }
   })
 
-  it('cancelled before its letter went out sends none', async () => {
+  it('sends no email for an invitation that was cancelled before delivery', async () => {
     const email = `unsent@${slug}.test`
     const { body } = await invite(email)
     await act(`DELETE /v1/members/invitations/${body.id}`)
@@ -275,7 +275,7 @@ describe('the open invitations', () => {
     expect(service.mail.to(email)).toEqual([])
   })
 
-  it('of another shop, accepted ones and unknown ones are not there', async () => {
+  it('returns 404 when an accepted or unknown invitation is resent or cancelled', async () => {
     const email = `taken@${slug}.test`
     const { body } = await invite(email)
     await accept(await mailed(email))

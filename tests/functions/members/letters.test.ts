@@ -51,9 +51,9 @@ async function letters(slug: string): Promise<Record<string, Message | undefined
 const tagsOf = (html: string): string[] => [...html.matchAll(/<([/!]?[a-z]+)/gi)].map(([, name]) => String(name))
 const SHELL = ['!doctype', 'html', 'head', 'meta', 'meta', 'title', '/title', '/head', 'body']
 
-describe('a letter about a shop and a person of hostile names', () => {
+describe('emails with hostile names', () => {
   it.each(['invitation', 'added', 'verification', 'reset', 'changed', 'removed'])(
-    '“%s” is one subject, one text and one document, in which names are text',
+    'escapes hostile tenant and user names in the email “%s”',
     async (kind) => {
       const letter = (await letters(`letters-${kind}`))[kind]
       const { subject, text, html, to, copies } = letter ?? {}
@@ -88,7 +88,7 @@ describe('a letter about a shop and a person of hostile names', () => {
   )
 })
 
-describe('the link of a letter', () => {
+describe('links in emails', () => {
   const WEB = 'https://app.shops.test/office'
   const EVIL = 'evil.test'
   const FORGERIES: readonly (readonly string[])[] = [
@@ -104,7 +104,7 @@ describe('the link of a letter', () => {
   ]
 
   it.each(['POST /v1/auth/password/forgot', 'POST /v1/members/invite'])(
-    'that %s asks for is made of the configured place alone, whatever the request says of the host',
+    'builds the link requested by %s only from the configured base URL, ignoring host headers',
     async (route) => {
       const configured = await startService({ env: { WEB_BASE_URL: `${WEB}/`, FORGOT_EMAIL_LIMIT: '1000' } })
       onTestFinished(() => configured.close())
@@ -153,15 +153,15 @@ async function findIn(needles: Readonly<Record<string, string>>): Promise<string
   return found
 }
 
-describe('the raw token of a letter', () => {
-  it('is in no column of any table, in any encoding', async () => {
+describe('raw tokens', () => {
+  it('stores the raw token of an email in no column of any table, in any encoding', async () => {
     const found = await letters('letters-tokens')
     const tokens = ['invitation', 'verification', 'reset'].map((kind) => tokenIn(found[kind]))
     tokens.push(await service.signIn('owner@acme.test', 'acme-print'))
     for (const token of tokens) expect(await findIn(tokenEncodings(token))).toEqual([])
   })
 
-  it('would be found, were it there', async () => {
+  it('finds a raw token that is planted in a table', async () => {
     const token = newToken()
     const bytes = Buffer.from(token, 'base64url')
     await sql()`create table app.leaks (kept text, raw bytea, doc jsonb)`

@@ -44,7 +44,7 @@ async function newShop(): Promise<void> {
 }
 
 describe('GET /v1/members', () => {
-  it('shows of each member what the contract names, and nothing else', async () => {
+  it('lists members with exactly the documented fields', async () => {
     await newShop()
     const answer = await list('?status=active,invited,revoked')
     expect(answer.status).toBe(200)
@@ -70,7 +70,7 @@ describe('GET /v1/members', () => {
     for (const member of answer.body.data) expect(Object.keys(member)).toEqual(Object.keys(invited))
   })
 
-  it('shows those who were revoked only when asked for, and each status alone', async () => {
+  it('lists revoked members only when asked, and filters by status', async () => {
     await newShop()
     const founder = `founder@${slug}.test`
     const [owner, invited, revoked] = [`owner@${slug}.test`, `invited@${slug}.test`, `revoked@${slug}.test`]
@@ -86,7 +86,7 @@ describe('GET /v1/members', () => {
     }
   })
 
-  it('finds by a part of the address or of the name, whatever the case', async () => {
+  it('searches members by part of email or name, ignoring case', async () => {
     await newShop()
     await sql()`update app.users set full_name = 'Zoë O''Hara 100%_\\' where email = ${`invited@${slug}.test`}`
     const invited = [`invited@${slug}.test`]
@@ -99,7 +99,7 @@ describe('GET /v1/members', () => {
     expect(emails(await list('?q=revoked'))).toEqual([])
   })
 
-  it('goes through all pages, each member once, also when all were made at one moment', async () => {
+  it('pages through members, each exactly once, even when created at the same time', async () => {
     await newShop()
     for (let index = 0; index < 23; index += 1) {
       await createUser(sql(), { email: `page${index}@${slug}.test`, role: 'viewer', slugs: [slug] })
@@ -122,7 +122,7 @@ describe('GET /v1/members', () => {
     }
   })
 
-  it('tells times apart to the microsecond, so that a page loses nobody', async () => {
+  it('orders members by creation time to the microsecond across pages', async () => {
     await newShop()
     const made =
       await sql()`select id from app.memberships where tenant_id = ${shop} and revoked_at is null order by id`
@@ -138,7 +138,7 @@ describe('GET /v1/members', () => {
   })
 
   it.each(['GET /v1/members', 'GET /v1/members/invitations', 'GET /v1/audit-log'])(
-    '%s answers 422 to a cursor that names no moment there is',
+    'rejects a cursor of %s with an impossible time',
     async (route) => {
       await newShop()
       for (const time of [
@@ -159,7 +159,7 @@ describe('GET /v1/members', () => {
     },
   )
 
-  it('shows nobody of another shop, whatever the cursor', async () => {
+  it('lists no member of another tenant with any cursor', async () => {
     await newShop()
     const first = await list('?limit=1')
     const foreign = { token, shop, slug }
@@ -194,7 +194,7 @@ const scansIn = (node: PlanNode | undefined): Scan[] => {
   return [...(relation === undefined ? [] : [{ relation, index, cond, read }]), ...Plans.flatMap(scansIn)]
 }
 
-describe('a page of the member list, in a database of many shops', () => {
+describe('the cost of a page among many tenants', () => {
   const WINDOWS = {
     'all members': {},
     'the first page': { limit: '20' },
@@ -240,7 +240,7 @@ describe('a page of the member list, in a database of many shops', () => {
     return cursor === undefined ? query : { ...query, cursor: String((await ask(query)).body.next_cursor) }
   }
 
-  it.each(windows)('%s: three round trips, of which one is the session check', async (_what, window) => {
+  it.each(windows)('lists members in three round trips including the session check: %s', async (_what, window) => {
     const query = await within(window)
     await ask(query)
     const { status, cost } = await ask(query)
@@ -250,7 +250,7 @@ describe('a page of the member list, in a database of many shops', () => {
 
   it.each(
     windows.flatMap(([what, window]) => (['custom', 'generic'] as const).map((plan) => ({ what, window, plan }))),
-  )('$what: by indexes alone, and by the rows of the shop alone, with a $plan plan', async ({ window, plan }) => {
+  )('reads only index entries of the tenant for $what with a $plan plan', async ({ window, plan }) => {
     const app = await warmAppConnection(database)
     onTestFinished(() => app.end())
     const { limit, cursor, status = 'active,invited', q = null } = await within(window)

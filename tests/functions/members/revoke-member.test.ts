@@ -36,7 +36,7 @@ const statusOf = async (token: string): Promise<number> =>
 const rowOf = async (id: string) => (await sql()`select * from app.memberships where id = ${id}`)[0]
 
 describe('DELETE /v1/members/{id}', () => {
-  it('answers the member with the time of it, and ends every session of the membership at once', async () => {
+  it('returns the revoked member and ends all sessions of the membership', async () => {
     const email = `sales@${slug}.test`
     const second = await mintSession(sql(), { email, slug })
     const elsewhere = await mintSession(sql(), { email })
@@ -57,7 +57,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect(chosen.status).toBe(404)
   })
 
-  it('ends no session of the person in another shop', async () => {
+  it('keeps the person’s sessions in other tenants when a membership is revoked', async () => {
     const other = `${slug}-other`
     const otherShop = await createTenant(sql(), other)
     await sql()`
@@ -67,7 +67,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect(await statusOf(there.token)).toBe(200)
   })
 
-  it('again answers 200 with the time of the first, and writes nothing', async () => {
+  it('returns the first revocation time and writes nothing when a member is revoked again', async () => {
     const first = await revoke(sales.membershipId)
     const second = await revoke(sales.membershipId, admin)
     expect(second.status).toBe(200)
@@ -78,7 +78,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect(service.mail.to(`sales@${slug}.test`)).toHaveLength(1)
   })
 
-  it('takes nobody of a rank above the caller’s', async () => {
+  it('rejects revoking a member above the caller’s rank', async () => {
     const answer = await revoke(owner.membershipId, admin)
     expect(answer.status).toBe(403)
     expectContract(answer, shop)
@@ -88,7 +88,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect(await statusOf(admin.token)).toBe(401)
   })
 
-  it('leaves the last owner, who answers 409, with the sessions as they were', async () => {
+  it('keeps the last owner and its sessions: rejects the revocation with 409', async () => {
     const [founder] = await sql()`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
     expect((await revoke(founder?.['id'])).status).toBe(200)
@@ -99,18 +99,18 @@ describe('DELETE /v1/members/{id}', () => {
     expect(await statusOf(owner.token)).toBe(200)
   })
 
-  it('may be of oneself', async () => {
+  it('lets members revoke themselves', async () => {
     expect((await revoke(admin.membershipId, admin)).status).toBe(200)
     expect(await statusOf(admin.token)).toBe(401)
   })
 
-  it('answers 404 for a member of another shop and for none', async () => {
+  it('returns 404 when a member of another tenant or an unknown one is revoked', async () => {
     const foreign = await createMember(sql(), { email: `foreign@${slug}.test`, role: 'viewer', slug: 'bolt-apparel' })
     for (const id of [foreign.membershipId, randomUUID()]) expect((await revoke(id)).status).toBe(404)
     expect(await statusOf(foreign.token)).toBe(200)
   })
 
-  it('tells the person, and not one who had not come yet', async () => {
+  it('mails a revoked member, but not an invited person who had not accepted', async () => {
     await revoke(sales.membershipId)
     await service.mail.deliver()
     const [letter] = service.mail.to(`sales@${slug}.test`)
@@ -130,7 +130,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect((await rowOf(membership?.['id']))?.['accepted_at']).toBeNull()
   })
 
-  it('is undone by no token that the person accepted before', async () => {
+  it('keeps a membership revoked when its old invitation token is used again', async () => {
     const email = `replay@${slug}.test`
     const body = { email, role: 'sales' }
     await service.request('POST /v1/members/invite', { token: owner.token, body })

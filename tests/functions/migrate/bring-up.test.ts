@@ -60,8 +60,8 @@ async function signIn(username: string, password: string): Promise<string> {
   }
 }
 
-describe('a deployment', () => {
-  it('brings an empty database up by a login that is no superuser, with every table under its guard', async () => {
+describe('bringUp', () => {
+  it('migrates an empty database as a login without superuser and protects every table', async () => {
     const { applied, passwords } = await up({ AWSCURRENT: 'one' })
     expect(applied[0]).toBe('0001-roles.sql')
     expect(passwords).toEqual(ROLES)
@@ -69,11 +69,11 @@ describe('a deployment', () => {
     expect(await checkCatalogue(admin)).toEqual([])
   })
 
-  it('changes nothing when it comes again', async () => {
+  it('changes nothing when the database is up to date', async () => {
     expect(await up({ AWSCURRENT: 'one' })).toEqual({ applied: [], passwords: [] })
   })
 
-  it('makes the partitions of the months to come', async () => {
+  it('creates missing partitions of the coming months', async () => {
     await admin`drop table ${admin('app.audit_log_' + (await nextMonth()))}`
     await up({ AWSCURRENT: 'one' })
     expect(await admin`select to_regclass(${'app.audit_log_' + (await nextMonth())}) as table`).not.toEqual([
@@ -81,7 +81,7 @@ describe('a deployment', () => {
     ])
   })
 
-  it('fails when something lets a tenant reach the rows of another, names it, and succeeds once that is put right', async () => {
+  it('fails and names the table that exposes rows to other tenants, and succeeds after the repair', async () => {
     await admin`alter table app.memberships no force row level security`
     await expect(up({ AWSCURRENT: 'one' })).rejects.toMatchObject({
       name: 'UnhealthyDatabase',
@@ -91,12 +91,12 @@ describe('a deployment', () => {
     expect(await up({ AWSCURRENT: 'one' })).toEqual({ applied: [], passwords: [] })
   })
 
-  it('leaves the passwords alone in the midst of a rotation', async () => {
+  it('keeps the passwords during a rotation', async () => {
     expect(await up({ AWSCURRENT: 'old', AWSPENDING: 'one' })).toEqual({ applied: [], passwords: [] })
     for (const role of ROLES) expect(await signIn(role, 'one')).toBe(role)
   })
 
-  it('sets a password that no version of the secret knows', async () => {
+  it('sets the current password when the stored one matches no version of the secret', async () => {
     expect((await up({ AWSCURRENT: "tw'o", AWSPENDING: 'three' })).passwords).toEqual(ROLES)
     for (const role of ROLES) expect(await signIn(role, "tw'o")).toBe(role)
   })

@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 
 describe('GET /v1/openapi.json', () => {
-  it('answers the document to anyone, to be kept for five minutes', async () => {
+  it('serves the API document to anyone, cacheable for five minutes', async () => {
     const answer = await service.request('GET /v1/openapi.json')
     expect(answer.status).toBe(200)
     expectContract(answer, null)
@@ -25,7 +25,7 @@ describe('GET /v1/openapi.json', () => {
     expect(answer.body).toEqual(document)
   })
 
-  it('names the kinds of problems as the stage does', async () => {
+  it('replaces the base URL of problem types with that of the stage', async () => {
     const { text, body } = await moved.request('GET /v1/openapi.json')
     expect(text).not.toContain('tenantry.example/problems')
     const { schema } = body.components.responses.ConflictLastOwner.content['application/problem+json']

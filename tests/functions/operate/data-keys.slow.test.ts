@@ -202,7 +202,9 @@ async function rotateToTheEnd(work: KeyWork): Promise<number> {
 }
 
 describe('rotate-data-key', () => {
-  it('loses no write and hides no secret while four write and one reads', { timeout: 120_000 }, async () => {
+  it('keeps every secret readable and every write intact while a data key is rotated', {
+    timeout: 120_000,
+  }, async () => {
     const shop = await filled(100)
     const work = busy(shop)
     const instances = [service.runtime.vault, service.vault.openVault(service.database)]
@@ -215,7 +217,7 @@ describe('rotate-data-key', () => {
     await instances[1]?.close()
   })
 
-  it('may run twice at once: both end, and one key is left', { timeout: 120_000 }, async () => {
+  it('leaves one data key after two concurrent rotations', { timeout: 120_000 }, async () => {
     const shop = await filled(30)
     const work = busy(shop)
     const other = service.vault.openVault(service.database)
@@ -228,7 +230,7 @@ describe('rotate-data-key', () => {
     await other.close()
   })
 
-  it('stops when it is told to, and is gone on with', async () => {
+  it('resumes a rotation that stopped early', async () => {
     const shop = await filled(12)
     let calls = 0
     for (let left = 3; ; left = 3) {
@@ -242,7 +244,7 @@ describe('rotate-data-key', () => {
     expect(await audited(shop, 'data_key.rotated')).toHaveLength(1)
   })
 
-  it('names a secret that does not open, keeps its key, and ends when that account is revoked', async () => {
+  it('reports a secret that does not decrypt, keeps its key, and finishes when that account is revoked', async () => {
     const shop = await filled(5)
     const [broken = ''] = shop.secrets.keys()
     await admin()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${broken}`
@@ -261,7 +263,7 @@ describe('rotate-data-key', () => {
     await expectRotated(shop, shop.secrets)
   })
 
-  it('seals anew once more when the new key is destroyed before what it sealed is stored', async () => {
+  it('encrypts a secret again when a concurrent rotation destroys the new key', async () => {
     const shop = await filled(3)
     let overtaken = false
     const vault: Vault = {
@@ -283,13 +285,13 @@ describe('rotate-data-key', () => {
     await expectAll(shop, shop.secrets)
   })
 
-  it('of a shop without a data key is refused', async () => {
+  it('returns null when the tenant to rotate has no data key', async () => {
     expect(await rotateDataKey(workOn(await openShop()))).toBeNull()
   })
 })
 
 describe('rewrap', () => {
-  it('moves the keys to another key of KMS, without which all opens and with which alone all opens', async () => {
+  it('moves data keys to another KMS key, which alone is needed afterwards', async () => {
     const shop = await filled(5)
     await rotateDataKey({ ...workOn(shop), shouldStop: enoughAfter(3) })
     expect(await keysOf(shop)).toHaveLength(2)
@@ -314,7 +316,7 @@ describe('rewrap', () => {
     await cold.close()
   })
 
-  it('names a key that KMS does not take for the shop’s, and moves the others', async () => {
+  it('reports a data key that KMS cannot decrypt and moves the others', async () => {
     const shop = await filled(3)
     await rotateDataKey({ ...workOn(shop), shouldStop: enoughAfter(1) })
     const [broken] = await admin()<{ id: string }[]>`
@@ -324,7 +326,9 @@ describe('rewrap', () => {
     expect(told).toEqual({ rewrapped: 1, unreadable: [broken?.id], finished: true })
   })
 
-  it('beside rotations and writers leaves every secret readable', { timeout: 60_000 }, async () => {
+  it('keeps every secret readable while rewrap, rotations and writes run concurrently', {
+    timeout: 60_000,
+  }, async () => {
     const shop = await filled(20)
     const work = busy(shop)
     const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
@@ -341,7 +345,7 @@ describe('rewrap', () => {
 })
 
 describe('shred', () => {
-  it('leaves nothing that opens, nothing in the list, and a new key for a new secret', async () => {
+  it('leaves nothing to decrypt or list after a shred, and creates a new key for a new secret', async () => {
     const shop = await filled(5)
     const bystander = await filled(2)
     const before = service.vault.openVault(service.database)
@@ -361,7 +365,7 @@ describe('shred', () => {
     await expectAll(bystander, bystander.secrets)
   })
 
-  it('beside writers leaves nothing of before, and breaks no write', { timeout: 60_000 }, async () => {
+  it('destroys all earlier secrets and breaks no concurrent write', { timeout: 60_000 }, async () => {
     const shop = await openShop()
     const state = { stopped: false }
     const wrong: string[] = []
@@ -397,7 +401,7 @@ describe('shred', () => {
     expect((await keysOf(shop)).filter((status) => status !== 'destroyed').length).toBeLessThanOrEqual(1)
   })
 
-  it('beside a rotation ends, and so does the rotation', async () => {
+  it('finishes a shred and a rotation that run concurrently', async () => {
     for (let round = 0; round < 5; round += 1) {
       const shop = await filled(12)
       const other = service.vault.openVault(service.database)
@@ -442,7 +446,7 @@ async function expectDone(command: Command, shop: Shop & { secrets: Map<string, 
 }
 
 describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
-  it('cut off at any step, before it or after its commit, is gone on with', { timeout: 120_000 }, async () => {
+  it('resumes after an interruption before or after any commit', { timeout: 120_000 }, async () => {
     const toKeyArn = await anotherKmsKey()
     const shop = await filled(4)
     let cuts = 0
@@ -482,7 +486,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
     expect(cuts).toBeGreaterThanOrEqual(2)
   })
 
-  it('killed at any moment is gone on with by another process', { timeout: 120_000 }, async () => {
+  it('resumes in another process after SIGKILL', { timeout: 120_000 }, async () => {
     const shop = await filled(40)
     const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
     const ends: string[] = []
@@ -522,7 +526,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
     expect(ends).toContain('SIGKILL')
   })
 
-  it('while KMS is down leaves nothing half done, and goes when it is back', async () => {
+  it('changes nothing while KMS is down and succeeds when it is back', async () => {
     const shop = await filled(3)
     const toKeyArn = await anotherKmsKey()
     const rows = () => admin()`

@@ -124,12 +124,12 @@ const jobOf = async (id: string) => {
   return { ...job }
 }
 
-describe('a check of a secret that was replaced meanwhile', () => {
+describe('a check of a secret that is replaced at the same time', () => {
   it.each([
     ['accepted', 200],
     ['refused', 401],
     ['not answered', 500],
-  ])('and is then %s says nothing of the new one', async (_, status) => {
+  ])('keeps the state of the new secret when a check of the old one is %s', async (_, status) => {
     const shop = await openShop()
     const id = await connected(shop)
     const answer = await during(
@@ -144,7 +144,7 @@ describe('a check of a secret that was replaced meanwhile', () => {
     expect(await secretOf(shop, id)).toBe('another secret')
   })
 
-  it('by a job, says nothing of the new one either', async () => {
+  it('keeps the state of the new secret when a job checks the old one', async () => {
     const shop = await openShop()
     const id = await waiting(shop)
     await during(verifyDue, 401, async () => expect((await put(shop, id)).status).toBe(200))
@@ -153,11 +153,11 @@ describe('a check of a secret that was replaced meanwhile', () => {
   })
 })
 
-describe('an account that is revoked while its vendor is asked', () => {
+describe('an account that is revoked during the check', () => {
   it.each<[string, (shop: Shop, id: string) => Promise<Answer>]>([
     ['a check', verify],
     ['a replacement', put],
-  ])('stays so: %s answers 404', async (_, request) => {
+  ])('keeps an account revoked during %s, which returns 404', async (_, request) => {
     const shop = await openShop()
     const id = await connected(shop)
     const answer = await during(
@@ -169,7 +169,7 @@ describe('an account that is revoked while its vendor is asked', () => {
     expect(await stored(shop)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
   })
 
-  it('stays so when a job had asked', async () => {
+  it('keeps an account revoked during a check by a job', async () => {
     const shop = await openShop()
     const id = await waiting(shop)
     await during(verifyDue, 200, () => revoke(shop, id))
@@ -178,7 +178,7 @@ describe('an account that is revoked while its vendor is asked', () => {
   })
 })
 
-describe('a member who may no longer, by the time the vendor answers', () => {
+describe('a member who loses access during the check', () => {
   const takings: [string, number, (shop: Shop) => Promise<unknown>][] = [
     [
       'whose role was taken',
@@ -211,41 +211,47 @@ describe('a member who may no longer, by the time the vendor answers', () => {
       },
     ],
   ]
-  it.each(takings)('%s: %i, and nothing was stored', async (_, status, take) => {
-    const requests: ((shop: Shop, id: string) => Promise<Answer>)[] = [(shop) => post(shop, 'too late'), put, verify]
-    for (const request of requests) {
-      const shop = await openShop()
-      const id = await connected(shop)
-      const before = await stored(shop)
-      const answer = await during(
-        () => request(shop, id),
-        200,
-        () => take(shop),
-      )
-      expect(answer.status).toBe(status)
-      expect(answer.text).not.toContain('secret')
-      expect(await stored(shop)).toEqual(before)
-      expect((await audited(shop)).filter((action) => action !== 'opened')).toEqual(['created'])
-      expect(await secretOf(shop, id)).toBe('a secret')
-    }
-  })
+  it.each(takings)(
+    'rejects a vendor account request of a member %s with %i and stores nothing',
+    async (_, status, take) => {
+      const requests: ((shop: Shop, id: string) => Promise<Answer>)[] = [(shop) => post(shop, 'too late'), put, verify]
+      for (const request of requests) {
+        const shop = await openShop()
+        const id = await connected(shop)
+        const before = await stored(shop)
+        const answer = await during(
+          () => request(shop, id),
+          200,
+          () => take(shop),
+        )
+        expect(answer.status).toBe(status)
+        expect(answer.text).not.toContain('secret')
+        expect(await stored(shop)).toEqual(before)
+        expect((await audited(shop)).filter((action) => action !== 'opened')).toEqual(['created'])
+        expect(await secretOf(shop, id)).toBe('a secret')
+      }
+    },
+  )
 })
 
-describe('the job that verifies an account', () => {
-  it.each(['suspended', 'cancelled'])('of a shop that is %s opens nothing and asks nobody', async (status) => {
-    const shop = await openShop()
-    const id = await waiting(shop)
-    const before = await stored(shop)
-    await sql()`update app.tenants set status = ${status} where id = ${shop.shop}`
-    const askedBefore = asked
-    expect(await verifyDue()).toBe(0)
-    expect(asked).toBe(askedBefore)
-    expect(await stored(shop)).toEqual(before)
-    expect(await audited(shop)).toEqual(['created'])
-    expect(await jobOf(id)).toMatchObject({ completed: true, dead: false })
-  })
+describe('the verify-vendors job', () => {
+  it.each(['suspended', 'cancelled'])(
+    'decrypts nothing and calls no vendor for a tenant that is %s',
+    async (status) => {
+      const shop = await openShop()
+      const id = await waiting(shop)
+      const before = await stored(shop)
+      await sql()`update app.tenants set status = ${status} where id = ${shop.shop}`
+      const askedBefore = asked
+      expect(await verifyDue()).toBe(0)
+      expect(asked).toBe(askedBefore)
+      expect(await stored(shop)).toEqual(before)
+      expect(await audited(shop)).toEqual(['created'])
+      expect(await jobOf(id)).toMatchObject({ completed: true, dead: false })
+    },
+  )
 
-  it('comes back while KMS is down, and the account stays as it was', async () => {
+  it('retries while KMS is down and leaves the account unchanged', async () => {
     const shop = await openShop()
     const id = await waiting(shop)
     const before = await stored(shop)
@@ -261,7 +267,7 @@ describe('the job that verifies an account', () => {
     expect(await stored(shop)).toMatchObject([{ status: 'verified' }])
   })
 
-  it('of what does not open is put aside at once, since trying again is of no use', async () => {
+  it('dead-letters a secret that does not decrypt', async () => {
     const shop = await openShop()
     const id = await waiting(shop)
     await sql()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
@@ -271,7 +277,7 @@ describe('the job that verifies an account', () => {
 })
 
 describe('VENDOR_TENANT_LIMIT', () => {
-  it('bounds how often a shop has vendors asked, by whichever route, and no other shop', async () => {
+  it('limits vendor checks per tenant across all routes', async () => {
     const [shop, other] = [await openShop(), await openShop()]
     const id = await connected(shop)
     verdict = 401
@@ -292,7 +298,7 @@ describe('VENDOR_TENANT_LIMIT', () => {
     expect([listed.status, (await revoke(shop, id)).status]).toEqual([200, 200])
   })
 
-  it('is not spent by what is not asked', async () => {
+  it('does not count requests that call no vendor', async () => {
     const shop = await openShop()
     const { token } = shop.admin
     for (let turn = 0; turn < LIMIT; turn += 1) {

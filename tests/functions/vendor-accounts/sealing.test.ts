@@ -115,7 +115,7 @@ describe('ciphertext that is moved', () => {
     foreign = await rowOf(await connect(other, 'the secret of another shop'))
   })
 
-  it('between two accounts of a shop opens in neither, and back in its place opens again', async () => {
+  it('decrypts no secret moved to another account of the tenant, until it is moved back', async () => {
     expect(await opened(own, first.id)).toBe('the first secret')
     await putText(first.id, second.sealed_secret)
     await putText(second.id, first.sealed_secret)
@@ -125,7 +125,7 @@ describe('ciphertext that is moved', () => {
     expect(await opened(own, first.id)).toBe('the first secret')
   })
 
-  it('between two shops is refused with its key, and does not open without', async () => {
+  it('decrypts no secret moved to another tenant, with or without its key', async () => {
     const move = admin()`
       update app.vendor_accounts set sealed_secret = ${foreign.sealed_secret}, data_key_id = ${foreign.data_key_id}
        where id = ${first.id}`
@@ -141,7 +141,7 @@ describe('ciphertext that is moved', () => {
     await expectBroken(own, foreign.id)
   })
 
-  it('from before a replacement does not open in the place of the replaced one', async () => {
+  it('decrypts no replaced secret that is restored from before the replacement', async () => {
     const replaced = await service.request(`PUT /v1/vendor-accounts/${first.id}/secret`, {
       token: own.token,
       body: { secret: SS.secret },
@@ -184,7 +184,7 @@ describe('ciphertext that is moved', () => {
     }
   })
 
-  it('under another key of the same shop, or a later version, does not open', async () => {
+  it('decrypts no secret under another key of the tenant or a later version', async () => {
     const key = await keyOf(own)
     const retired = randomUUID()
     await admin()`
@@ -196,7 +196,7 @@ describe('ciphertext that is moved', () => {
     await expectBroken(own, second.id)
   })
 
-  it('with any one byte changed, or cut short, never opens', { timeout: 60_000 }, async () => {
+  it('decrypts no secret with a changed byte or cut short', { timeout: 60_000 }, async () => {
     const { sealed_secret: text } = first
     const broken: unknown[] = []
     for (let at = 0; at < text.length; at += 1) {
@@ -231,7 +231,7 @@ describe('a wrapped key that is changed', () => {
     ['one with a byte changed', async (own: Shop) => flipped((await keyOf(own)).wrapped_key)],
     ['one that is cut short', async (own: Shop) => (await keyOf(own)).wrapped_key.subarray(0, -1)],
     ['what is none', async () => Buffer.from('none')],
-  ])('for %s opens nothing, also where the right one is in memory', async (_, change) => {
+  ])('decrypts nothing when the wrapped key is replaced by %s, even with the right key cached', async (_, change) => {
     const [own, other] = [await openShop(), await openShop()]
     const id = await connect(own, 'a secret')
     await connect(other, 'another')
@@ -243,7 +243,7 @@ describe('a wrapped key that is changed', () => {
     expect(await opened(own, id)).toBe('a secret')
   })
 
-  it('and is said to be of another key of KMS opens nothing', async () => {
+  it('decrypts nothing when the wrapped key names another KMS key', async () => {
     const own = await openShop()
     const id = await connect(own, 'a secret')
     const key = await keyOf(own)
@@ -263,8 +263,8 @@ describe('a wrapped key that is changed', () => {
   }
 })
 
-describe('an opening', () => {
-  it('is in the log of the shop each time, also when nothing opened; what fails says nothing of the secret', async () => {
+describe('decrypting a secret', () => {
+  it('writes an audit entry for each decryption attempt, and reveals nothing when it fails', async () => {
     const error = vi.spyOn(log, 'error')
     try {
       const own = await openShop()
@@ -294,7 +294,7 @@ describe('an opening', () => {
     }
   })
 
-  it('is refused outside the scope of the shop: by another, by none and by what is no shop', async () => {
+  it('decrypts no secret outside the scope of its tenant', async () => {
     const [own, other] = [await openShop(), await openShop()]
     const id = await connect(own, 'a secret')
     const { vault } = service.runtime

@@ -55,41 +55,47 @@ const verifyDue = async (): Promise<number> => {
 }
 
 describe('POST /v1/vendor-accounts', () => {
-  it.each([SS, SANMAR])('seals and verifies $code, and answers all of it but the secret', async (vendor) => {
-    const connected = await connect({ vendor: vendor.code, ...vendor, code: undefined })
-    expect(connected.status).toBe(200)
-    expect(connected.headers.get('x-tenant-id')).toBe(tenant)
-    expect(connected.body).toEqual({
-      id: expect.any(String),
-      vendor: { code: vendor.code, name: expect.any(String) },
-      label: 'Main',
-      account_number: vendor.account_number,
-      status: 'verified',
-      verified_at: expect.any(String),
-      checked_at: expect.any(String),
-      last_error: null,
-      created_by: expect.any(String),
-      created_at: expect.any(String),
-      rotated_at: null,
-      revoked_at: null,
-    })
-    expect(await secretOf(connected.body.id)).toBe(vendor.secret)
-    expect(await auditOf(connected.body.id)).toEqual(['vendor_account.created', 'vendor_account.opened'])
-    const listed = await service.request('GET /v1/vendor-accounts', { token })
-    expect(listed.body.data).toContainEqual(connected.body)
-  })
+  it.each([SS, SANMAR])(
+    'encrypts and verifies an account of $code and returns everything except the secret',
+    async (vendor) => {
+      const connected = await connect({ vendor: vendor.code, ...vendor, code: undefined })
+      expect(connected.status).toBe(200)
+      expect(connected.headers.get('x-tenant-id')).toBe(tenant)
+      expect(connected.body).toEqual({
+        id: expect.any(String),
+        vendor: { code: vendor.code, name: expect.any(String) },
+        label: 'Main',
+        account_number: vendor.account_number,
+        status: 'verified',
+        verified_at: expect.any(String),
+        checked_at: expect.any(String),
+        last_error: null,
+        created_by: expect.any(String),
+        created_at: expect.any(String),
+        rotated_at: null,
+        revoked_at: null,
+      })
+      expect(await secretOf(connected.body.id)).toBe(vendor.secret)
+      expect(await auditOf(connected.body.id)).toEqual(['vendor_account.created', 'vendor_account.opened'])
+      const listed = await service.request('GET /v1/vendor-accounts', { token })
+      expect(listed.body.data).toContainEqual(connected.body)
+    },
+  )
 
   it.each([
     ['secret', { secret: 'not the secret' }],
     ['account number', { account_number: '99999' }],
-  ])('answers 422 vendor-rejected when the vendor refuses the %s, and stores nothing', async (_, change) => {
-    const before = await rows()
-    const refused = await connect(change)
-    expect(refused.status).toBe(422)
-    expect(refused.body.type).toMatch(/\/vendor-rejected$/)
-    expect(refused.text).not.toContain('not the secret')
-    expect(await rows()).toBe(before)
-  })
+  ])(
+    'rejects an account with vendor-rejected when the vendor refuses the %s, and stores nothing',
+    async (_, change) => {
+      const before = await rows()
+      const refused = await connect(change)
+      expect(refused.status).toBe(422)
+      expect(refused.body.type).toMatch(/\/vendor-rejected$/)
+      expect(refused.text).not.toContain('not the secret')
+      expect(await rows()).toBe(before)
+    },
+  )
 
   it.each([
     ['an unknown vendor', { vendor: 'nobody' }, '#/vendor'],
@@ -98,7 +104,7 @@ describe('POST /v1/vendor-accounts', () => {
     ['a secret with a control character', { secret: 'a\u0007b' }, '#/secret'],
     ['an account number with a colon, which HTTP Basic cannot carry', { account_number: '1:2' }, '#/account_number'],
     ['a label that is too long', { label: 'x'.repeat(101) }, '#/label'],
-  ])('answers 422 for %s, and asks neither KMS nor the vendor', async (_, change, pointer) => {
+  ])('rejects %s with 422 without calling KMS or the vendor', async (_, change, pointer) => {
     const [kms, vendor] = [kmsCalls(), vendorCalls()]
     const refused = await connect(change)
     expect(refused.status).toBe(422)
@@ -106,7 +112,7 @@ describe('POST /v1/vendor-accounts', () => {
     expect([kmsCalls(), vendorCalls()]).toEqual([kms, vendor])
   })
 
-  it('keeps what a vendor that cannot be reached could not verify, and verifies it later', async () => {
+  it('stores an account as unverified while its vendor is unreachable, and verifies it later', async () => {
     await fault('vendor', 'refuse')
     const connected = await connect({ label: 'while the vendor is down' })
     expect(connected.status).toBe(200)
@@ -131,7 +137,7 @@ describe('POST /v1/vendor-accounts', () => {
     expect(await verifyDue()).toBe(0)
   })
 
-  it('tells the shop when the vendor, back again, refuses', async () => {
+  it('reports a credential that the vendor refuses after it was unreachable', async () => {
     await fault('vendor', 'refuse')
     const connected = await connect({ secret: 'a wrong one' })
     expect(connected.body.status).toBe('unverified')
@@ -142,7 +148,7 @@ describe('POST /v1/vendor-accounts', () => {
     expect(found).toMatchObject({ status: 'unverified', last_error: 'refused', verified_at: null })
   })
 
-  it('waits no longer than five seconds for a vendor that hangs', async () => {
+  it('gives up on a hanging vendor and stores the account as unverified', async () => {
     await fault('vendor', 'hang')
     const { answer, ms } = await timed(connect())
     expect(answer.status).toBe(200)
@@ -152,34 +158,31 @@ describe('POST /v1/vendor-accounts', () => {
   })
 })
 
-describe('while KMS', () => {
-  it.each(['refuse', 'hang'])(
-    'does not answer (%s): 503 within 3 s, nothing stored, the vendor not asked',
-    async (mode) => {
-      // A shop with no key in any cache.
-      const email = `kms-${mode}@bolt.test`
-      await createUser(service.database.admin, { email, role: 'admin', slugs: ['bolt-apparel'] })
-      const { token: other } = await mintSession(service.database.admin, { email, slug: 'bolt-apparel' })
-      await fault('kms', mode)
-      const [before, asked] = [await rows(), vendorCalls()]
-      const { answer, ms } = await timed(connect({}, other))
-      expect(answer.status).toBe(503)
-      expect(answer.body.type).toMatch(/\/dependency-unavailable$/)
-      expect(answer.headers.get('retry-after')).toBe('5')
-      expect(ms).toBeLessThan(3000)
-      expect(await rows()).toBe(before)
-      expect(vendorCalls()).toBe(asked)
-      const unaffected = await Promise.all([
-        service.request('GET /v1/members', { token }),
-        service.request('GET /v1/vendor-accounts', { token }),
-        service.request('GET /v1/auth/session', { token }),
-      ])
-      expect(unaffected.map(({ status }) => status)).toEqual([200, 200, 200])
-      await service.signIn('viewer@bolt.test', 'bolt-apparel')
-    },
-  )
+describe('KMS failures', () => {
+  it.each(['refuse', 'hang'])('returns 503, stores nothing and calls no vendor while KMS fails (%s)', async (mode) => {
+    // A shop with no key in any cache.
+    const email = `kms-${mode}@bolt.test`
+    await createUser(service.database.admin, { email, role: 'admin', slugs: ['bolt-apparel'] })
+    const { token: other } = await mintSession(service.database.admin, { email, slug: 'bolt-apparel' })
+    await fault('kms', mode)
+    const [before, asked] = [await rows(), vendorCalls()]
+    const { answer, ms } = await timed(connect({}, other))
+    expect(answer.status).toBe(503)
+    expect(answer.body.type).toMatch(/\/dependency-unavailable$/)
+    expect(answer.headers.get('retry-after')).toBe('5')
+    expect(ms).toBeLessThan(3000)
+    expect(await rows()).toBe(before)
+    expect(vendorCalls()).toBe(asked)
+    const unaffected = await Promise.all([
+      service.request('GET /v1/members', { token }),
+      service.request('GET /v1/vendor-accounts', { token }),
+      service.request('GET /v1/auth/session', { token }),
+    ])
+    expect(unaffected.map(({ status }) => status)).toEqual([200, 200, 200])
+    await service.signIn('viewer@bolt.test', 'bolt-apparel')
+  })
 
-  it('does not answer, nothing is sealed under a key that is known either', async () => {
+  it('encrypts nothing with a cached data key while KMS is down', async () => {
     const { body } = await connect()
     expect(await secretOf(body.id)).toBe(SS.secret)
     await fault('kms', 'refuse')
@@ -195,7 +198,7 @@ describe('while KMS', () => {
     expect(await secretOf(body.id)).toBe(SS.secret)
   })
 
-  it('refuses every fifth call, every secret is sealed all the same', async () => {
+  it('encrypts every secret while KMS refuses every fifth call', async () => {
     await fault('kms', 'refuse', 0.2)
     const place = {
       purpose: 'vendor-credential',
@@ -211,7 +214,7 @@ describe('while KMS', () => {
     }
   })
 
-  it('is not asked by GET, whatever there is to list', async () => {
+  it('lists vendor accounts without calling KMS', async () => {
     const before = kmsCalls()
     for (let time = 0; time < 5; time += 1) {
       expect((await service.request('GET /v1/vendor-accounts?limit=1', { token })).status).toBe(200)
@@ -224,7 +227,7 @@ describe('PUT /v1/vendor-accounts/{id}/secret', () => {
   const put = (id: string, secret: string) =>
     service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
 
-  it('puts a secret that the vendor accepts in the place of the other', async () => {
+  it('replaces a secret that the vendor accepts', async () => {
     await fault('vendor', 'refuse')
     const { body } = await connect({ secret: 'an old one' })
     await fault('vendor', 'ok')
@@ -235,7 +238,7 @@ describe('PUT /v1/vendor-accounts/{id}/secret', () => {
     expect(await secretOf(body.id)).toBe(SS.secret)
   })
 
-  it('keeps the old one when the vendor refuses the new, or cannot be reached', async () => {
+  it('keeps the current secret when the vendor refuses the new one or is unreachable', async () => {
     const { body } = await connect()
     const refused = await put(body.id, 'wrong')
     expect([refused.status, refused.body.type]).toEqual([422, expect.stringMatching(/vendor-rejected$/)])
@@ -246,7 +249,7 @@ describe('PUT /v1/vendor-accounts/{id}/secret', () => {
     expect(await secretOf(body.id)).toBe(SS.secret)
   })
 
-  it('loses none of many at once: the last one that was answered is there, and it opens', async () => {
+  it('keeps the last of several concurrent replacements', async () => {
     const { body } = await connect()
     const answers = await Promise.all(Array.from({ length: 3 }, () => put(body.id, SS.secret)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
@@ -259,7 +262,7 @@ describe('PUT /v1/vendor-accounts/{id}/secret', () => {
 describe('POST /v1/vendor-accounts/{id}/verify', () => {
   const verify = (id: string) => service.request(`POST /v1/vendor-accounts/${id}/verify`, { token })
 
-  it('asks the vendor again, and says what it said', async () => {
+  it('checks the account with its vendor and returns the result', async () => {
     await fault('vendor', 'refuse')
     const { body } = await connect()
     const down = await verify(body.id)
@@ -274,7 +277,7 @@ describe('POST /v1/vendor-accounts/{id}/verify', () => {
     expect([refused.status, refused.body.status, refused.body.last_error]).toEqual([200, 'unverified', 'refused'])
   })
 
-  it('leaves an account verified while its vendor cannot be reached', async () => {
+  it('keeps an account verified while its vendor is unreachable', async () => {
     const { body } = await connect()
     await fault('vendor', 'refuse')
     expect((await verify(body.id)).status).toBe(503)
@@ -286,7 +289,7 @@ describe('POST /v1/vendor-accounts/{id}/verify', () => {
 })
 
 describe('DELETE /v1/vendor-accounts/{id}', () => {
-  it('erases the secret for good, keeps the row as revoked, and changes nothing the second time', async () => {
+  it('erases the secret, keeps the row as revoked, and changes nothing the second time', async () => {
     const { body } = await connect()
     const path = `/v1/vendor-accounts/${body.id}`
     const revoked = await service.request(`DELETE ${path}`, { token })
@@ -311,8 +314,8 @@ describe('DELETE /v1/vendor-accounts/{id}', () => {
   })
 })
 
-describe('the first secrets of a shop', () => {
-  it('fifty at once end with one active data key and fifty secrets that open, over many instances', async () => {
+describe('the first secrets of a tenant', () => {
+  it('creates one active data key for fifty concurrent first secrets', async () => {
     const slug = 'bolt-apparel'
     const shop = await tenantId(service.database.admin, slug)
     await service.database.admin`delete from app.vendor_accounts where tenant_id = ${shop}`
