@@ -92,23 +92,26 @@ describe('POST /v1/auth/tenants/{id}/select', () => {
     'foreign tenant': ({ user }) => service.sql`delete from app.memberships where user_id = ${user}`,
   }
 
-  it.each(Object.keys(OBSTACLES))('returns the same 404 for a %s as for an unknown tenant when it is selected', async (what) => {
-    const person = await personWithShop()
-    const { token, id } = await mintSession(service.sql, { email: person.email })
-    await OBSTACLES[what]?.(person)
-    const refused = await select(token, person.shop)
-    expect(refused.status).toBe(404)
-    expect(indistinguishable(refused)).toEqual(indistinguishable(await select(token, randomUUID())))
-    const [row] = await service.sql`select tenant_id from app.sessions where id = ${id}`
-    expect(row?.['tenant_id']).toBeNull()
-    // The obstacle alone is why: without it, the same request is let in.
-    await service.sql`update app.tenants set status = 'active', deleted_at = null where slug = ${person.slug}`
-    await service.sql`delete from app.memberships where user_id = ${person.user}`
-    await service.sql`
+  it.each(Object.keys(OBSTACLES))(
+    'returns the same 404 for a %s as for an unknown tenant when it is selected',
+    async (what) => {
+      const person = await personWithShop()
+      const { token, id } = await mintSession(service.sql, { email: person.email })
+      await OBSTACLES[what]?.(person)
+      const refused = await select(token, person.shop)
+      expect(refused.status).toBe(404)
+      expect(indistinguishable(refused)).toEqual(indistinguishable(await select(token, randomUUID())))
+      const [row] = await service.sql`select tenant_id from app.sessions where id = ${id}`
+      expect(row?.['tenant_id']).toBeNull()
+      // The obstacle alone is why: without it, the same request is let in.
+      await service.sql`update app.tenants set status = 'active', deleted_at = null where slug = ${person.slug}`
+      await service.sql`delete from app.memberships where user_id = ${person.user}`
+      await service.sql`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
       values (${person.shop}, ${person.user}, 7, now())`
-    expect((await select(token, person.shop)).status).toBe(200)
-  })
+      expect((await select(token, person.shop)).status).toBe(200)
+    },
+  )
 
   it('returns 404 when the owner of one tenant selects a foreign one', async () => {
     const { token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
