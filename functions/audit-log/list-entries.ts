@@ -25,13 +25,6 @@ export const listEntries = endpoint({
   reply: pageOf(Entry),
   async handle({ query: { limit, cursor = null, actor = null, action = null, from = null, to = null }, sql }) {
     const rows = await searchEntries(sql, { limit, before: cursor, actor, action, from, to })
-    return ok(
-      page(
-        rows,
-        limit,
-        ({ key }) => key,
-        ({ entry }) => entry,
-      ),
-    )
+    return ok(page(rows, limit))
   },
 })

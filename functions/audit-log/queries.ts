@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { type AgeKey, END } from '#shared/schema/page.ts'
+import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 import { User } from '#shared/user/user.ts'
@@ -43,23 +43,23 @@ interface EntryRow {
 
 export interface EntrySearch {
   readonly limit: number
-  readonly before: AgeKey | null
+  readonly before: Key | null
   readonly actor: string | null
   readonly action: string | null
   readonly from: string | null
   readonly to: string | null
 }
 
-/** The tenant's audit log, newest first, one entry more than `limit` if there is one, each with its position. */
+/** Returns entries of the tenant's audit log, newest first: up to `limit` + 1 of them. */
 export async function searchEntries(
   sql: TenantTransaction,
   { limit, before, actor, action, from, to }: EntrySearch,
-): Promise<{ entry: Entry; key: AgeKey }[]> {
+): Promise<ListRow<Entry>[]> {
   const [occurredBefore, idBefore] = before ?? END
   const rows = await sql<EntryRow>`
     select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id,
            encode(a.ip_hash, 'hex') as ip_hash,
-           to_char(a.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sort_key,
+           to_json(a.occurred_at) as sort_key,
            u.id as actor_id, u.email as actor_email, u.full_name as actor_name
       from app.audit_log a
       left join app.users u on u.id = a.actor_user_id
@@ -72,7 +72,7 @@ export async function searchEntries(
      limit ${limit + 1}`
   return rows.map(({ sort_key, actor_id, actor_email, actor_name, target_type, target_id, ...row }) => ({
     key: [sort_key, row.id],
-    entry: {
+    item: {
       ...row,
       actor:
         actor_id === null || actor_email === null ? null : { id: actor_id, email: actor_email, full_name: actor_name },

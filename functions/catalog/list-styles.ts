@@ -11,14 +11,7 @@ export const listStyles = endpoint({
   query: v.object({ ...PageQuery, q: v.optional(SearchText) }),
   reply: pageOf(Style),
   async handle({ query: { q = '', cursor = null, limit }, sql }) {
-    const styles = await searchStyles(sql, { q: q.trim() === '' ? null : q, after: cursor, limit })
-    return ok(
-      page(
-        styles,
-        limit,
-        (style) => [style.style_number, style.id],
-        (style) => style,
-      ),
-    )
+    const rows = await searchStyles(sql, { q: q.trim() === '' ? null : q, after: cursor, limit })
+    return ok(page(rows, limit))
   },
 })

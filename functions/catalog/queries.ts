@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Key, ListRow } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
 
 /** A style of the catalog; `vendors` are the codes of those who sell it. */
@@ -19,7 +20,7 @@ export type Style = Readonly<v.InferOutput<typeof Style>>
 
 export interface StyleSearch {
   readonly q: string | null
-  readonly after: readonly [styleNumber: string, id: string] | null
+  readonly after: Key | null
   readonly limit: number
 }
 
@@ -31,7 +32,10 @@ const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
  * The platform's styles and the tenant's own that hold all words of `q` or whose number begins with it, by style number;
  * one row more than `limit`, if there is one.
  */
-export function searchStyles(sql: TenantTransaction, { q, after, limit }: StyleSearch): Promise<Style[]> {
+export async function searchStyles(
+  sql: TenantTransaction,
+  { q, after, limit }: StyleSearch,
+): Promise<ListRow<Style>[]> {
   const prefix =
     q === null
       ? null
@@ -39,7 +43,7 @@ export function searchStyles(sql: TenantTransaction, { q, after, limit }: StyleS
           .trim()
           .toLowerCase()
           .replace(/[\\%_]/g, '\\$&')}%`
-  return sql<Style>`
+  const rows = await sql<Style>`
     select id, style_number, name, brand, category, to_jsonb(vendors) as vendors
       from app.styles
      where (${q}::text is null
@@ -49,4 +53,5 @@ export function searchStyles(sql: TenantTransaction, { q, after, limit }: StyleS
             or (style_number collate "C", id) > (${after?.[0] ?? null}::text, ${after?.[1] ?? null}::uuid))
      order by style_number collate "C", id
      limit ${limit + 1}`
+  return rows.map((item) => ({ item, key: [item.style_number, item.id] }))
 }

@@ -15,7 +15,7 @@ export const cancelInvitation = endpoint({
     const { params, principal, sql } = context
     const [found] = await searchInvitations(sql, { id: params.id })
     if (found === undefined) throw notFound('no open invitation of this id')
-    const { invitation } = found
+    const { item: invitation } = found
     if (invitation.role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
     await deleteInvitation(sql, invitation.id)
     await dropOutstandingMembership(sql, invitation.email)

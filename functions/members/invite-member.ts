@@ -25,7 +25,7 @@ export const inviteMember = endpoint({
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
     if (role.rank > principal.role.rank) throw forbidden('the role is above the caller')
     const [open] = await searchInvitations(sql, { email: body.email })
-    if (open !== undefined && open.invitation.role.rank > principal.role.rank)
+    if (open !== undefined && open.item.role.rank > principal.role.rank)
       throw forbidden('the invitation is above the caller')
     const invitee = await findInvitedUser(sql, body.email)
     if (invitee !== null && invitee.accepted_at !== null && invitee.revoked_at === null) {

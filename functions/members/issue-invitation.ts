@@ -24,7 +24,7 @@ export async function issueInvitation(
   await enqueue(sql, 'mail', { template: 'invitation', invitation_id: id, nonce })
   const [written] = await searchInvitations(sql, { id })
   if (written === undefined) throw new Error('the invitation is gone')
-  return written.invitation
+  return written.item
 }
 
 /** An invitation as its routes answer it: the role by its code. */

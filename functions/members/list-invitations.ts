@@ -16,10 +16,8 @@ export const listInvitations = endpoint({
     const rows = await searchInvitations(sql, { after: cursor, limit })
     return ok(
       page(
-        rows,
+        rows.map(({ item, key }) => ({ item: showInvitation(item), key })),
         limit,
-        ({ key }) => key,
-        ({ invitation }) => showInvitation(invitation),
       ),
     )
   },

@@ -19,13 +19,6 @@ export const listMembers = endpoint({
   reply: pageOf(Member),
   async handle({ query: { status, q, cursor = null, limit }, sql }) {
     const rows = await searchMembers(sql, { statuses: status, q: q.trim() || null, after: cursor, limit })
-    return ok(
-      page(
-        rows,
-        limit,
-        ({ key }) => key,
-        ({ member }) => member,
-      ),
-    )
+    return ok(page(rows, limit))
   },
 })

@@ -1,16 +1,10 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { type AgeKey, BEGINNING } from '#shared/schema/page.ts'
+import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { InvitationRecord, Member } from '#shared/membership/member.ts'
 
 export type MemberStatus = 'active' | 'invited' | 'revoked'
 
-// In place of a null in the statements: a coalesce there keeps the cursor out of the index under row security, since the
-// planner does not know it to be leakproof.
-interface Aged {
-  readonly sort_key: string
-}
-
-interface MemberRow extends Aged, Pick<Member, 'id' | 'invited_by' | 'accepted_at' | 'revoked_at' | 'created_at'> {
+interface MemberRow extends Pick<Member, 'id' | 'invited_by' | 'accepted_at' | 'revoked_at' | 'created_at'> {
   readonly user_id: string
   readonly email: string
   readonly full_name: string | null
@@ -34,21 +28,18 @@ const toMember = (row: MemberRow): Member => ({
 export interface MemberSearch {
   readonly statuses: readonly MemberStatus[]
   readonly q: string | null
-  readonly after: AgeKey | null
+  readonly after: Key | null
   readonly limit: number
 }
 
-/** The tenant's members by age, one more than `limit` if there is one, each with its position. */
-export async function searchMembers(
-  sql: TenantTransaction,
-  search: MemberSearch,
-): Promise<{ member: Member; key: AgeKey }[]> {
+/** Returns members of the tenant, oldest first: up to `limit` + 1 of them. */
+export async function searchMembers(sql: TenantTransaction, search: MemberSearch): Promise<ListRow<Member>[]> {
   const { statuses, after, limit } = search
   const [createdAt, id] = after ?? BEGINNING
   const pattern = search.q === null ? null : `%${search.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  const rows = await sql<MemberRow>`
+  const rows = await sql<MemberRow & { readonly sort_key: string }>`
     select m.id, m.invited_by, m.accepted_at, m.revoked_at, m.created_at,
-           to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sort_key,
+           to_json(m.created_at) as sort_key,
            u.id as user_id, u.email, u.full_name, u.avatar_url,
            r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank
       from app.memberships m
@@ -62,7 +53,7 @@ export async function searchMembers(
        and (m.created_at, m.id) > (${createdAt}::text::timestamptz, ${id}::uuid)
      order by m.created_at, m.id
      limit ${limit + 1}`
-  return rows.map((row) => ({ member: toMember(row), key: [row.sort_key, row.id] }))
+  return rows.map((row) => ({ item: toMember(row), key: [row.sort_key, row.id] }))
 }
 
 /**
@@ -72,7 +63,7 @@ export async function searchMembers(
 export async function lockMember(sql: TenantTransaction, id: string): Promise<Member | null> {
   await sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`
   const [row] = await sql<MemberRow>`
-    select m.id, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, '' as sort_key,
+    select m.id, m.invited_by, m.accepted_at, m.revoked_at, m.created_at,
            u.id as user_id, u.email, u.full_name, u.avatar_url,
            r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank
       from app.memberships m
@@ -103,9 +94,7 @@ export async function revokeMembership(sql: TenantTransaction, member: Member): 
   return row.revoked_at
 }
 
-interface InvitationRow
-  extends Aged,
-    Pick<InvitationRecord, 'id' | 'email' | 'invited_by' | 'created_at' | 'expires_at'> {
+interface InvitationRow extends Pick<InvitationRecord, 'id' | 'email' | 'invited_by' | 'created_at' | 'expires_at'> {
   readonly expired: boolean
   readonly role_id: number
   readonly role_code: string
@@ -123,16 +112,16 @@ const toInvitation = (row: InvitationRow): InvitationRecord => ({
   expires_at: row.expires_at,
 })
 
-/** The tenant's open invitations by age; those of `id` or `email` alone where one is given. */
+/** Returns open invitations of the tenant, oldest first: up to `limit` + 1 of them, or the one with this id or email. */
 export async function searchInvitations(
   sql: TenantTransaction,
-  search: { after?: AgeKey | null; limit?: number; id?: string; email?: string },
-): Promise<{ invitation: InvitationRecord; key: AgeKey }[]> {
+  search: { after?: Key | null; limit?: number; id?: string; email?: string },
+): Promise<ListRow<InvitationRecord>[]> {
   const { limit = 1, id = null, email = null } = search
   const after = search.after ?? BEGINNING
-  const rows = await sql<InvitationRow>`
+  const rows = await sql<InvitationRow & { readonly sort_key: string }>`
     select i.id, i.email, i.invited_by, i.created_at, i.expires_at, i.expires_at <= now() as expired,
-           to_char(i.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sort_key,
+           to_json(i.created_at) as sort_key,
            r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank
       from app.invitations i
       join app.roles r on r.id = i.role_id
@@ -141,7 +130,7 @@ export async function searchInvitations(
        and (i.created_at, i.id) > (${after[0]}::text::timestamptz, ${after[1]}::uuid)
      order by i.created_at, i.id
      limit ${limit + 1}`
-  return rows.map((row) => ({ invitation: toInvitation(row), key: [row.sort_key, row.id] }))
+  return rows.map((row) => ({ item: toInvitation(row), key: [row.sort_key, row.id] }))
 }
 
 export interface NewInvitation {

@@ -17,7 +17,7 @@ export const resendInvitation = endpoint({
     const { params, principal, sql } = context
     const [found] = await searchInvitations(sql, { id: params.id })
     if (found === undefined) throw notFound('no open invitation of this id')
-    const { email, role } = found.invitation
+    const { email, role } = found.item
     if (role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
     const invitee = await findInvitedUser(sql, email)
     const invitation = await issueInvitation(context, { email, userId: invitee?.user_id ?? null, roleId: role.id })

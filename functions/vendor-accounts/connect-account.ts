@@ -12,7 +12,7 @@ import { FIRST_VERSION, secretContext, VendorAccount } from '#shared/vendor/acco
 import { askVendor, mustBeSendable, REFUSED } from '#shared/vendor/ask-vendor.ts'
 import { searchVendor } from '#shared/vendor/queries.ts'
 import { checkLimits } from './check-limits.ts'
-import { findUserCredentials, insertAccount } from './queries.ts'
+import { findVendorAccount, insertAccount } from './queries.ts'
 import { refused } from './refusals.ts'
 import { AccountNumber, VendorSecret } from './vendor-secret.ts'
 
@@ -58,7 +58,7 @@ export const connectAccount = endpoint({
           },
         )
         if (lastError !== null) await enqueue(tx, 'verify-vendor', { account_id: id }, id)
-        return findUserCredentials(tx, id)
+        return findVendorAccount(tx, id)
       })
     })
     return ok(connected.account)

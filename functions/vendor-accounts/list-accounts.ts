@@ -3,7 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { AgePageQuery, page, pageOf, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { VendorAccount } from '#shared/vendor/account.ts'
-import { type AccountStatus, searchAccounts } from './queries.ts'
+import { type AccountStatus, searchVendorAccounts } from './queries.ts'
 
 const STATUSES: readonly AccountStatus[] = ['verified', 'unverified', 'revoked']
 
@@ -14,14 +14,7 @@ export const listAccounts = endpoint({
   query: v.object({ ...AgePageQuery, status: v.optional(someOf(STATUSES), 'verified,unverified') }),
   reply: pageOf(VendorAccount),
   async handle({ query: { status, cursor = null, limit }, sql }) {
-    const rows = await searchAccounts(sql, { statuses: status, after: cursor, limit })
-    return ok(
-      page(
-        rows,
-        limit,
-        ({ key }) => key,
-        ({ account }) => account,
-      ),
-    )
+    const rows = await searchVendorAccounts(sql, { statuses: status, after: cursor, limit })
+    return ok(page(rows, limit))
   },
 })

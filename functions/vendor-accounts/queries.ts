@@ -1,5 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { type AgeKey, BEGINNING } from '#shared/schema/page.ts'
+import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { Sealed } from '#shared/vault/vault.ts'
 import type { VendorAccount } from '#shared/vendor/account.ts'
 
@@ -12,62 +12,53 @@ interface AccountRow extends Omit<VendorAccount, 'vendor'> {
   readonly sort_key: string
 }
 
-/** An account with the version of its secret, which is not shown. */
-export interface FoundAccount {
-  readonly account: VendorAccount
-  readonly secretVersion: number
-  readonly key: AgeKey
-}
-
-const toAccount = ({ vendor, vendor_name, secret_version, sort_key, ...row }: AccountRow): FoundAccount => ({
-  account: {
-    id: row.id,
-    vendor: { code: vendor, name: vendor_name },
-    label: row.label,
-    account_number: row.account_number,
-    status: row.status,
-    verified_at: row.verified_at,
-    checked_at: row.checked_at,
-    last_error: row.last_error,
-    created_by: row.created_by,
-    created_at: row.created_at,
-    rotated_at: row.rotated_at,
-    revoked_at: row.revoked_at,
-  },
-  secretVersion: secret_version,
-  key: [sort_key, row.id],
-})
-
 interface Search {
   readonly id?: string
   readonly statuses: readonly AccountStatus[]
-  readonly after?: AgeKey | null
+  readonly after?: Key | null
   readonly limit?: number
 }
 
-/** The tenant's accounts by age, one more than `limit` if there is one. */
-export async function searchAccounts(sql: TenantTransaction, search: Search): Promise<FoundAccount[]> {
-  const { id = null, statuses, limit = 1 } = search
+/** Returns vendor accounts of the tenant, oldest first: up to `limit` + 1 of them. */
+export async function searchVendorAccounts(
+  sql: TenantTransaction,
+  search: Search,
+): Promise<(ListRow<VendorAccount> & { readonly secretVersion: number })[]> {
+  const { statuses, limit = 1 } = search
   const [createdAt, accountId] = search.after ?? BEGINNING
   const rows = await sql<AccountRow>`
     select a.id, a.vendor, v.name as vendor_name, a.label, a.account_number, a.status, a.verified_at, a.checked_at,
            a.last_error, a.created_by, a.created_at, a.rotated_at, a.revoked_at, a.secret_version,
-           to_char(a.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sort_key
+           to_json(a.created_at) as sort_key
       from app.vendor_accounts a
       join app.vendors v on v.code = a.vendor
      where a.tenant_id = app.current_tenant()
-       and (${id}::uuid is null or a.id = ${id}::uuid)
+       and (${search.id ?? null}::uuid is null or a.id = ${search.id ?? null}::uuid)
        and a.status = any (string_to_array(${statuses.join(',')}, ','))
        and (a.created_at, a.id) > (${createdAt}::text::timestamptz, ${accountId}::uuid)
      order by a.created_at, a.id
      limit ${limit + 1}`
-  return rows.map(toAccount)
+  return rows.map(({ id, vendor, vendor_name, secret_version, sort_key, ...row }) => ({
+    item: { id, vendor: { code: vendor, name: vendor_name }, ...row },
+    key: [sort_key, id],
+    secretVersion: secret_version,
+  }))
 }
 
-/** An account whose secret is there. */
-export async function findUserCredentials(sql: TenantTransaction, id: string): Promise<FoundAccount | null> {
-  const [found] = await searchAccounts(sql, { id, statuses: ['verified', 'unverified'] })
-  return found ?? null
+/** A vendor account, with the version of its secret, which no response shows. */
+export interface FoundAccount {
+  readonly account: VendorAccount
+  readonly secretVersion: number
+}
+
+/** Returns the account with this id, or null. By default it excludes revoked accounts, whose secret is erased. */
+export async function findVendorAccount(
+  sql: TenantTransaction,
+  id: string,
+  statuses: readonly AccountStatus[] = ['verified', 'unverified'],
+): Promise<FoundAccount | null> {
+  const [found] = await searchVendorAccounts(sql, { id, statuses })
+  return found === undefined ? null : { account: found.item, secretVersion: found.secretVersion }
 }
 
 /** What is known of a secret after the vendor was asked: null when it was accepted, else the reason why not. */

@@ -3,11 +3,11 @@ import type { DeclaredProblem } from '#shared/http/endpoint.ts'
 import { invalid, notFound, Problem } from '#shared/problem.ts'
 import { REFUSED } from '#shared/vendor/ask-vendor.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { type FoundAccount, findUserCredentials } from './queries.ts'
+import { type FoundAccount, findVendorAccount } from './queries.ts'
 
 /** The account, whose secret is there. Throws a 404 for one that was revoked, as for another shop's. */
 export async function accountOf(sql: TenantTransaction, id: string): Promise<FoundAccount> {
-  const found = await findUserCredentials(sql, id)
+  const found = await findVendorAccount(sql, id)
   if (found === null) throw notFound('no vendor account of this id')
   return found
 }

@@ -8,7 +8,7 @@ import { secretContext, VendorAccount } from '#shared/vendor/account.ts'
 import { askVendor, mustBeSendable } from '#shared/vendor/ask-vendor.ts'
 import { findVendor } from '#shared/vendor/queries.ts'
 import { checkLimits } from './check-limits.ts'
-import { findUserCredentials, replaceSealedSecret } from './queries.ts'
+import { findVendorAccount, replaceSealedSecret } from './queries.ts'
 import { accountOf, mustAccept, VENDOR_UNREACHABLE } from './refusals.ts'
 import { VendorSecret } from './vendor-secret.ts'
 
@@ -46,7 +46,7 @@ export const replaceSecret = endpoint({
             after: { secret_version: secretVersion + 1 },
           },
         )
-        return findUserCredentials(tx, params.id)
+        return findVendorAccount(tx, params.id)
       })
     })
     return ok(replaced.account)

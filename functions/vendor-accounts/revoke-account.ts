@@ -3,7 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { VendorAccount } from '#shared/vendor/account.ts'
-import { eraseSecret, searchAccounts } from './queries.ts'
+import { eraseSecret, findVendorAccount } from './queries.ts'
 
 export const revokeAccount = endpoint({
   route: 'DELETE /v1/vendor-accounts/{id}',
@@ -13,8 +13,8 @@ export const revokeAccount = endpoint({
   async handle(context) {
     const { params, sql } = context
     const erased = await eraseSecret(sql, params.id)
-    const [found] = await searchAccounts(sql, { id: params.id, statuses: ['verified', 'unverified', 'revoked'] })
-    if (found === undefined) throw notFound('no vendor account of this id')
+    const found = await findVendorAccount(sql, params.id, ['verified', 'unverified', 'revoked'])
+    if (found === null) throw notFound('no vendor account of this id')
     if (!erased) return ok(found.account)
     await recordByMember(context, {
       action: 'vendor_account.revoked',

@@ -1,30 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { page, PageQuery } from '#shared/schema/page.ts'
+import { type ListRow, page, PageQuery } from '#shared/schema/page.ts'
 
 const Query = v.object(PageQuery)
 const parse = (query: Record<string, unknown>) => v.safeParse(Query, query)
 const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 
-interface Row {
-  readonly id: string
-  readonly name: string
-}
-
-const rows = (count: number): Row[] =>
-  Array.from({ length: count }, (_, index) => ({ id: randomUUID(), name: `row ${index}` }))
-
-const cut = (of: readonly Row[], limit: number) =>
-  page(
-    of,
-    limit,
-    ({ name, id }) => [name, id],
-    ({ name }) => name,
-  )
+const rows = (count: number): ListRow<string>[] =>
+  Array.from({ length: count }, (_, index) => ({ item: `row ${index}`, key: [`row ${index}`, randomUUID()] }))
 
 describe('a page', () => {
-  it('shows the rows up to its limit, and a cursor exactly when there was one more', () => {
+  it('has the items up to its limit, and a cursor only if there is one more', () => {
     for (const [count, limit] of [
       [0, 50],
       [1, 50],
@@ -36,34 +23,34 @@ describe('a page', () => {
       [101, 100],
     ] as const) {
       const all = rows(count)
-      const { data, next_cursor: next } = cut(all, limit)
-      expect(data).toEqual(all.slice(0, limit).map(({ name }) => name))
+      const { data, next_cursor: next } = page(all, limit)
+      expect(data).toEqual(all.slice(0, limit).map(({ item }) => item))
       expect(next === null, `${count} rows, limit ${limit}`).toBe(count <= limit)
     }
   })
 
-  it('gives a cursor that comes back as the key of the last row that it showed', () => {
-    for (const name of ['plain', '', "O'Brien", 'Ünïcödé \u{1f600}', '"]\\', 'a'.repeat(400)]) {
-      const shown = { id: randomUUID(), name }
-      const { next_cursor: cursor } = cut([shown, ...rows(1)], 1)
+  it('has a cursor that parses to the key of its last item', () => {
+    for (const sortKey of ['plain', '', "O'Brien", 'Ünïcödé \u{1f600}', '"]\\', 'a'.repeat(400)]) {
+      const shown = { item: 'shown', key: [sortKey, randomUUID()] as const }
+      const { next_cursor: cursor } = page([shown, ...rows(1)], 1)
       expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/)
       const parsed = parse({ cursor })
-      expect(parsed.output).toMatchObject({ cursor: [name, shown.id], limit: 50 })
+      expect(parsed.output).toMatchObject({ cursor: shown.key, limit: 50 })
     }
   })
 
-  it('leads through a list once, without a gap or a repetition', () => {
+  it('continues a list without a gap or a repetition', () => {
     const all = rows(23)
     const seen: unknown[] = []
     let rest = all
     for (;;) {
-      const { data, next_cursor: next } = cut(rest.slice(0, 6), 5)
+      const { data, next_cursor: next } = page(rest.slice(0, 6), 5)
       seen.push(...data)
       if (next === null) break
       const key = v.parse(Query, { cursor: next }).cursor
-      rest = all.slice(all.findIndex(({ id }) => id === key?.[1]) + 1)
+      rest = all.slice(all.findIndex((row) => row.key[1] === key?.[1]) + 1)
     }
-    expect(seen).toEqual(all.map(({ name }) => name))
+    expect(seen).toEqual(all.map(({ item }) => item))
   })
 })
 
