@@ -75,7 +75,7 @@ export const SETTING_NAMES: readonly string[] = Object.keys(Settings.entries)
 export interface Config {
   /** Where the secrets are that a function's needs call for; '' for one that it does not need. */
   readonly secretIds: {
-    readonly tokens: string
+    readonly serviceSecret: string
     readonly cache: string
     readonly database: string
     readonly roles: readonly string[]
@@ -118,7 +118,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const set = parsed.output
   return {
     secretIds: {
-      tokens: set.SERVICE_SECRET_ID,
+      serviceSecret: set.SERVICE_SECRET_ID,
       cache: set.CACHE_SECRET_ID,
       database: set.DATABASE_SECRET_ID,
       roles: set.ROLE_SECRET_IDS.split(',').filter((id) => id !== ''),

@@ -1,10 +1,13 @@
 import type { Need } from '#shared/needs.ts'
 
 /** A job: a Lambda without routes, as data. Schedules and grants are derived from it. */
-export interface Job {
+export interface Job<N extends Need = Need> {
   readonly name: string
-  readonly needs: readonly Need[]
-  /** How often it is run whether it was woken or not; without it, it is only invoked. */
+  readonly needs: readonly N[]
+  /** How often the schedule invokes it, in addition to other functions; without it, there is no schedule. */
   readonly everySeconds?: number
   readonly timeoutSeconds: number
 }
+
+/** Declares a job. The type of its runtime follows from its needs. */
+export const job = <const N extends Need>(definition: Job<N>): Job<N> => definition

@@ -3,87 +3,77 @@ import * as v from 'valibot'
 import { type Config, ConfigError, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
 import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
-import type { JobName } from '#shared/http/reply.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
-import { databaseRole, given, type Need } from '#shared/needs.ts'
+import { type DatabaseRole, databaseRole, type InvokedJob, type Need } from '#shared/needs.ts'
+import { once } from '#shared/once.ts'
 import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
-import type { TokenSecrets } from '#shared/secret/secret.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
+import { type ServiceSecret, ServiceSecretSchema } from '#shared/secret/service-secret.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 
-/** What a warm Lambda owns. */
-export interface Runtime extends TokenSecrets {
+type Given<N extends Need, Named extends Need, Part> = [Extract<N, Named>] extends [never] ? unknown : Part
+
+/** What a warm Lambda with these needs owns. What the needs do not name is not there. */
+export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
+  N,
+  `database:${DatabaseRole}`,
+  { readonly database: Database }
+> &
+  Given<N, 'cache', { readonly limiter: Limiter }> &
+  Given<N, 'service-secret', ServiceSecret> &
+  Given<N, 'vault', { readonly vault: Vault }> &
+  Given<N, `invoke:${InvokedJob}`, { readonly wake: Invoke }>
+
+/** Every part that any function can have: the runtime as the pipeline sees it, which serves endpoints with any needs. */
+export type Runtime = RuntimeFor<Need>
+
+/** Invokes a job's Lambda without waiting for its end. Never rejects. */
+export type Invoke = (job: InvokedJob) => Promise<void>
+
+/** The settings, which are parsed at the start, and the runtime, which is opened at the first request. */
+export interface RuntimeSource<N extends Need = Need> {
   readonly config: Config
-  readonly database: Database
-  readonly limiter: Limiter
-  /** Seals and opens the tenants' secrets. */
-  readonly vault: Vault
-  /** Starts a job's Lambda without waiting for it. Never rejects: the schedule finds what a lost call leaves. */
-  readonly wake: (job: JobName) => Promise<void>
+  readonly open: () => Promise<RuntimeFor<N>>
 }
 
-/** The settings, which are there at start, and the runtime, which is opened at the first request. */
-export interface RuntimeSource {
-  readonly config: Config
-  readonly open: () => Promise<Runtime>
-}
-
-/** The service's secret as it is stored: in no database. The two others are there while it is being changed (infra/runbook.md). */
-export interface ServiceSecret {
-  readonly pepper: string
-  readonly mail_key: string
-  readonly pepper_previous?: string | undefined
-  readonly mail_key_previous?: string | undefined
-}
-
-/** What a runtime is built from; null is what the function does not need. */
-export interface Access {
+/** The credentials that a runtime is built from; null for what the needs do not name. */
+export interface Credentials {
   readonly login: ReadLogin | null
-  /** Replaced when they were read again. */
-  tokens: ServiceSecret | null
+  readonly serviceSecret: ServiceSecret | null
   readonly cache: { readonly url: string; readonly token: string } | null
-  /** As the role that handles ciphertext. */
   readonly vaultLogin: ReadLogin | null
 }
 
-/** Makes the vault of a function that names it; given by that function alone, so that no other has the KMS client in it. */
+/** Makes the vault. Only the handlers of functions with a vault import it, so that no other bundle has the KMS client in it. */
 export type OpenVault = (config: Config, login: ReadLogin) => Vault
 
-const secret = (what: string) => v.pipe(v.string(`${what} is required`), v.minLength(32, `${what} is too short`))
-const ServiceSecretSchema = v.object({
-  pepper: secret('pepper'),
-  mail_key: secret('mail_key'),
-  pepper_previous: v.optional(secret('pepper_previous')),
-  mail_key_previous: v.optional(secret('mail_key_previous')),
-})
 const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string() })
 
-/** Reads what the needs call for. Throws ConfigError at once when the settings do not say where that is. */
-export function accessFor(config: Config, needs: readonly Need[]): () => Promise<Access> {
-  const role = databaseRole(needs)
-  const { secretIds } = config
+/** Throws ConfigError when a setting is missing that the needs require. */
+function requireSettings({ secretIds, vault }: Config, needs: readonly Need[]): void {
   const missing = [
-    ...(role !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
-    ...(needs.includes('tokens') && secretIds.tokens === '' ? ['SERVICE_SECRET_ID'] : []),
+    ...(databaseRole(needs) !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
+    ...(needs.includes('service-secret') && secretIds.serviceSecret === '' ? ['SERVICE_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
     ...(needs.includes('vault') && secretIds.vaultDatabase === '' ? ['VAULT_DATABASE_SECRET_ID'] : []),
-    ...(needs.includes('vault') && config.vault.keyId === '' ? ['VAULT_KEY_ID'] : []),
+    ...(needs.includes('vault') && vault.keyId === '' ? ['VAULT_KEY_ID'] : []),
   ]
   if (missing.length > 0) throw new ConfigError(`Settings that are required here: ${missing.join(', ')}`)
-  return async () => {
-    const loginBy = (secretId: string) => secretLogin(secretId, config.database.host || null)
-    const readLogin = loginBy(secretIds.database)
-    const [tokens, cache, login] = await Promise.all([
-      needs.includes('tokens') ? readSecret(secretIds.tokens, ServiceSecretSchema) : null,
-      needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
-      role === null ? null : readLogin('AWSCURRENT'),
-    ])
-    return {
-      login: login === null ? null : beginningWith(login, readLogin),
-      tokens,
-      cache,
-      vaultLogin: needs.includes('vault') ? loginBy(secretIds.vaultDatabase) : null,
-    }
+}
+
+async function readCredentials({ secretIds, database }: Config, needs: readonly Need[]): Promise<Credentials> {
+  const loginBy = (secretId: string) => secretLogin(secretId, database.host || null)
+  const readLogin = loginBy(secretIds.database)
+  const [serviceSecret, cache, login] = await Promise.all([
+    needs.includes('service-secret') ? readSecret(secretIds.serviceSecret, ServiceSecretSchema) : null,
+    needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
+    databaseRole(needs) === null ? null : readLogin('AWSCURRENT'),
+  ])
+  return {
+    login: login === null ? null : beginningWith(login, readLogin),
+    serviceSecret,
+    cache,
+    vaultLogin: needs.includes('vault') ? loginBy(secretIds.vaultDatabase) : null,
   }
 }
 
@@ -97,133 +87,106 @@ function beginningWith(login: Login, readLogin: ReadLogin): ReadLogin {
   }
 }
 
-/** Builds a runtime from settings and secrets. Opens no connection yet. What it was given no access to throws when used. */
-export function createRuntime(
+/** Builds the runtime that the needs call for. Opens no connection yet. Throws when credentials for a need are missing. */
+export function createRuntime<const N extends Need>(
+  needs: readonly N[],
   config: Config,
-  access: Access,
-  { wake = invokeLambda, openVault = null }: { wake?: Runtime['wake']; openVault?: OpenVault | null } = {},
-): Runtime {
-  const { cache } = access
-  const database = access.login === null ? null : connect(access.login, config.database)
-  const vault = access.vaultLogin === null || openVault === null ? null : openVault(config, access.vaultLogin)
-  const limiter =
-    cache === null || database === null
-      ? null
-      : createLimiter({
-          ...cache,
-          sql: database.sql,
-          degraded: (error) => {
-            log.error('rate limits are counted in the database alone, because the cache failed', {
-              error: describeError(error),
-            })
-            countMetric('LimiterDegraded')
-          },
-        })
-  return {
-    config,
-    wake,
-    get database() {
-      return given(database, 'database:app')
-    },
-    get limiter() {
-      return given(limiter, 'cache')
-    },
-    get pepper() {
-      return given(access.tokens, 'tokens').pepper
-    },
-    get pepperPrevious() {
-      return given(access.tokens, 'tokens').pepper_previous
-    },
-    get mailKey() {
-      return given(access.tokens, 'tokens').mail_key
-    },
-    get mailKeyPrevious() {
-      return given(access.tokens, 'tokens').mail_key_previous
-    },
-    get vault() {
-      return given(vault, 'vault')
-    },
+  credentials: Credentials,
+  { invoke = invokeLambda, openVault = null }: { invoke?: Invoke; openVault?: OpenVault | null } = {},
+): RuntimeFor<N> {
+  const named: readonly Need[] = needs
+  const given = <Part>(part: Part | null, need: Need): Part => {
+    if (part === null) throw new Error(`nothing was given for the need ${need}`)
+    return part
   }
+  const role = databaseRole(named)
+  const database = role === null ? null : connect(given(credentials.login, `database:${role}`), config.database)
+  const runtime = {
+    config,
+    ...(database === null ? {} : { database }),
+    ...(named.includes('cache')
+      ? { limiter: limiterOf(given(credentials.cache, 'cache'), given(database, 'cache')) }
+      : {}),
+    ...(named.includes('service-secret') ? given(credentials.serviceSecret, 'service-secret') : {}),
+    ...(named.includes('vault')
+      ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault')) }
+      : {}),
+    ...(named.some((need) => need.startsWith('invoke:')) ? { wake: invoke } : {}),
+  }
+  // Each part is there exactly when RuntimeFor says so.
+  return runtime as unknown as RuntimeFor<N>
 }
 
-/**
- * The runtime of this process. Throws ConfigError at once when a setting does not parse or a need has none. Secrets are
- * read at the first request; a failure is not remembered, so that the next request tries again. The tokens' are read again
- * every five minutes (withFreshServiceSecret).
- */
-export function processRuntime(needs: readonly Need[], openVault: OpenVault | null = null): RuntimeSource {
-  const config = parseConfig(process.env)
-  const make = (access: Access) => createRuntime(config, access, { openVault })
-  return { config, open: withFreshServiceSecret(config, accessFor(config, needs), make) }
-}
-
-/** How long an instance goes on with tokens' secrets that were changed, at most, while Secrets Manager answers. */
-export const SERVICE_SECRET_TTL_MS = 300_000
-const AFTER_FAILURE_MS = 30_000
-const REREAD_TIMEOUT_MS = 1000
-
-/**
- * What `make` makes of the access at the first call, whose tokens' secrets are those of at most TOKENS_KEPT_MS ago. A Lambda
- * is frozen between two requests and has no other time than theirs, so the call that comes then waits for them. When they
- * cannot be had within a second, it goes on with those of before, says so in the log and as a metric, and asks again half
- * a minute later.
- */
-export function withFreshServiceSecret<T>(
-  { secretIds }: Pick<Config, 'secretIds'>,
-  access: () => Promise<Access>,
-  make: (access: Access) => T,
-): () => Promise<T> {
-  let staleAt = 0
-  let reading: Promise<void> | null = null
-  const opened = once(async () => {
-    const found = await access()
-    staleAt = Date.now() + SERVICE_SECRET_TTL_MS
-    return { found, made: make(found) }
+const limiterOf = (cache: { readonly url: string; readonly token: string }, { sql }: Database): Limiter =>
+  createLimiter({
+    ...cache,
+    sql,
+    degraded: (error) => {
+      log.error('the cache failed; counting rate limits in the database alone', { error: describeError(error) })
+      countMetric('LimiterDegraded')
+    },
   })
-  const reread = async (found: Access): Promise<void> => {
+
+/** How long an instance uses a service secret that was changed, at most, while Secrets Manager can be reached. */
+export const SERVICE_SECRET_TTL_MS = 300_000
+const RETRY_AFTER_MS = 30_000
+const REFRESH_TIMEOUT_MS = 1000
+
+/**
+ * The runtime of this process. Throws ConfigError when a setting does not parse or is missing for a need.
+ *
+ * Secrets are read at the first `open`; after a failure the next call tries again. `open` reads the service secret again
+ * when it is older than SERVICE_SECRET_TTL_MS, and its request waits for that: a Lambda is frozen between requests. When
+ * that fails within a second, `open` keeps the cached value and tries again half a minute later.
+ */
+export function openRuntime<const N extends Need>(
+  { needs }: { readonly needs: readonly N[] },
+  openVault: OpenVault | null = null,
+): RuntimeSource<N> {
+  const config = parseConfig(process.env)
+  requireSettings(config, needs)
+  const hasSecret = needs.some((need) => need === 'service-secret')
+  let staleAt = 0
+  let refreshing: Promise<void> | null = null
+  const opened = once(async () => {
+    const credentials = await readCredentials(config, needs)
+    staleAt = Date.now() + SERVICE_SECRET_TTL_MS
+    return createRuntime(needs, config, credentials, { openVault })
+  })
+  const refresh = async (runtime: RuntimeFor<N>): Promise<void> => {
     try {
-      found.tokens = await readSecret(secretIds.tokens, ServiceSecretSchema, { timeoutMs: REREAD_TIMEOUT_MS })
+      const { serviceSecret } = config.secretIds
+      Object.assign(runtime, await readSecret(serviceSecret, ServiceSecretSchema, { timeoutMs: REFRESH_TIMEOUT_MS }))
       staleAt = Date.now() + SERVICE_SECRET_TTL_MS
     } catch (error) {
-      staleAt = Date.now() + AFTER_FAILURE_MS
-      log.error('the secret was not read again; the one of before goes on', { error: describeError(error) })
+      staleAt = Date.now() + RETRY_AFTER_MS
+      log.error('could not refresh the service secret; keeping the cached value', { error: describeError(error) })
       countMetric('SecretNotReread')
     }
-    reading = null
+    refreshing = null
   }
-  return async () => {
-    const { found, made } = await opened()
-    if (found.tokens !== null && Date.now() >= staleAt) {
-      reading ??= reread(found)
-      await reading
+  const open = async () => {
+    const runtime = await opened()
+    if (hasSecret && Date.now() >= staleAt) {
+      refreshing ??= refresh(runtime)
+      await refreshing
     }
-    return made
+    return runtime
   }
+  return { config, open }
 }
 
-/** A promise made at the first call and kept; a failure is not kept, so that the next call tries again. */
-export function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = null
-      throw error
-    })
-    return made
-  }
-}
-
-const WAKE_TIMEOUT_MS = 500
+const INVOKE_TIMEOUT_MS = 500
 let lambda: LambdaClient | null = null
 
-/** Invokes a job asynchronously: Lambda answers when it has queued the event. Never rejects. */
-export async function invokeLambda(job: JobName): Promise<void> {
+/** Invokes a job asynchronously: Lambda replies once it has queued the event. Never rejects: the schedule finds the work. */
+export async function invokeLambda(job: InvokedJob): Promise<void> {
   lambda ??= new LambdaClient({ maxAttempts: 1 })
   try {
     const FunctionName = `${process.env['FUNCTION_PREFIX'] ?? ''}${job}`
     const command = new InvokeCommand({ FunctionName, InvocationType: 'Event' })
-    await lambda.send(command, { abortSignal: AbortSignal.timeout(WAKE_TIMEOUT_MS) })
+    await lambda.send(command, { abortSignal: AbortSignal.timeout(INVOKE_TIMEOUT_MS) })
   } catch (error) {
-    log.warn('a job was not woken; the schedule will find its work', { job, error: describeError(error) })
+    log.warn('could not invoke a job; its schedule will find the work', { job, error: describeError(error) })
   }
 }

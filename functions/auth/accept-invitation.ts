@@ -33,6 +33,7 @@ export const acceptInvitation = endpoint({
   route: 'POST /v1/auth/invitations/accept',
   access: 'anyone',
   summary: 'Accept an invitation, with a new account or an existing one',
+  needs: ['invoke:deliver-mail'],
   body: v.object({ token: SentToken, full_name: v.nullish(FullName), password: v.nullish(SentPassword) }),
   reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],

@@ -13,6 +13,7 @@ export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
   access: 'session',
   summary: 'Change the password, and end the other sessions',
+  needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentPassword }),
   problems: ['password-rejected'],
   limits: ({ principal, config, pepper }) => [

@@ -9,6 +9,7 @@ export const forgotPassword = endpoint({
   route: 'POST /v1/auth/password/forgot',
   access: 'anyone',
   summary: 'Send a link for a new password, where the address has an account',
+  needs: ['database:app', 'service-secret', 'cache', 'invoke:deliver-mail'],
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body

@@ -18,7 +18,6 @@ import { verifyEmail } from './verify-email.ts'
 export const group = routeGroup({
   name: 'auth',
   bodyLimitBytes: 16 * 1024,
-  needs: ['database:app', 'tokens', 'cache', 'wake:deliver-mail'],
   endpoints: [
     login,
     readSession,

@@ -3,7 +3,7 @@ import type { ClientInfo } from '#shared/schema/client.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
 import { enqueue, NO_OP } from '#shared/queue/queries.ts'
 import { clientNetwork } from '#shared/rate-limit/limit.ts'
-import type { Runtime } from '#shared/runtime.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 
 const WINDOW_SECONDS = 3600
@@ -14,7 +14,7 @@ const WINDOW_SECONDS = 3600
  * So the answer and its time are one, whatever the reason.
  */
 export async function requestMail(
-  { client, sql, runtime }: { client: ClientInfo; sql: Sql; runtime: Runtime },
+  { client, sql, runtime }: { client: ClientInfo; sql: Sql; runtime: RuntimeFor<'service-secret' | 'cache'> },
   { route, recipient, payload }: { route: 'forgot' | 'verify'; recipient: string; payload: object | null },
 ): Promise<Reply<null>> {
   const { pepper, limiter, config } = runtime

@@ -6,6 +6,7 @@ export const resendVerification = endpoint({
   route: 'POST /v1/auth/verify/resend',
   access: 'session',
   summary: 'Send the link that verifies the address again',
+  needs: ['cache', 'invoke:deliver-mail'],
   handle: (context) => {
     const { id, email_verified_at: verifiedAt } = context.principal.user
     const payload = verifiedAt === null ? { template: 'email-verification', user_id: id, nonce: newNonce() } : null

@@ -13,6 +13,7 @@ export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',
   access: 'anyone',
   summary: 'Set a new password by a link, and end every session',
+  needs: ['invoke:deliver-mail'],
   body: v.object({ token: SentToken, password: SentPassword }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,

@@ -4,6 +4,5 @@ import { listStyles } from './list-styles.ts'
 export const group = routeGroup({
   name: 'catalog',
   bodyLimitBytes: 16 * 1024,
-  needs: ['database:app', 'tokens'],
   endpoints: [listStyles],
 })

@@ -4,7 +4,7 @@ import type { EmailMessage } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/token/token.ts'
-import type { Worker } from '#shared/worker.ts'
+import type { Runtime } from './job.ts'
 import {
   findExpiry,
   findOpenInvitation,
@@ -32,8 +32,8 @@ export class UnknownMail extends Error {
 }
 
 /** The letter of a mail job as things stand now, or null when there is nobody, or no longer a reason, to write to. */
-export async function compose(worker: Worker, job: LeasedJob): Promise<EmailMessage | null> {
-  const { config, database } = worker
+export async function compose(runtime: Runtime, job: LeasedJob): Promise<EmailMessage | null> {
+  const { config, database } = runtime
   const parsed = v.safeParse(Payload, job.payload)
   if (!parsed.success) throw new UnknownMail('the payload of a mail job does not parse')
   const mail = parsed.output
@@ -48,7 +48,7 @@ export async function compose(worker: Worker, job: LeasedJob): Promise<EmailMess
     nonce: string,
     ttlSeconds: number,
   ) => {
-    const [present, ...others] = mailTokens(worker, purpose, nonce)
+    const [present, ...others] = mailTokens(runtime, purpose, nonce)
     // An earlier try may have stored and sent it by keys that were changed since.
     for (const { token, hash } of others) {
       const expiresAt = await findExpiry(database.sql, hash)
@@ -61,7 +61,7 @@ export async function compose(worker: Worker, job: LeasedJob): Promise<EmailMess
   switch (mail.template) {
     case 'invitation': {
       const open = await inTenant((sql) => findOpenInvitation(sql, mail.invitation_id))
-      const token = mailTokens(worker, 'invite', mail.nonce).find(({ hash }) => open?.token_hash.equals(hash))?.token
+      const token = mailTokens(runtime, 'invite', mail.nonce).find(({ hash }) => open?.token_hash.equals(hash))?.token
       // Another token is the invitation's by now, which has a mail of its own.
       if (open === null || token === undefined) return null
       const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open

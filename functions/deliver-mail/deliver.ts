@@ -2,8 +2,8 @@ import { SendEmailCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 import { oneLine, renderHtml, renderText } from '#shared/mail/email-message.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
-import type { Worker } from '#shared/worker.ts'
 import { compose, UnknownMail } from './compose.ts'
+import type { Runtime } from './job.ts'
 
 const AT_ONCE = 10
 const SEND_TIMEOUT_MS = 5000
@@ -19,26 +19,26 @@ const REFUSED = new Set(['MessageRejected', 'BadRequestException'])
  * Delivers the mail that is due, until there is none or `enough` says so. A letter goes out at least once: when the
  * worker dies between sending and completing, the next one sends it again, with the same link. Returns how many went out.
  */
-export const deliverDueMail = (worker: Worker, ses: SESv2Client, shouldStop: () => boolean): Promise<number> =>
+export const deliverDueMail = (runtime: Runtime, ses: SESv2Client, shouldStop: () => boolean): Promise<number> =>
   drain(
-    worker.database,
+    runtime.database,
     {
       kind: 'mail',
       atOnce: AT_ONCE,
       leaseSeconds: LEASE_SECONDS,
       attempts: ATTEMPTS,
-      run: (job) => deliver(worker, ses, job),
+      run: (job) => deliver(runtime, ses, job),
       isFinal: (error) => error instanceof UnknownMail || (error instanceof Error && REFUSED.has(error.name)),
     },
     shouldStop,
   )
 
-async function deliver(worker: Worker, ses: SESv2Client, job: LeasedJob): Promise<boolean> {
-  const letter = await compose(worker, job)
+async function deliver(runtime: Runtime, ses: SESv2Client, job: LeasedJob): Promise<boolean> {
+  const letter = await compose(runtime, job)
   if (letter === null) return false
   await ses.send(
     new SendEmailCommand({
-      FromEmailAddress: worker.config.mail.from,
+      FromEmailAddress: runtime.config.mail.from,
       Destination: { ToAddresses: [letter.to] },
       Content: {
         Simple: {

@@ -1,17 +1,17 @@
 import { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { Context } from 'aws-lambda'
 import { metered } from '#shared/log.ts'
-import { processWorker } from '#shared/worker.ts'
+import { openRuntime } from '#shared/runtime.ts'
 import { deliverDueMail } from './deliver.ts'
 import { job } from './job.ts'
 
 const RESERVE_MS = 10_000
 
-const worker = processWorker(job)
+const runtime = openRuntime(job)
 const ses = new SESv2Client({ maxAttempts: 1 })
 
 /** Woken after each commit that enqueued mail, and every minute in case a call was lost. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ sent: number }> => {
   const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
-  return { sent: await deliverDueMail(await worker.open(), ses, shouldStop) }
+  return { sent: await deliverDueMail(await runtime.open(), ses, shouldStop) }
 })

@@ -5,6 +5,5 @@ import { ready } from './ready.ts'
 export const group = routeGroup({
   name: 'health',
   bodyLimitBytes: 1024,
-  needs: ['database:app', 'cache'],
   endpoints: [live, ready],
 })

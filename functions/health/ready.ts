@@ -29,6 +29,7 @@ export const ready = endpoint({
   route: 'GET /health/ready',
   access: 'anyone',
   summary: 'Whether the service reaches what it depends on',
+  needs: ['database:app', 'cache'],
   reply: v.object({ status: v.literal('ok'), database: v.literal('ok'), cache: v.literal('ok') }),
   problems: [{ kind: 'dependency-unavailable', members: v.object({ database: Outcome, cache: Outcome }) }],
   async handle({ sql, runtime }) {

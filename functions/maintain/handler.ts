@@ -1,15 +1,15 @@
 import type { Context } from 'aws-lambda'
 import { metered } from '#shared/log.ts'
-import { processWorker } from '#shared/worker.ts'
+import { openRuntime } from '#shared/runtime.ts'
 import { maintain } from './maintain.ts'
 import { job } from './job.ts'
 
 const RESERVE_MS = 10_000
 
-const worker = processWorker(job)
+const runtime = openRuntime(job)
 
 /** Run every hour. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<object> => {
-  const { database } = await worker.open()
+  const { database } = await runtime.open()
   return maintain(database.sql, () => context.getRemainingTimeInMillis() < RESERVE_MS)
 })

@@ -1,8 +1,8 @@
-import type { Job } from '#shared/job.ts'
+import { job as defineJob } from '#shared/job.ts'
 
-export const job: Job = {
+export const job = defineJob({
   name: 'maintain',
   needs: ['database:worker'],
   everySeconds: 3600,
   timeoutSeconds: 120,
-}
+})

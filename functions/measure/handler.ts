@@ -1,12 +1,12 @@
 import { metered } from '#shared/log.ts'
-import { processWorker } from '#shared/worker.ts'
+import { openRuntime } from '#shared/runtime.ts'
 import { job } from './job.ts'
 import { measure } from './measure.ts'
 
-const worker = processWorker(job)
+const runtime = openRuntime(job)
 
 /** Run every minute, apart from the jobs that it watches. */
 export const handler = metered(async (): Promise<void> => {
-  const { database } = await worker.open()
+  const { database } = await runtime.open()
   await measure(database.sql)
 })

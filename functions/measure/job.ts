@@ -1,8 +1,8 @@
-import type { Job } from '#shared/job.ts'
+import { job as defineJob } from '#shared/job.ts'
 
-export const job: Job = {
+export const job = defineJob({
   name: 'measure',
   needs: ['database:worker'],
   everySeconds: 60,
   timeoutSeconds: 10,
-}
+})

@@ -10,6 +10,5 @@ import { revokeMember } from './revoke-member.ts'
 export const group = routeGroup({
   name: 'members',
   bodyLimitBytes: 16 * 1024,
-  needs: ['database:app', 'tokens', 'cache', 'wake:deliver-mail'],
   endpoints: [listMembers, inviteMember, listInvitations, resendInvitation, cancelInvitation, changeRole, revokeMember],
 })

@@ -1,7 +1,7 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Invitation, InvitationRecord } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
-import type { Runtime } from '#shared/runtime.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
@@ -9,7 +9,11 @@ import { putInvitation, searchInvitations } from './queries.ts'
 
 /** Opens or renews an invitation and enqueues its mail: the same transaction, so that each is mailed or is not there. */
 export async function issueInvitation(
-  { sql, principal, runtime }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: Runtime },
+  {
+    sql,
+    principal,
+    runtime,
+  }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: RuntimeFor<'service-secret'> },
   { email, userId, roleId }: { email: string; userId: string | null; roleId: number },
 ): Promise<InvitationRecord> {
   const nonce = newNonce()

@@ -11,6 +11,7 @@ export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Send an open invitation again, with a new link',
+  needs: ['invoke:deliver-mail'],
   reply: Invitation,
   limits: inviteLimits,
   async handle(context) {

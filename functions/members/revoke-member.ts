@@ -10,6 +10,7 @@ export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Revoke a membership, and end its sessions',
+  needs: ['invoke:deliver-mail'],
   reply: Member,
   problems: ['last-owner'],
   async handle(context) {

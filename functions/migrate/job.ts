@@ -1,7 +1,7 @@
-import type { Job } from '#shared/job.ts'
+import { job as defineJob } from '#shared/job.ts'
 
-export const job: Job = {
+export const job = defineJob({
   name: 'migrate',
   needs: ['database:owner', 'role-passwords'],
   timeoutSeconds: 900,
-}
+})

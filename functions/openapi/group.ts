@@ -1,4 +1,4 @@
 import { routeGroup } from '#shared/http/group.ts'
 import { readDocument } from './read-document.ts'
 
-export const group = routeGroup({ name: 'openapi', bodyLimitBytes: 1024, needs: [], endpoints: [readDocument] })
+export const group = routeGroup({ name: 'openapi', bodyLimitBytes: 1024, endpoints: [readDocument] })

@@ -3,14 +3,14 @@ import * as v from 'valibot'
 import { metered } from '#shared/log.ts'
 import { invokeLambda } from '#shared/runtime.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
-import { processWorker } from '#shared/worker.ts'
+import { openRuntime } from '#shared/runtime.ts'
 import { Command, isKeyCommand, type Outcome } from './commands.ts'
 import { job } from './job.ts'
 import { operate, operateKeys } from './operate.ts'
 
 const RESERVE_MS = 10_000
 
-const worker = processWorker(job, openVault)
+const runtime = openRuntime(job, openVault)
 
 /** Invoked by operators with their AWS credentials; no route leads here. */
 export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {
@@ -20,7 +20,7 @@ export const handler = metered(async (event: unknown, context: Context): Promise
   }
   const command = parsed.output
   const requestId = context.awsRequestId
-  const opened = await worker.open()
+  const opened = await runtime.open()
   if (isKeyCommand(command)) {
     const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
     return operateKeys(opened, command, { vault: opened.vault, requestId, shouldStop })

@@ -1,7 +1,7 @@
-import type { Job } from '#shared/job.ts'
+import { job as defineJob } from '#shared/job.ts'
 
-export const job: Job = {
+export const job = defineJob({
   name: 'operate',
-  needs: ['database:operator', 'tokens', 'vault', 'wake:deliver-mail'],
+  needs: ['database:operator', 'service-secret', 'vault', 'invoke:deliver-mail'],
   timeoutSeconds: 60,
-}
+})

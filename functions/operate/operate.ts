@@ -7,10 +7,12 @@ import { hashToken } from '#shared/secret/secret.ts'
 import { isOpen, mayBecome } from '#shared/tenant/tenant.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
-import type { Worker } from '#shared/worker.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
 import type { Command, KeyCommand, Outcome } from './commands.ts'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
 import * as queries from './queries.ts'
+
+type Runtime = RuntimeFor<'database:operator' | 'service-secret'>
 
 /** The commands that are one transaction each. */
 export type TenantCommand = Exclude<Command, KeyCommand>
@@ -23,9 +25,11 @@ class Refused extends Error {}
  * Carries out an operator's command, in one transaction with its audit entries and its mail. A refusal changes nothing.
  * `requestId` is the invocation's.
  */
-export async function operate(worker: Worker, command: TenantCommand, requestId: string): Promise<Outcome> {
+export async function operate(runtime: Runtime, command: TenantCommand, requestId: string): Promise<Outcome> {
   try {
-    return { done: await worker.database.transaction('read write', (sql) => carryOut(worker, sql, command, requestId)) }
+    return {
+      done: await runtime.database.transaction('read write', (sql) => carryOut(runtime, sql, command, requestId)),
+    }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }
     throw error
@@ -37,11 +41,11 @@ export async function operate(worker: Worker, command: TenantCommand, requestId:
  * gone on with when it is given again. KMS that does not answer is a refusal.
  */
 export async function operateKeys(
-  worker: Worker,
+  runtime: Runtime,
   command: KeyCommand,
   work: Omit<KeyWork, 'tenantId'>,
 ): Promise<Outcome> {
-  const tenant = await queries.findTenant(worker.database.sql, command.slug)
+  const tenant = await queries.findTenant(runtime.database.sql, command.slug)
   if (tenant === null) return { refused: `There is no tenant ${command.slug}` }
   try {
     const told = await carryOutKeys(command, { ...work, tenantId: tenant.id })
@@ -65,7 +69,7 @@ function carryOutKeys(command: KeyCommand, work: KeyWork): Promise<Record<string
 }
 
 function carryOut(
-  worker: Worker,
+  runtime: Runtime,
   sql: Sql,
   command: TenantCommand,
   requestId: string,
@@ -74,14 +78,14 @@ function carryOut(
     audit(sql, { actorUserId: null, ipHash: null, requestId, ...entry })
   switch (command.command) {
     case 'create-tenant':
-      return createTenant(worker, sql, command, note)
+      return createTenant(runtime, sql, command, note)
     case 'set-status':
       return setStatus(sql, command, note)
     case 'disable-user':
     case 'enable-user':
       return switchUser(sql, command, note)
     case 'resend-invite':
-      return resendInvite(worker, sql, command, note)
+      return resendInvite(runtime, sql, command, note)
   }
 }
 
@@ -89,7 +93,7 @@ type Note = (
   entry: Pick<AuditEntry, 'tenantId' | 'action' | 'targetType' | 'targetId' | 'before' | 'after'>,
 ) => Promise<void>
 
-async function createTenant(worker: Worker, sql: Sql, command: Of<'create-tenant'>, note: Note) {
+async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, note: Note) {
   const id = randomUUID()
   const scoped = await enterTenant(sql, id)
   if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
@@ -100,8 +104,8 @@ async function createTenant(worker: Worker, sql: Sql, command: Of<'create-tenant
     tenantId: id,
     email: command.owner,
     userId: owner?.id ?? null,
-    tokenHash: hashToken(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
-    ttlSeconds: worker.config.invite.ttlSeconds,
+    tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
+    ttlSeconds: runtime.config.invite.ttlSeconds,
   })
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: invitation, nonce })
   const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
@@ -150,7 +154,7 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   return { user_id: user.id, disabled: disable, sessions_revoked: ended }
 }
 
-async function resendInvite(worker: Worker, sql: Sql, { slug, email }: Of<'resend-invite'>, note: Note) {
+async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, note: Note) {
   const tenant = await queries.lockTenant(sql, slug)
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   if (!isOpen(tenant.status)) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
@@ -159,8 +163,8 @@ async function resendInvite(worker: Worker, sql: Sql, { slug, email }: Of<'resen
   const id = await queries.renewInvitation(scoped, {
     tenantId: tenant.id,
     email,
-    tokenHash: hashToken(worker.pepper, mailToken(worker.mailKey, 'invite', nonce)),
-    ttlSeconds: worker.config.invite.ttlSeconds,
+    tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
+    ttlSeconds: runtime.config.invite.ttlSeconds,
   })
   if (id === null) throw new Refused('There is no open invitation for this address')
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: id, nonce })

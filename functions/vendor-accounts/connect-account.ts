@@ -6,7 +6,7 @@ import { isStorable, text } from '#shared/schema/text.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { enqueue } from '#shared/queue/queries.ts'
-import { once } from '#shared/runtime.ts'
+import { once } from '#shared/once.ts'
 import { storeWithRetry } from '#shared/vault/until-stored.ts'
 import { FIRST_VERSION, secretContext, VendorAccount } from '#shared/vendor/account.ts'
 import { askVendor, mustBeSendable, REFUSED } from '#shared/vendor/ask-vendor.ts'
@@ -22,6 +22,7 @@ export const connectAccount = endpoint({
   route: 'POST /v1/vendor-accounts',
   access: { permission: 'vendor.manage', transaction: 'own' },
   summary: 'Connect a vendor account: its secret is verified with the vendor, sealed, and never shown again',
+  needs: ['vault'],
   body: v.object({
     vendor: v.pipe(v.string('must be a string'), v.check(isStorable, 'must be text'), v.examples(['ss-activewear'])),
     label: v.nullish(Label, null),

@@ -8,6 +8,5 @@ import { verifyAccount } from './verify-account.ts'
 export const group = routeGroup({
   name: 'vendor-accounts',
   bodyLimitBytes: 64 * 1024,
-  needs: ['database:app', 'tokens', 'cache', 'vault'],
   endpoints: [listAccounts, connectAccount, replaceSecret, verifyAccount, revokeAccount],
 })

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { recordByMember } from '#shared/audit/audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { once } from '#shared/runtime.ts'
+import { once } from '#shared/once.ts'
 import { storeWithRetry } from '#shared/vault/until-stored.ts'
 import { secretContext, VendorAccount } from '#shared/vendor/account.ts'
 import { askVendor, mustBeSendable } from '#shared/vendor/ask-vendor.ts'
@@ -16,6 +16,7 @@ export const replaceSecret = endpoint({
   route: 'PUT /v1/vendor-accounts/{id}/secret',
   access: { permission: 'vendor.manage', transaction: 'own' },
   summary: 'Replace the secret by one that the vendor accepts',
+  needs: ['vault'],
   body: v.object({ secret: VendorSecret }),
   reply: VendorAccount,
   problems: ['vendor-rejected', VENDOR_UNREACHABLE],

@@ -13,6 +13,7 @@ export const verifyAccount = endpoint({
   route: 'POST /v1/vendor-accounts/{id}/verify',
   access: { permission: 'vendor.manage', transaction: 'own' },
   summary: 'Ask the vendor again about the secret',
+  needs: ['vault'],
   reply: VendorAccount,
   problems: [VENDOR_UNREACHABLE],
   limits: checkLimits,

@@ -1,16 +1,16 @@
 import type { Context } from 'aws-lambda'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { metered } from '#shared/log.ts'
-import { processWorker } from '#shared/worker.ts'
+import { openRuntime } from '#shared/runtime.ts'
 import { job } from './job.ts'
 import { verifyDueAccounts } from './verify.ts'
 
 const RESERVE_MS = 15_000
 
-const worker = processWorker(job, openVault)
+const runtime = openRuntime(job, openVault)
 
 /** Run every minute. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ answered: number }> => {
   const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
-  return { answered: await verifyDueAccounts(await worker.open(), shouldStop) }
+  return { answered: await verifyDueAccounts(await runtime.open(), shouldStop) }
 })

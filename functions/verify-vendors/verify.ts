@@ -7,10 +7,8 @@ import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { findVendor, recordCheck } from '#shared/vendor/queries.ts'
-import type { Worker } from '#shared/worker.ts'
+import type { Runtime } from './job.ts'
 import { tenantIsOpen } from './queries.ts'
-
-type VerifyWorker = Pick<Worker, 'config' | 'database' | 'vault'>
 
 const AT_ONCE = 5
 const LEASE_SECONDS = 60
@@ -34,21 +32,21 @@ class VendorUnreachable extends Error {
  * `enough` says so. For a shop that was suspended or cancelled meanwhile, none is asked: its members can have that done
  * when it is open again. Returns how many vendors gave an answer.
  */
-export const verifyDueAccounts = (worker: VerifyWorker, shouldStop: () => boolean): Promise<number> =>
+export const verifyDueAccounts = (runtime: Runtime, shouldStop: () => boolean): Promise<number> =>
   drain(
-    worker.database,
+    runtime.database,
     {
       kind: 'verify-vendor',
       atOnce: AT_ONCE,
       leaseSeconds: LEASE_SECONDS,
       attempts: ATTEMPTS,
-      run: (job) => verify(worker, job),
+      run: (job) => verify(runtime, job),
       isFinal: (error) => error instanceof UnknownJob || error instanceof DecryptionFailed,
     },
     shouldStop,
   )
 
-async function verify({ config, database, vault }: VerifyWorker, job: LeasedJob): Promise<boolean> {
+async function verify({ config, database, vault }: Runtime, job: LeasedJob): Promise<boolean> {
   const { tenant_id: tenantId } = job
   const payload = v.safeParse(Payload, job.payload)
   if (!payload.success || tenantId === null) throw new UnknownJob('the payload of a job does not parse')

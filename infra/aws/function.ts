@@ -161,8 +161,8 @@ function grant(role: IRole, needs: readonly Need[], around: FunctionContext): Re
   if (needs.includes('vault')) keys.grantVault(role, { alsoRewrap: signsInAs === 'operator' })
   if (needs.includes('mail')) mail.grantSend(role)
   for (const need of needs) {
-    if (!need.startsWith('wake:')) continue
-    const job = `${prefix(stage)}${need.slice('wake:'.length)}`
+    if (!need.startsWith('invoke:')) continue
+    const job = `${prefix(stage)}${need.slice('invoke:'.length)}`
     role.addToPrincipalPolicy(
       new PolicyStatement({
         actions: ['lambda:InvokeFunction'],
@@ -185,7 +185,7 @@ function grant(role: IRole, needs: readonly Need[], around: FunctionContext): Re
     ...(needs.includes('role-passwords')
       ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets.get(name))).join() }
       : {}),
-    ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: readable(secrets.tokens) } : {}),
+    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: readable(secrets.tokens) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
     ...(needs.includes('vault')
       ? {

@@ -213,7 +213,7 @@ function secretsFor(needs: readonly Need[]): Record<string, string> {
   return {
     ...(role === null ? {} : { DATABASE_SECRET_ID: SECRETS[role] }),
     ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => SECRETS[name]).join() } : {}),
-    ...(needs.includes('tokens') ? { SERVICE_SECRET_ID: SECRETS.tokens } : {}),
+    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: SECRETS.tokens } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
     ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: SECRETS.vault } : {}),
   }

@@ -4,9 +4,10 @@ import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransactions, TenantTransaction } from '#shared/db/scope.ts'
 import type { ProblemKind } from '#shared/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
+import type { Need } from '#shared/needs.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { Permission } from '#shared/role/permissions.ts'
-import type { Runtime } from '#shared/runtime.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
@@ -29,22 +30,27 @@ type SqlFor<A extends Access> = A extends { transaction: 'own' }
     ? TenantTransaction
     : Sql
 
+/** The needs that follow from who may call, and from the limits. */
+const SESSION_NEEDS = ['database:app', 'service-secret'] as const
+const LIMIT_NEEDS = ['database:app', 'service-secret', 'cache'] as const
+type AccessNeeds<A extends Access> = A extends 'anyone' ? never : (typeof SESSION_NEEDS)[number]
+type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
+
 /** The names of the params in a route. */
 export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamNames<Rest>
   : never
 
-/** One request, parsed and authorised, as `handle` gets it. */
-export interface RequestContext<A extends Access, Params, Query, Body> {
+/** One request, parsed and authorised, as `handle` gets it. Without the need of a database there is no `sql`. */
+export type RequestContext<A extends Access, N extends Need, Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
   readonly body: Body
   readonly principal: PrincipalFor<A>
-  readonly sql: SqlFor<A>
   readonly client: ClientInfo
   readonly requestId: string
-  readonly runtime: Runtime
-}
+  readonly runtime: RuntimeFor<N>
+} & ('database:app' extends N ? { readonly sql: SqlFor<A> } : unknown)
 
 /** What the limits of an endpoint may depend on. */
 export interface LimitInput<Body> {
@@ -66,6 +72,8 @@ export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: P
 interface Definition<
   R extends string,
   A extends Access,
+  N extends Need,
+  L extends Limit,
   Q extends Schema | undefined,
   B extends Schema | undefined,
   P extends Schema | undefined,
@@ -75,6 +83,8 @@ interface Definition<
   readonly access: A
   /** What it does, in a few words, for the API document. */
   readonly summary: string
+  /** What `handle` reaches, beyond what follows from the access and the limits. */
+  readonly needs?: readonly N[]
   readonly query?: Q
   readonly body?: B
   /** The body of a success as it is on the wire; `handle` answers what the schema makes of it. Without one: 204. */
@@ -84,9 +94,15 @@ interface Definition<
   /** The cache-control of a success; a failure is never stored. */
   readonly cache?: string
   /** Counted before `handle`; an attempt over any of them is a 429. */
-  readonly limits?: (input: LimitInput<Output<B>>) => readonly Limit[]
+  readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
   readonly handle: (
-    context: RequestContext<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<B>>,
+    context: RequestContext<
+      A,
+      N | AccessNeeds<A> | LimitNeeds<L>,
+      Readonly<Record<ParamNames<R>, string>>,
+      Output<Q>,
+      Output<B>
+    >,
   ) => Promise<Reply<Readable<Output<P>>>>
 }
 
@@ -97,13 +113,15 @@ export interface Endpoint {
   readonly path: string
   readonly access: Access
   readonly summary: string
+  /** All of them, also those that follow from the access and the limits. */
+  readonly needs: readonly Need[]
   readonly query: Schema | null
   readonly body: Schema | null
   readonly reply: Schema | null
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
-  readonly handle: (context: RequestContext<Access, unknown, unknown, unknown>) => Promise<Reply>
+  readonly handle: (context: RequestContext<Access, Need, unknown, unknown, unknown>) => Promise<Reply>
 }
 
 /** An endpoint as a client sees it: its route, and the schemas of what it takes and answers. */
@@ -116,19 +134,26 @@ export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
 
 const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}._-]*)$/
 
-/** The one mould of an endpoint: its route, who may call it, what it accepts, what it does and answers. */
+/** Defines an endpoint: its route, who may call it, what it needs, its request and response schemas, and its handler. */
 export function endpoint<
   const R extends string,
   const A extends Access,
+  const N extends Need = never,
   Q extends Schema | undefined = undefined,
   B extends Schema | undefined = undefined,
   P extends Schema | undefined = undefined,
->(definition: Definition<R, A, Q, B, P>): TypedEndpoint<R, Q, B, P> {
+  L extends Limit = never,
+>(definition: Definition<R, A, N, L, Q, B, P>): TypedEndpoint<R, Q, B, P> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
   const { route, access, summary, handle } = definition
   const { query = null, body = null, reply = null, problems = [], cache = 'no-store', limits = null } = definition
-  // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
-  const made = { route, method, path, access, summary, query, body, reply, problems, cache, limits, handle }
+  const needs = [
+    ...(definition.needs ?? []),
+    ...(access === 'anyone' ? [] : SESSION_NEEDS),
+    ...(limits === null ? [] : LIMIT_NEEDS),
+  ]
+  // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
+  const made = { route, method, path, access, summary, needs, query, body, reply, problems, cache, limits, handle }
   return made as unknown as TypedEndpoint<R, Q, B, P>
 }

@@ -3,13 +3,13 @@ import type { RouteGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
 import { metered } from '#shared/log.ts'
-import { processRuntime, type RuntimeSource } from '#shared/runtime.ts'
+import { openRuntime, type RuntimeSource } from '#shared/runtime.ts'
 
 /** A Lambda handler of the API Gateway REST proxy integration. Always resolves, also for failures. */
 export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
 
 /** The Lambda that answers a route group. */
-export const lambda = (group: RouteGroup, source: RuntimeSource = processRuntime(group.needs)): LambdaHandler => {
+export const lambda = (group: RouteGroup, source: RuntimeSource = openRuntime(group)): LambdaHandler => {
   const handle = pipeline(group, source)
   return metered((event, context) => handle(event, { ...context, request: beginRequest(event) }))
 }

@@ -1,12 +1,11 @@
-/** A job's Lambda that may be woken. */
-export type JobName = 'deliver-mail'
+import type { InvokedJob } from '#shared/needs.ts'
 
 /** What an endpoint answers. `body` is sent as JSON; null sends none. `wakes` is started after the commit. */
 export interface Reply<Body = object | null> {
   readonly status: number
   readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
-  readonly wakes?: JobName
+  readonly wakes?: InvokedJob
 }
 
 /** 200. The body's type is taken from the endpoint's `reply` and never from the body, so that no field too many passes. */

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { TOKEN_PATTERN, hashToken, type TokenSecrets } from '#shared/secret/secret.ts'
+import { TOKEN_PATTERN, hashToken } from '#shared/secret/secret.ts'
+import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 
 export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
 
@@ -25,7 +26,7 @@ export interface StoredToken {
  * depends on when that was.
  */
 export const mailTokens = (
-  { pepper, pepperPrevious, mailKey, mailKeyPrevious }: TokenSecrets,
+  { pepper, pepperPrevious, mailKey, mailKeyPrevious }: ServiceSecret,
   purpose: TokenPurpose,
   nonce: string,
 ): readonly [StoredToken, ...StoredToken[]] => {

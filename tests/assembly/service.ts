@@ -8,7 +8,7 @@ import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
-import { accessOf, connectTo, runtimeFor } from '#tests/support/access.ts'
+import { accessOf, COMMON_NEEDS, connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { startTestMail } from '#tests/support/mail.ts'
@@ -66,14 +66,15 @@ export async function startFromAssembly(
     ...env,
   })
   const runtime = createRuntime(
+    [...COMMON_NEEDS, 'vault'],
     config,
     accessOf({
       login: loginOf(database.appUrl),
-      tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
+      serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
       cache: { url: cache.url, token: cache.token },
       vaultLogin: loginOf(database.vaultUrl),
     }),
-    { wake: async () => {}, openVault: () => vault.openVault(database) },
+    { invoke: async () => {}, openVault: () => vault.openVault(database) },
   )
   const mail = await startTestMail(
     {
@@ -160,7 +161,7 @@ export async function startFromAssembly(
 }
 
 const methodsOf = (group: RouteGroup, runtime: Runtime): ApiMethod[] => {
-  const handle = lambda(group, { config: runtime.config, open: async () => runtimeFor(group, runtime) })
+  const handle = lambda(group, { config: runtime.config, open: async () => runtime })
   return group.endpoints.map(({ path }) => ({
     method: 'ANY',
     path,

@@ -30,7 +30,7 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(connections) },
       access: {
         login: loginOf(databaseUrl),
-        tokens: { pepper: fixture.pepper, mail_key: fixture.pepper },
+        serviceSecret: { pepper: fixture.pepper, mailKey: fixture.pepper },
         cache: { url: cache.url, token: cache.token },
       },
     } satisfies ServiceOptions)

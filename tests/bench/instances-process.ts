@@ -17,14 +17,14 @@ const config = parseConfig(env)
 const secrets = await startSecretsManager({
   secrets: {
     login: JSON.stringify(access.login),
-    tokens: JSON.stringify(access.tokens),
+    service: JSON.stringify({ pepper: access.serviceSecret.pepper, mail_key: access.serviceSecret.mailKey }),
     cache: JSON.stringify(access.cache),
   },
 })
 const instanceEnv = {
   ...env,
   DATABASE_SECRET_ID: 'login',
-  SERVICE_SECRET_ID: 'tokens',
+  SERVICE_SECRET_ID: 'service',
   CACHE_SECRET_ID: 'cache',
   // No request of a measurement opens a secret.
   VAULT_DATABASE_SECRET_ID: 'login',

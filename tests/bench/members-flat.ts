@@ -51,7 +51,7 @@ async function startShop(adminUrl: string, name: string, shape: ManyShops, clean
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: '1' },
       access: {
         login: loginOf(appUrl),
-        tokens: { pepper, mail_key: pepper },
+        serviceSecret: { pepper, mailKey: pepper },
         cache: { url: cache.url, token: cache.token },
       },
     } satisfies ServiceOptions,

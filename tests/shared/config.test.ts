@@ -25,7 +25,7 @@ const failure = (env: Record<string, string | undefined>): string => {
 describe('the settings', () => {
   it('have the defaults of the contract', () => {
     expect(parseConfig({})).toMatchObject({
-      secretIds: { tokens: '', cache: '', database: '', roles: [] },
+      secretIds: { serviceSecret: '', cache: '', database: '', roles: [] },
       database: { tls: 'verify-full', caFile: '', host: '', prepare: true },
       session: { idleSeconds: 12 * 3600, absoluteSeconds: 7 * 86_400, pendingSeconds: 15 * 60 },
       login: { windowSeconds: 15 * 60, emailLimit: 10, ipLimit: 100 },
@@ -59,7 +59,7 @@ describe('the settings', () => {
   it('say where the secrets are', () => {
     const env = Object.fromEntries(SECRET_IDS.map((name) => [name, `${name},second`]))
     expect(parseConfig(env).secretIds).toEqual({
-      tokens: 'SERVICE_SECRET_ID,second',
+      serviceSecret: 'SERVICE_SECRET_ID,second',
       cache: 'CACHE_SECRET_ID,second',
       database: 'DATABASE_SECRET_ID,second',
       roles: ['ROLE_SECRET_IDS', 'second'],

@@ -1,28 +1,26 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
-import type { Need } from '#shared/needs.ts'
-import { processRuntime, type RuntimeSource, SERVICE_SECRET_TTL_MS, type ServiceSecret } from '#shared/runtime.ts'
-import { processWorker } from '#shared/worker.ts'
+import { openRuntime, SERVICE_SECRET_TTL_MS } from '#shared/runtime.ts'
 
-const long = (name: string) => `${name} of which no use is made but in this test`
-const BEFORE: ServiceSecret = { pepper: long('a pepper'), mail_key: long('a mail key') }
-const CHANGED: ServiceSecret = {
+const long = (name: string) => `${name} that only this test uses`
+const BEFORE = { pepper: long('a pepper'), mail_key: long('a mail key') }
+const CHANGED = {
   pepper: long('the next pepper'),
   pepper_previous: BEFORE.pepper,
   mail_key: BEFORE.mail_key,
   mail_key_previous: long('another mail key'),
 }
-const AFTER: ServiceSecret = { pepper: CHANGED.pepper, mail_key: BEFORE.mail_key }
-const NEEDS: readonly Need[] = ['tokens']
+const AFTER = { pepper: CHANGED.pepper, mail_key: BEFORE.mail_key }
+const open = () => openRuntime({ needs: ['service-secret'] })
 
 const secrets: Record<string, string> = {}
-const hold = (tokens: unknown) => {
-  secrets['tokens'] = JSON.stringify(tokens)
+const hold = (secret: unknown) => {
+  secrets['service'] = JSON.stringify(secret)
 }
-const lose = () => delete secrets['tokens']
+const lose = () => delete secrets['service']
 let server: Awaited<ReturnType<typeof startSecretsManager>>
 const wait = (milliseconds: number) => vi.setSystemTime(Date.now() + milliseconds)
-const peppers = async (source: Pick<RuntimeSource, 'open'>) => {
+const peppers = async (source: Pick<ReturnType<typeof open>, 'open'>) => {
   const { pepper, pepperPrevious } = await source.open()
   return [pepper, pepperPrevious]
 }
@@ -33,7 +31,7 @@ beforeAll(async () => {
   vi.stubEnv('AWS_REGION', 'us-east-1')
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'test')
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test')
-  vi.stubEnv('SERVICE_SECRET_ID', 'tokens')
+  vi.stubEnv('SERVICE_SECRET_ID', 'service')
 })
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -47,10 +45,10 @@ afterAll(async () => {
   await server.close()
 })
 
-describe('the secrets of tokens', () => {
-  it('are read again by the first request after five minutes, however long the instance was frozen, and by no other', async () => {
+describe('the service secret', () => {
+  it('is read again by the first request after five minutes, however long the instance was frozen', async () => {
     expect(SERVICE_SECRET_TTL_MS).toBe(300_000)
-    const source = processRuntime(NEEDS)
+    const source = open()
     const first = await source.open()
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
     hold(CHANGED)
@@ -72,53 +70,33 @@ describe('the secrets of tokens', () => {
   it.each([
     ['gone', lose],
     ['not whole', () => hold({ ...CHANGED, pepper_previous: 'short' })],
-    ['no JSON', () => (secrets['tokens'] = 'pepper=x')],
-  ])('go on when the secret is %s, and are asked for again half a minute later', async (_what, spoil) => {
-    const source = processRuntime(NEEDS)
-    await source.open()
-    spoil()
-    wait(SERVICE_SECRET_TTL_MS)
-    expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
-    hold(CHANGED)
-    wait(29_999)
-    expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
-    wait(1)
-    expect(await peppers(source)).toEqual([CHANGED.pepper, BEFORE.pepper])
-  })
+    ['no JSON', () => (secrets['service'] = 'pepper=x')],
+  ])(
+    'keeps its cached value when the stored secret is %s, and is read again half a minute later',
+    async (_what, spoil) => {
+      const source = open()
+      await source.open()
+      spoil()
+      wait(SERVICE_SECRET_TTL_MS)
+      expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
+      hold(CHANGED)
+      wait(29_999)
+      expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
+      wait(1)
+      expect(await peppers(source)).toEqual([CHANGED.pepper, BEFORE.pepper])
+    },
+  )
 
-  it('are read by the next request when the first could not', async () => {
-    const source = processRuntime(NEEDS)
+  it('is read by the next request after a failed read', async () => {
+    const source = open()
     lose()
     await expect(source.open()).rejects.toThrow()
     hold(BEFORE)
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
   })
 
-  it.each(['pepper_previous', 'mail_key_previous'])(
-    'are refused with a %s that is too short to be one',
-    async (name) => {
-      hold({ ...BEFORE, [name]: 'short' })
-      await expect(processRuntime(NEEDS).open()).rejects.toThrow(name)
-    },
-  )
-
-  it('are read again for a job as for a request', async () => {
-    vi.stubEnv('DATABASE_SECRET_ID', 'login')
-    secrets['login'] = JSON.stringify({
-      engine: 'postgres',
-      username: 'a',
-      password: 'b',
-      host: '127.0.0.1',
-      port: 1,
-      dbname: 'c',
-    })
-    const source = processWorker({ name: 'a-job', needs: ['database:worker', 'tokens'], timeoutSeconds: 1 })
-    const worker = await source.open()
-    expect(worker.pepper).toBe(BEFORE.pepper)
-    hold(CHANGED)
-    wait(SERVICE_SECRET_TTL_MS)
-    expect(await source.open()).toBe(worker)
-    expect(worker).toMatchObject({ pepper: CHANGED.pepper, pepperPrevious: BEFORE.pepper })
-    await worker.database.close()
+  it.each(['pepper_previous', 'mail_key_previous'])('is rejected with a %s that is too short', async (name) => {
+    hold({ ...BEFORE, [name]: 'short' })
+    await expect(open().open()).rejects.toThrow(name)
   })
 })

@@ -41,12 +41,12 @@ export async function startCounted(
   const config = parseConfig({ DATABASE_TLS: 'disable', DATABASE_CONNECTIONS: '1', ...env })
   const access = accessOf({
     login: loginOf(urlFor(database.appUrl, { hostname: '127.0.0.1', port: wire.port })),
-    tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
+    serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
     cache: { url: cache.url, token: cache.token },
   })
   let woken = 0
-  const runtime = createRuntime(config, access, {
-    wake: async () => {
+  const runtime = createRuntime(group.needs, config, access, {
+    invoke: async () => {
       woken += 1
     },
   })

@@ -7,11 +7,14 @@ import type { Authorize } from '#infra/local/aws/aws-endpoints.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { type Message, startMailbox } from '#infra/local/mail/mailbox.ts'
 import { startSes } from '#infra/local/aws/ses.ts'
-import type { Worker } from '#shared/worker.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
+
+/** The runtime of the jobs that tests run. */
+export type MailWorker = RuntimeFor<'database:worker' | 'service-secret' | 'vault'>
 
 /** The mailer, run when a test says so, before a local SES. */
 export interface TestMail {
-  readonly worker: Worker
+  readonly worker: MailWorker
   readonly ses: SESv2Client
   readonly sesUrl: string
   readonly faults: Faults
@@ -23,7 +26,10 @@ export interface TestMail {
 }
 
 /** `authorize` says who may send as whom; without it, anybody as anybody. */
-export async function startTestMail(worker: Worker, { authorize }: { authorize?: Authorize } = {}): Promise<TestMail> {
+export async function startTestMail(
+  worker: MailWorker,
+  { authorize }: { authorize?: Authorize } = {},
+): Promise<TestMail> {
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-mail-'))
   const faults = createFaults()
   const mailbox = await startMailbox({ stateDir })

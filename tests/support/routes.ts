@@ -1,6 +1,5 @@
 import { routeGroups } from '#infra/route-groups.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
-import type { Need } from '#shared/needs.ts'
 
 /** One route of the service, as its endpoint declares it. */
 export interface Route {
@@ -8,7 +7,6 @@ export interface Route {
   readonly name: string
   readonly endpoint: Endpoint
   readonly bodyLimitBytes: number
-  readonly needs: readonly Need[]
 }
 
 /** Every route that is in functions/ now: a test that loops over them covers a new one without a line added. */
@@ -17,7 +15,6 @@ export const routes: readonly Route[] = (await routeGroups()).flatMap(({ group }
     name: `${endpoint.method} ${endpoint.path}`,
     endpoint,
     bodyLimitBytes: group.bodyLimitBytes,
-    needs: group.needs,
   })),
 )
 

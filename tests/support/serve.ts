@@ -5,19 +5,20 @@ import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { createRuntime } from '#shared/runtime.ts'
-import { accessOf, runtimeFor } from './access.ts'
+import { accessOf, COMMON_NEEDS } from './access.ts'
 import { lambdaContext } from './lambda-context.ts'
 import { writes } from './write-style.ts'
 
 const config = parseConfig({ DATABASE_TLS: 'disable', ...process.env })
-const runtime = createRuntime(config, accessOf(JSON.parse(process.env['SERVICE_ACCESS'] ?? '')), {
-  wake: async () => {},
+const credentials = accessOf(JSON.parse(process.env['SERVICE_ACCESS'] ?? ''))
+const runtime = createRuntime(COMMON_NEEDS, config, credentials, {
+  invoke: async () => {},
 })
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,
   integrations: [...(await routeGroups()).map(({ group }) => group), writes].map((group) => {
-    const handle = lambda(group, { config, open: async () => runtimeFor(group, runtime) })
+    const handle = lambda(group, { config, open: async () => runtime })
     return { group, invoke: (event) => handle(event, lambdaContext) }
   }),
 })

@@ -7,8 +7,9 @@ import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { log } from '#shared/log.ts'
-import { createRuntime, type Runtime } from '#shared/runtime.ts'
-import { accessOf, connectTo, runtimeFor } from './access.ts'
+import type { Need } from '#shared/needs.ts'
+import { createRuntime, type Invoke, type Runtime } from '#shared/runtime.ts'
+import { accessOf, COMMON_NEEDS, connectTo } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seeingFetch } from './documented.ts'
 import { lambdaContext } from './lambda-context.ts'
@@ -123,21 +124,19 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     VENDOR_URLS: vault.vendorUrls,
     ...options.env,
   })
-  const runtime = createRuntime(
-    config,
-    accessOf({
-      login: loginOf(database.appUrl),
-      tokens: { pepper: PEPPER, mail_key: MAIL_KEY },
-      cache: { url: cache.url, token: cache.token },
-      vaultLogin: loginOf(database.vaultUrl),
-    }),
-    {
-      wake: async (job) => {
-        woken.push(job)
-      },
-      openVault: () => vault.openVault(database),
-    },
-  )
+  const credentials = accessOf({
+    login: loginOf(database.appUrl),
+    serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
+    cache: { url: cache.url, token: cache.token },
+    vaultLogin: loginOf(database.vaultUrl),
+  })
+  const opened = vault.openVault(database)
+  const invoke: Invoke = async (job) => {
+    woken.push(job)
+  }
+  const runtimeWith = (needs: readonly Need[]): Runtime =>
+    createRuntime(needs, config, credentials, { invoke, openVault: () => opened })
+  const runtime = runtimeWith([...COMMON_NEEDS, 'vault'])
   const mail = await startTestMail({
     config,
     database: connectTo(database.workerUrl, config.database),
@@ -146,11 +145,14 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     vault: runtime.vault,
   })
   const groups = [...(await routeGroups()).map(({ group }) => group), ...(options.groups ?? [])]
+  const runtimes: Runtime[] = [runtime]
   const gateway = await startGateway({
     port: 0,
     problemBaseUrl: config.problemBaseUrl,
     integrations: groups.map((group) => {
-      const handle = lambda(group, { config, open: async () => runtimeFor(group, runtime) })
+      const own = runtimeWith(group.needs)
+      runtimes.push(own)
+      const handle = lambda(group, { config, open: async () => own })
       return { group, invoke: (event) => handle(event, lambdaContext) }
     }),
   })
@@ -166,7 +168,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     logged,
     close: async () => {
       await gateway.close()
-      await runtime.database.close()
+      for (const each of runtimes) if ('database' in each) await each.database.close()
       await runtime.vault.close()
       await vault.close()
       await mail.close()

@@ -32,6 +32,5 @@ const writeStyle = endpoint({
 export const writes = routeGroup({
   name: 'test',
   bodyLimitBytes: 4096,
-  needs: ['database:app', 'tokens'],
   endpoints: [writeStyle],
 })

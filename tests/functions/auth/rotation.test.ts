@@ -4,7 +4,8 @@ import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { lambda } from '#shared/http/lambda.ts'
-import { newToken, hashToken, type TokenSecrets } from '#shared/secret/secret.ts'
+import { newToken, hashToken } from '#shared/secret/secret.ts'
+import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
@@ -16,21 +17,21 @@ const NEXT_PEPPER = 'the pepper that takes the place of the one before'
 const NEXT_MAIL_KEY = 'the mail key that takes the place of the one before'
 
 // The steps of the procedure, in order.
-const BEFORE: TokenSecrets = { pepper: PEPPER, mailKey: MAIL_KEY }
-const ACCEPTED: TokenSecrets = { ...BEFORE, pepperPrevious: NEXT_PEPPER, mailKeyPrevious: NEXT_MAIL_KEY }
-const CHANGED: TokenSecrets = {
+const BEFORE: ServiceSecret = { pepper: PEPPER, mailKey: MAIL_KEY }
+const ACCEPTED: ServiceSecret = { ...BEFORE, pepperPrevious: NEXT_PEPPER, mailKeyPrevious: NEXT_MAIL_KEY }
+const CHANGED: ServiceSecret = {
   pepper: NEXT_PEPPER,
   pepperPrevious: PEPPER,
   mailKey: NEXT_MAIL_KEY,
   mailKeyPrevious: MAIL_KEY,
 }
-const AFTER: TokenSecrets = { pepper: NEXT_PEPPER, mailKey: NEXT_MAIL_KEY }
+const AFTER: ServiceSecret = { pepper: NEXT_PEPPER, mailKey: NEXT_MAIL_KEY }
 const ALL = [BEFORE, ACCEPTED, CHANGED, AFTER]
 // The pepper was changed, and the mail key not yet.
-const BETWEEN: TokenSecrets = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
+const BETWEEN: ServiceSecret = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
 
 let service: TestService
-const gateways = new Map<TokenSecrets, Gateway>()
+const gateways = new Map<ServiceSecret, Gateway>()
 let people = 0
 
 /** Instances of every step serve beside each other, on one database. */
@@ -54,7 +55,7 @@ afterAll(async () => {
 
 const sql = () => service.database.admin
 
-async function ask(secrets: TokenSecrets, route: string, { token, body }: { token?: string; body?: unknown } = {}) {
+async function ask(secrets: ServiceSecret, route: string, { token, body }: { token?: string; body?: unknown } = {}) {
   const [method = 'GET', path = '/'] = route.split(' ')
   const response = await fetch(`${gateways.get(secrets)?.url}${path}`, {
     method,
@@ -69,9 +70,9 @@ async function ask(secrets: TokenSecrets, route: string, { token, body }: { toke
 }
 
 /** Delivers what is due as a mailer of this step would. */
-async function deliver(secrets: TokenSecrets): Promise<void> {
-  const { config, database, vault } = service.mail.worker
-  await deliverDueMail({ config, database, vault, ...secrets }, service.mail.ses, () => false)
+async function deliver(secrets: ServiceSecret): Promise<void> {
+  const { config, database } = service.mail.worker
+  await deliverDueMail({ config, database, ...secrets }, service.mail.ses, () => false)
 }
 /** As if the mailer had died between sending its last letters and completing their jobs. */
 const forgetDelivery = () => sql()`update app.jobs set completed_at = null, leased_until = null, run_at = now()`
@@ -82,7 +83,7 @@ async function person() {
   return { email, ...(await createMember(sql(), { email, role: 'admin', slug: 'acme-print' })) }
 }
 
-async function signIn(secrets: TokenSecrets, email: string): Promise<string> {
+async function signIn(secrets: ServiceSecret, email: string): Promise<string> {
   const [owner] = await sql()`select password_hash from app.users where email = 'owner@acme.test'`
   await sql()`update app.users set password_hash = ${owner?.['password_hash']} where email = ${email}`
   const { status, body } = await ask(secrets, 'POST /v1/auth/login', { body: { email, password: PASSWORD } })
@@ -90,7 +91,7 @@ async function signIn(secrets: TokenSecrets, email: string): Promise<string> {
   return body.token
 }
 
-const session = async (secrets: TokenSecrets, token: string) =>
+const session = async (secrets: ServiceSecret, token: string) =>
   (await ask(secrets, 'GET /v1/auth/session', { token })).status
 
 describe('sessions during a pepper rotation', () => {
@@ -137,12 +138,12 @@ describe('sessions during a pepper rotation', () => {
 
 describe('links during a rotation of pepper and mail key', () => {
   const NEW_PASSWORD = 'a passphrase of the rotation'
-  const resetLink = async (email: string, secrets: TokenSecrets) => {
+  const resetLink = async (email: string, secrets: ServiceSecret) => {
     expect((await ask(secrets, 'POST /v1/auth/password/forgot', { body: { email } })).status).toBe(204)
     await deliver(secrets)
     return tokenIn(service.mail.to(email)[0])
   }
-  const reset = async (secrets: TokenSecrets, token: string) =>
+  const reset = async (secrets: ServiceSecret, token: string) =>
     (await ask(secrets, 'POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })).status
 
   it('accepts a password reset link of the previous pepper once, until that pepper is removed', async () => {

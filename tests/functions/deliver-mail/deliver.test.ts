@@ -6,8 +6,7 @@ import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Message } from '#infra/local/mail/mailbox.ts'
 import type { Database, Sql } from '#shared/db/connect.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
-import type { Worker } from '#shared/worker.ts'
-import { tokenIn } from '#tests/support/mail.ts'
+import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { startService, type TestService } from '#tests/support/service.ts'
 
@@ -60,7 +59,7 @@ const jobs = () =>
 const mailbox = (email: string): Message[] => service.mail.to(email)
 
 /** A worker that dies where it would have run a statement that `text` is in; what it had done by then stays done. */
-function workerDyingAt(text: string): Worker {
+function workerDyingAt(text: string): MailWorker {
   const { database } = service.mail.worker
   const dying =
     (sql: Sql): Sql =>

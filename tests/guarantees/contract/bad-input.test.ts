@@ -577,7 +577,7 @@ describe('headers', () => {
     // What no HTTP client can send, should a gateway ever pass it on.
     const route = routes.find(({ name }) => name === 'GET /v1/auth/session')
     if (route === undefined) throw new Error('no such route')
-    const group = routeGroup({ name: 'one', bodyLimitBytes: 1024, needs: route.needs, endpoints: [route.endpoint] })
+    const group = routeGroup({ name: 'one', bodyLimitBytes: 1024, endpoints: [route.endpoint] })
     const handle = lambda(group, { config: service.runtime.config, open: async () => service.runtime })
     for (const id of ['abcdefgh\r\nset-cookie: a=b', 'abcdefgh\n', '\rabcdefgh', 'abcdefgh\0', 'abcdefgh\u2028']) {
       const answer = await handle(gatewayEvent({ route: route.name, headers: { 'X-Request-Id': id } }), lambdaContext)

@@ -39,7 +39,6 @@ const PERMISSIONS: readonly Permission[] = [
 const probes = routeGroup({
   name: 'probe',
   bodyLimitBytes: 1024,
-  needs: ['database:app', 'tokens'],
   endpoints: PERMISSIONS.flatMap((permission) => {
     const path = `/v1/probe/${permission.replaceAll('.', '-')}` as const
     const summary = 'A probe'
@@ -58,7 +57,6 @@ const allRoutes: readonly Route[] = [
     name: `${probe.method} ${probe.path}`,
     endpoint: probe,
     bodyLimitBytes: probes.bodyLimitBytes,
-    needs: probes.needs,
   })),
 ]
 const guarded = allRoutes.filter(({ endpoint }) => endpoint.access !== 'anyone')
@@ -230,8 +228,8 @@ describe('a guarded route', () => {
     const { token } = await mintSession(sql(), { email: 'owner@acme.test', slug: SHOP })
     const { config } = service.runtime
     for (const route of guarded) {
-      const { bodyLimitBytes, needs } = route
-      const group = routeGroup({ name: 'one', bodyLimitBytes, needs, endpoints: [route.endpoint] })
+      const { bodyLimitBytes } = route
+      const group = routeGroup({ name: 'one', bodyLimitBytes, endpoints: [route.endpoint] })
       const answer = await lambda(group, { config, open: async () => service.runtime })(
         gatewayEvent({
           route: route.name,

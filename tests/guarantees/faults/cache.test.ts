@@ -42,7 +42,7 @@ const startServer = (of: Cache, env: Record<string, string> = {}): Promise<Serve
   startServerProcess(
     {
       login: loginOf(database.appUrl),
-      tokens: { pepper: PEPPER, mail_key: PEPPER },
+      serviceSecret: { pepper: PEPPER, mailKey: PEPPER },
       cache: { url: of.url, token: of.token },
     },
     { LOGIN_EMAIL_LIMIT: '10', ...env },

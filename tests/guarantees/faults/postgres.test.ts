@@ -47,7 +47,7 @@ beforeAll(async () => {
   cleanups.push(() => cache.close())
   const access = {
     login: loginOf(prepared.appUrl),
-    tokens: { pepper: PEPPER, mail_key: PEPPER },
+    serviceSecret: { pepper: PEPPER, mailKey: PEPPER },
     cache: { url: cache.url, token: cache.token },
   }
   server = await startServerProcess(access)

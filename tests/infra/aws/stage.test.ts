@@ -155,7 +155,7 @@ describe('each function', () => {
       const expected = (needs.get(name) ?? []).flatMap((need) => {
         if (need.startsWith('database:')) return ['DATABASE_SECRET_ID']
         if (need === 'role-passwords') return ['ROLE_SECRET_IDS']
-        if (need === 'tokens') return ['SERVICE_SECRET_ID']
+        if (need === 'service-secret') return ['SERVICE_SECRET_ID']
         if (need === 'cache') return ['CACHE_SECRET_ID']
         return need === 'vault' ? ['VAULT_KEY_ID', 'VAULT_DATABASE_SECRET_ID'] : []
       })

@@ -543,7 +543,6 @@ describe('an instance that breaks', () => {
     const group = routeGroup({
       name: 'broken',
       bodyLimitBytes: 1024,
-      needs: [],
       endpoints: routes.map((route) =>
         endpoint({ route, access: 'anyone', summary: 'A test', handle: async () => noContent() }),
       ),

@@ -2,45 +2,107 @@ import { describe, expect, it } from 'vitest'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { noContent } from '#shared/http/reply.ts'
-import type { Need } from '#shared/needs.ts'
-import { processRuntime } from '#shared/runtime.ts'
+import { job } from '#shared/job.ts'
+import { openRuntime, type RuntimeSource } from '#shared/runtime.ts'
 
+const summary = 'A test'
 const handle = async () => noContent()
-const open = endpoint({ route: 'GET /v1/open', access: 'anyone', summary: 'A test', handle })
-const guarded = endpoint({ route: 'GET /v1/guarded', access: 'session', summary: 'A test', handle })
-const limited = endpoint({ route: 'POST /v1/limited', access: 'anyone', summary: 'A test', limits: () => [], handle })
+const open = endpoint({ route: 'GET /v1/open', access: 'anyone', summary, handle })
+const guarded = endpoint({ route: 'GET /v1/guarded', access: 'session', summary, needs: ['vault'], handle })
+const limited = endpoint({ route: 'POST /v1/limited', access: 'anyone', summary, limits: () => [], handle })
 
-const group = (needs: readonly Need[], ...endpoints: Parameters<typeof routeGroup>[0]['endpoints'][number][]) =>
-  routeGroup({ name: 'test', bodyLimitBytes: 1, needs, endpoints })
+const needsOf = (...endpoints: Parameters<typeof routeGroup>[0]['endpoints'][number][]) =>
+  routeGroup({ name: 'test', bodyLimitBytes: 1, endpoints }).needs
 
 describe('a route group', () => {
-  it('names what its endpoints imply, or does not come to be', () => {
-    expect(() => group([], open)).not.toThrow()
-    expect(() => group([], open, guarded)).toThrow('GET /v1/guarded needs database:app, which test does not name')
-    expect(() => group(['database:app'], guarded)).toThrow('GET /v1/guarded needs tokens')
-    expect(() => group(['database:app', 'tokens'], limited)).toThrow('POST /v1/limited needs cache')
-    expect(() => group(['database:app', 'tokens', 'cache'], open, guarded, limited)).not.toThrow()
+  it('has the needs that its endpoints declare and imply, sorted', () => {
+    expect(needsOf(open)).toEqual([])
+    expect(needsOf(open, guarded)).toEqual(['database:app', 'service-secret', 'vault'])
+    expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'service-secret'])
+    expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'service-secret', 'vault'])
   })
 
-  it('has one endpoint for a route', () => {
-    expect(() => group(['database:app'], open, open)).toThrow('Two endpoints answer GET /v1/open')
+  it('rejects a second endpoint of the same route', () => {
+    expect(() => needsOf(open, open)).toThrow('Two endpoints answer GET /v1/open')
   })
 })
 
 describe('a function', () => {
-  it('does not start without the setting that a need of its calls for, and asks for no other', () => {
-    expect(() => processRuntime(['database:app', 'tokens', 'cache'])).toThrow(
+  it('throws at its start when a setting is missing for a need, and names only that setting', () => {
+    expect(() => openRuntime({ needs: ['database:app', 'service-secret', 'cache'] })).toThrow(
       'required here: DATABASE_SECRET_ID, SERVICE_SECRET_ID, CACHE_SECRET_ID',
     )
-    expect(() => processRuntime(['database:app'])).toThrow(/required here: DATABASE_SECRET_ID$/)
-    expect(() => processRuntime([])).not.toThrow()
+    expect(() => openRuntime({ needs: ['database:app'] })).toThrow(/required here: DATABASE_SECRET_ID$/)
+    expect(() => openRuntime({ needs: [] })).not.toThrow()
   })
 
   it('has no part that it does not name', async () => {
-    const runtime = await processRuntime([]).open()
-    expect(() => runtime.pepper).toThrow('does not name tokens')
-    expect(() => runtime.mailKey).toThrow('does not name tokens')
-    expect(() => runtime.limiter).toThrow('does not name cache')
-    expect(() => runtime.database).toThrow('does not name database:app')
+    expect(await openRuntime({ needs: [] }).open()).toEqual({ config: expect.anything() })
+  })
+
+  // Checked by tsc: each line below that compiles fails the check.
+  it('does not compile when it uses what its needs do not name', () => {
+    const route = 'GET /v1/open'
+    endpoint({
+      route,
+      access: 'anyone',
+      summary,
+      async handle(context) {
+        // @ts-expect-error: needs database:app
+        await context.sql`select`
+        // @ts-expect-error: needs database:app
+        await context.runtime.database.close()
+        // @ts-expect-error: needs service-secret
+        expect(context.runtime.pepper).toBeDefined()
+        // @ts-expect-error: needs cache
+        await context.runtime.limiter.ping()
+        // @ts-expect-error: needs vault
+        await context.runtime.vault.close()
+        return noContent()
+      },
+    })
+    endpoint({
+      route,
+      access: 'session',
+      summary,
+      async handle({ sql, runtime }) {
+        await sql`select`
+        expect(runtime.pepper).toBeDefined()
+        // @ts-expect-error: needs cache
+        await runtime.limiter.ping()
+        return noContent()
+      },
+    })
+    endpoint({
+      route,
+      access: 'anyone',
+      summary,
+      limits: () => [{ name: 'a', subject: Buffer.of(), limit: 1, windowSeconds: 1 }],
+      async handle({ sql, runtime }) {
+        await sql`select`
+        await runtime.limiter.ping()
+        // @ts-expect-error: needs vault
+        await runtime.vault.close()
+        return noContent()
+      },
+    })
+    endpoint({
+      route,
+      access: 'anyone',
+      summary,
+      needs: ['vault'],
+      async handle({ runtime }) {
+        await runtime.vault.close()
+        return noContent()
+      },
+    })
+    const { needs } = job({ name: 'a-job', needs: ['database:worker'], timeoutSeconds: 1 })
+    const inJob = async ({ open: openJob }: RuntimeSource<(typeof needs)[number]>) => {
+      const runtime = await openJob()
+      await runtime.database.close()
+      // @ts-expect-error: needs service-secret
+      expect(runtime.mailKey).toBeDefined()
+    }
+    expect(inJob).toBeDefined()
   })
 })
