@@ -1,14 +1,12 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { AWS_ACCOUNT, AWS_REGION, AwsError } from './aws-endpoints.ts'
 import { readIfThere, writePrivateFile } from '#infra/local/private-file.ts'
+import { AWS_ACCOUNT, AWS_REGION, AwsError } from './aws-endpoints.ts'
 
 const StoredKey = v.object({
   id: v.pipe(v.string(), v.uuid()),
   alias: v.nullable(v.string()),
-  description: v.string(),
-  state: v.picklist(['Enabled', 'Disabled', 'PendingDeletion']),
-  created_at: v.pipe(v.string(), v.isoTimestamp()),
+  state: v.picklist(['Enabled', 'Disabled']),
   material: v.pipe(v.string(), v.base64()),
 })
 
@@ -21,14 +19,14 @@ const ARN_PREFIX = `arn:aws:kms:${AWS_REGION}:${AWS_ACCOUNT}:`
 export const keyArn = (key: KmsKey): string => `${ARN_PREFIX}key/${key.id}`
 
 export interface KmsKeys {
-  /** The key that an id, an ARN, an alias or an alias ARN names. Throws NotFoundException. */
+  /** Returns the key with this id, ARN, alias or alias ARN. Throws NotFoundException. */
   find(name: string): KmsKey
   withId(id: string): KmsKey | undefined
-  create(options: { readonly alias?: string; readonly description?: string }): Promise<KmsKey>
+  create(alias: string | null): Promise<KmsKey>
   setState(key: KmsKey, state: KmsKey['state']): Promise<KmsKey>
 }
 
-/** Opens the keys kept in `path`. A change is on the disk when its promise resolves. */
+/** Opens the keys stored in the file `path`. A change is on disk when its promise resolves. */
 export async function openKmsKeys(path: string): Promise<KmsKeys> {
   const stored = v.parse(v.array(StoredKey), JSON.parse((await readIfThere(path)) ?? '[]'))
   const keys = new Map(stored.map((key) => [key.id, key]))
@@ -52,32 +50,24 @@ export async function openKmsKeys(path: string): Promise<KmsKeys> {
       return key
     },
     withId: (id) => keys.get(id),
-    create: ({ alias, description }) =>
-      put({
-        id: randomUUID(),
-        alias: alias ?? null,
-        description: description ?? '',
-        state: 'Enabled',
-        created_at: new Date().toISOString(),
-        material: randomBytes(32).toString('base64'),
-      }),
+    create: (alias) => put({ id: randomUUID(), alias, state: 'Enabled', material: randomBytes(32).toString('base64') }),
     setState: (key, state) => put({ ...key, state }),
   }
 }
 
-// A ciphertext: version 1, the key's id, the nonce, the tag, then what was encrypted. All of it is authenticated.
+// A ciphertext is the version, the key's id, the nonce, the tag and the encrypted bytes. All of it is authenticated.
 const VERSION = 1
 const HEADER_BYTES = 1 + 16
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const OVERHEAD_BYTES = HEADER_BYTES + NONCE_BYTES + TAG_BYTES
 
-// Sorted, so that a context means the same in whatever order its pairs were sent.
+// Sorted, because the order of a context's pairs has no meaning.
 const authenticated = (header: Buffer, context: EncryptionContext): Buffer =>
   Buffer.concat([header, Buffer.from(JSON.stringify(Object.entries(context).toSorted(([a], [b]) => (a < b ? -1 : 1))))])
 
-/** Encrypts under the key with AES-256-GCM, bound to the context. */
-export function seal(key: KmsKey, plaintext: Uint8Array, context: EncryptionContext): Buffer {
+/** Encrypts with AES-256-GCM, bound to the context. */
+export function encryptWith(key: KmsKey, plaintext: Uint8Array, context: EncryptionContext): Buffer {
   const header = Buffer.concat([Buffer.of(VERSION), Buffer.from(key.id.replaceAll('-', ''), 'hex')])
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', Buffer.from(key.material, 'base64'), nonce)
@@ -86,14 +76,14 @@ export function seal(key: KmsKey, plaintext: Uint8Array, context: EncryptionCont
   return Buffer.concat([header, nonce, cipher.getAuthTag(), encrypted])
 }
 
-/** The id of the key that a ciphertext names, or undefined for what no key of ours can have made. */
+/** Returns the id of the key that a ciphertext names, or undefined for bytes in another format. */
 export function keyIdOf(ciphertext: Buffer): string | undefined {
   if (ciphertext.length < OVERHEAD_BYTES || ciphertext[0] !== VERSION) return undefined
   return ciphertext.toString('hex', 1, HEADER_BYTES).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** Decrypts what `seal` made. Throws InvalidCiphertextException when the text, the key or the context is another. */
-export function unseal(key: KmsKey, ciphertext: Buffer, context: EncryptionContext): Buffer {
+/** Decrypts. Throws InvalidCiphertextException for another key, another context or a changed ciphertext. */
+export function decryptWith(key: KmsKey, ciphertext: Buffer, context: EncryptionContext): Buffer {
   const header = ciphertext.subarray(0, HEADER_BYTES)
   const nonce = ciphertext.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', Buffer.from(key.material, 'base64'), nonce)

@@ -3,27 +3,23 @@ import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailu
 import type { Faults } from '#infra/local/faults.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 import type { EmailMessage, Mailbox } from '#infra/local/mail/mailbox.ts'
-import { parseMime } from './mime.ts'
 
 const Content = v.object({ Data: v.string() })
 const Addresses = v.optional(v.array(v.string()), [])
 const SendEmailInput = v.object({
-  FromEmailAddress: v.optional(v.string(), ''),
-  Destination: v.optional(v.object({ ToAddresses: Addresses, CcAddresses: Addresses, BccAddresses: Addresses })),
+  FromEmailAddress: v.pipe(v.string(), v.nonEmpty()),
+  Destination: v.object({ ToAddresses: Addresses, CcAddresses: Addresses, BccAddresses: Addresses }),
   Content: v.object({
-    Simple: v.optional(
-      v.object({
-        Subject: Content,
-        Body: v.object({ Text: v.optional(Content), Html: v.optional(Content) }),
-      }),
-    ),
-    Raw: v.optional(v.object({ Data: v.pipe(v.string(), v.base64()) })),
+    Simple: v.object({
+      Subject: Content,
+      Body: v.object({ Text: v.optional(Content), Html: v.optional(Content) }),
+    }),
   }),
 })
 
 type SendEmail = v.InferOutput<typeof SendEmailInput>
 
-/** SES version 2 for the unmodified SDK client: SendEmail, simple or raw, into the mailbox. Senders need no verification. */
+/** Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox. Verifies no sender. */
 export const startSes = (options: {
   readonly mailbox: Mailbox
   readonly faults?: Faults
@@ -38,14 +34,14 @@ export const startSes = (options: {
       if (method !== 'POST' || url.pathname !== '/v2/email/outbound-emails') {
         throw new AwsError('NotFoundException', `No local operation ${method} ${url.pathname}`, 404)
       }
-      const letter = letterOf(parseSendEmail(JSON.parse(body.toString())))
-      asking(authorize, headers)('ses:SendEmail', identityArn(letter.from))
-      return json(200, { MessageId: await mailbox.keep(letter) })
+      const email = emailOf(parseSendEmail(JSON.parse(body.toString())))
+      asking(authorize, headers)('ses:SendEmail', identityArn(email.from))
+      return json(200, { MessageId: await mailbox.keep(email) })
     }),
   })
 }
 
-/** The domain's identity, by which a sender sends. */
+/** Returns the ARN of the identity of the sender's domain. */
 const identityArn = (from: string): string =>
   `arn:aws:ses:${AWS_REGION}:${AWS_ACCOUNT}:identity/${/@([^@>]+)>?$/.exec(from)?.[1] ?? ''}`
 
@@ -56,29 +52,18 @@ function parseSendEmail(input: unknown): SendEmail {
   throw new AwsError('BadRequestException', `${v.getDotPath(issue) ?? 'input'}: ${issue.message}`)
 }
 
-function letterOf({ FromEmailAddress, Destination, Content: content }: SendEmail): EmailMessage {
-  const to = Destination?.ToAddresses ?? []
-  const copies = [...(Destination?.CcAddresses ?? []), ...(Destination?.BccAddresses ?? [])]
-  const raw = content.Raw && parseMime(Buffer.from(content.Raw.Data, 'base64'))
-  const letter: EmailMessage | undefined = content.Simple
-    ? {
-        to: to.join(', '),
-        from: FromEmailAddress,
-        copies: copies.join(', '),
-        subject: content.Simple.Subject.Data,
-        text: content.Simple.Body.Text?.Data ?? null,
-        html: content.Simple.Body.Html?.Data ?? null,
-      }
-    : raw && {
-        to: to.join(', ') || raw.to,
-        from: FromEmailAddress || raw.from,
-        copies: copies.join(', ') || raw.cc,
-        subject: raw.subject,
-        text: raw.text,
-        html: raw.html,
-      }
-  if (letter === undefined) throw new AwsError('BadRequestException', 'Content: Simple or Raw is needed here')
-  if (letter.to === '' && letter.copies === '') throw new AwsError('BadRequestException', 'Destination: no address')
-  if (letter.from === '') throw new AwsError('BadRequestException', 'FromEmailAddress: no address')
-  return letter
+function emailOf({ FromEmailAddress, Destination, Content: { Simple } }: SendEmail): EmailMessage {
+  const { ToAddresses, CcAddresses, BccAddresses } = Destination
+  const copies = [...CcAddresses, ...BccAddresses]
+  if (ToAddresses.length + copies.length === 0) {
+    throw new AwsError('BadRequestException', 'Destination: no address')
+  }
+  return {
+    to: ToAddresses.join(', '),
+    from: FromEmailAddress,
+    copies: copies.join(', '),
+    subject: Simple.Subject.Data,
+    text: Simple.Body.Text?.Data ?? null,
+    html: Simple.Body.Html?.Data ?? null,
+  }
 }

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
-import { RedisError, type RedisReply } from './resp.ts'
+import type { RedisReply } from './redis.ts'
 
-// Upstash knows this flag; the first line that names it makes stock Redis and Valkey refuse the script.
+// Upstash knows this flag. Stock Redis and Valkey refuse a script whose first line names it.
 const UPSTASH_FLAGS = /^#!lua flags=allow-key-locking\r?\n/
 
 const digestOf = (script: string): string => createHash('sha1').update(script).digest('hex')
 
 export interface LuaDigests {
-  /** The command as the server may have it: scripts without Upstash's flag, digests of the scripts so changed. */
+  /** Returns the command for the server: scripts without Upstash's flag, and the digests of these scripts. */
   rewrite(command: readonly string[]): readonly string[]
-  /** The reply as the client expects it: a script that it loads has the digest that it knows. */
+  /** Returns the reply for the client: the digest of a loaded script is that of the script as it was sent. */
   restore(command: readonly string[], reply: RedisReply): RedisReply
 }
 
-/** Lets scripts written for Upstash run elsewhere: a client that goes by a script's digest finds the changed script. */
+/** Makes scripts written for Upstash run on Redis and Valkey. Maps the digests that clients use to those of the server. */
 export function createLuaDigests(): LuaDigests {
   const changed = new Map<string, string>()
 
@@ -42,9 +42,7 @@ export function createLuaDigests(): LuaDigests {
           return command
       }
     },
-    restore: (command, reply) => {
-      const loads = /^script load$/i.test(command.slice(0, 2).join(' '))
-      return loads && !(reply instanceof RedisError) ? Buffer.from(digestOf(command[2] ?? '')) : reply
-    },
+    restore: (command, reply) =>
+      /^script load$/i.test(command.slice(0, 2).join(' ')) ? Buffer.from(digestOf(command[2] ?? '')) : reply,
   }
 }

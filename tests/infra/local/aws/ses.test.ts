@@ -41,8 +41,6 @@ const simple = (Subject: string, Html = '<p>Hello</p>'): EmailContent => ({
   },
 })
 
-const crlf = (lines: string[]) => Buffer.from(lines.join('\r\n'))
-
 describe('local SES and mailbox', () => {
   it('keeps what SES was given, as JSON', async () => {
     const { deliver, list } = await startedSes()
@@ -71,46 +69,6 @@ describe('local SES and mailbox', () => {
     expect(found.data.map(({ subject }: { subject: string }) => subject)).toEqual(['three', 'one'])
     expect((await list('?to=nobody@acme.test')).data).toEqual([])
     expect((await list()).data).toHaveLength(3)
-  })
-
-  it('reads raw mail: parts, encodings and headers', async () => {
-    const { client, list } = await startedSes()
-    const Data = crlf([
-      'From: =?utf-8?Q?S=C3=B8ren_Shop?= <soren@acme.test>',
-      'To: owner@acme.test',
-      'Subject: =?utf-8?B?R3LDvMOfZQ==?=',
-      ' =?utf-8?Q?_again?=',
-      'MIME-Version: 1.0',
-      'Content-Type: multipart/mixed; boundary="outer"',
-      '',
-      'preamble',
-      '--outer',
-      'Content-Type: multipart/alternative; boundary=inner',
-      '',
-      '--inner',
-      'Content-Type: text/plain; charset=utf-8',
-      'Content-Transfer-Encoding: quoted-printable',
-      '',
-      'Gr=C3=BC=C3=9Fe und =',
-      'mehr',
-      '--inner',
-      'Content-Type: text/html; charset=utf-8',
-      'Content-Transfer-Encoding: base64',
-      '',
-      Buffer.from('<b>Grüße</b>').toString('base64'),
-      '--inner--',
-      '--outer',
-      'Content-Type: text/plain',
-      'Content-Disposition: attachment; filename=x.txt',
-      '',
-      'not this',
-      '--outer--',
-      '',
-    ])
-    await client.send(new SendEmailCommand({ Content: { Raw: { Data } } }))
-    expect((await list('?to=owner@acme.test')).data).toMatchObject([
-      { from: 'Søren Shop <soren@acme.test>', subject: 'Grüße again', text: 'Grüße und mehr', html: '<b>Grüße</b>' },
-    ])
   })
 
   it('loses nothing in a restart, not even after a line that a crash cut short', async () => {
