@@ -8,11 +8,11 @@ import { STAGES } from './stages.ts'
 
 const app = new App()
 const addresses = v.parse(v.record(v.string(), Addresses), app.node.tryGetContext('tenantry'))
-const [groups, scheduled] = [await routeGroups(), await jobs()]
-for (const [stage, numbers] of Object.entries(STAGES)) {
-  const where = addresses[stage]
-  if (where === undefined) throw new Error(`cdk.json has no addresses of the stage ${stage}`)
-  const stack = new Tenantry(app, `tenantry-${stage}`, { stage, numbers, addresses: where, groups, jobs: scheduled })
+const functions = { groups: await routeGroups(), jobs: await jobs() }
+for (const [stage, config] of Object.entries(STAGES)) {
+  const stageAddresses = addresses[stage]
+  if (stageAddresses === undefined) throw new Error(`cdk.json names no addresses for the stage ${stage}`)
+  const stack = new Tenantry(app, `tenantry-${stage}`, { stage, config, addresses: stageAddresses, ...functions })
   Tags.of(stack).add('service', 'tenantry')
   Tags.of(stack).add('stage', stage)
 }

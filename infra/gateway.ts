@@ -6,7 +6,7 @@ interface GatewayFailureResponse {
   readonly retryAfterSeconds?: number
 }
 
-/** The failures that the gateway makes itself, by API Gateway's own names, and what each answers. */
+/** The error responses that API Gateway makes itself, by its own names for them. */
 export const GATEWAY_RESPONSES = {
   MISSING_AUTHENTICATION_TOKEN: { status: 404 },
   INVALID_SIGNATURE: { status: 404 },
@@ -23,23 +23,23 @@ export const GATEWAY_RESPONSES = {
   INTEGRATION_FAILURE: { status: 502, kind: 'dependency-unavailable', retryAfterSeconds: 1 },
   INTEGRATION_TIMEOUT: { status: 504, kind: 'dependency-unavailable', retryAfterSeconds: 1 },
   API_CONFIGURATION_ERROR: { status: 500 },
-  // What has no name above.
+  // Every other failure.
   DEFAULT_4XX: { status: 400 },
   DEFAULT_5XX: { status: 500 },
 } as const satisfies Record<string, GatewayFailureResponse>
 
 export type GatewayFailure = keyof typeof GATEWAY_RESPONSES
 
-/** A payload of more bytes never reaches a function; API Gateway's own quota for a REST API. */
+/** API Gateway's quota for the payload of a REST API. A larger one never reaches a function. */
 export const PAYLOAD_LIMIT_BYTES = 10 * 1024 * 1024
 
-/** The bytes that all headers of a request may have together; API Gateway's own quota. */
+/** API Gateway's quota for all headers of a request together. */
 export const HEADERS_LIMIT_BYTES = 10_240
 
-/** How long a function may take to answer. */
+/** How long API Gateway waits for a function. */
 export const INTEGRATION_TIMEOUT_MS = 10_000
 
-/** The body and the headers of a failure that the gateway makes, in the same shape as those of the functions. */
+/** Returns an error response of API Gateway in the same shape as the functions' own: problem details and headers. */
 export function gatewayResponse(
   failure: GatewayFailure,
   request: { requestId: string; problemBaseUrl: string },

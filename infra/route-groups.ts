@@ -10,34 +10,38 @@ export interface DeployedGroup {
   readonly handlerFile: string
 }
 
-const FUNCTIONS = fileURLToPath(new URL('../functions/', import.meta.url))
-
-/** Every folder of functions/ that has a group.ts: the one place that knows which routes there are. */
-export async function routeGroups(): Promise<DeployedGroup[]> {
-  const folders = (await readdir(FUNCTIONS)).toSorted().filter((name) => existsSync(`${FUNCTIONS}${name}/group.ts`))
-  return Promise.all(
-    folders.map(async (name) => {
-      const module: { group: RouteGroup } = await import(`${FUNCTIONS}${name}/group.ts`)
-      if (module.group.name !== name) throw new Error(`functions/${name}/group.ts names itself ${module.group.name}`)
-      return { group: module.group, handlerFile: `${FUNCTIONS}${name}/handler.ts` }
-    }),
-  )
-}
-
 /** A job and the file of its Lambda. */
 export interface DeployedJob {
   readonly job: Job
   readonly handlerFile: string
 }
 
-/** Every folder of functions/ that has a job.ts. */
+const FUNCTIONS = fileURLToPath(new URL('../functions/', import.meta.url))
+
+/** Returns the route group of every folder of functions/ that has a group.ts. No other list of routes exists. */
+export async function routeGroups(): Promise<DeployedGroup[]> {
+  const found = await declarations<RouteGroup>('group')
+  return found.map(({ declaration, handlerFile }) => ({ group: declaration, handlerFile }))
+}
+
+/** Returns the job of every folder of functions/ that has a job.ts. */
 export async function jobs(): Promise<DeployedJob[]> {
-  const folders = (await readdir(FUNCTIONS)).toSorted().filter((name) => existsSync(`${FUNCTIONS}${name}/job.ts`))
+  const found = await declarations<Job>('job')
+  return found.map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
+}
+
+/** Imports the export KIND of each functions/NAME/KIND.ts. Throws when its name is not the folder's. */
+async function declarations<Declaration extends RouteGroup | Job>(
+  kind: 'group' | 'job',
+): Promise<{ declaration: Declaration; handlerFile: string }[]> {
+  const folders = (await readdir(FUNCTIONS)).toSorted().filter((name) => existsSync(`${FUNCTIONS}${name}/${kind}.ts`))
   return Promise.all(
-    folders.map(async (name) => {
-      const module: { job: Job } = await import(`${FUNCTIONS}${name}/job.ts`)
-      if (module.job.name !== name) throw new Error(`functions/${name}/job.ts names itself ${module.job.name}`)
-      return { job: module.job, handlerFile: `${FUNCTIONS}${name}/handler.ts` }
+    folders.map(async (folder) => {
+      const file = `functions/${folder}/${kind}.ts`
+      const exported: Readonly<Record<string, Declaration>> = await import(`${FUNCTIONS}${folder}/${kind}.ts`)
+      const declaration = exported[kind]
+      if (declaration?.name !== folder) throw new Error(`${file} must export a ${kind} named ${folder}`)
+      return { declaration, handlerFile: `${FUNCTIONS}${folder}/handler.ts` }
     }),
   )
 }

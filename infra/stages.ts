@@ -1,35 +1,40 @@
-/** The numbers in which stages differ; everything else is the same in all of them. */
+/** The settings that differ between stages. Everything else is the same in all of them. */
 export interface Stage {
-  /** Each zone beyond the first survives the loss of another; each NAT gateway costs as much as a small database. */
+  /** One gateway for each availability zone keeps the functions of a zone online when another zone fails. */
   readonly natGateways: number
   readonly database: {
-    /** Aurora capacity units. No less than 0.5: at 0 it sleeps, and the first request waits 15 s for it. */
+    /** Aurora capacity units. At least 0.5: at 0 the database pauses, and the next request waits 15 s for it. */
     readonly minCapacity: number
     readonly maxCapacity: number
-    /** Instances beside the writer, each in another zone, one of which takes over in its place. */
+    /** Instances besides the writer, each in another zone. One takes over when the writer fails. */
     readonly readers: number
     readonly backupDays: number
-    /** Whether the database, its keys and its logs outlive the stack. */
+    /** Whether the database, its keys and its logs survive the deletion of the stack. */
     readonly keep: boolean
-    /** RDS Proxy before the database. Worth its price only when more instances run than the database takes connections. */
+    /** RDS Proxy in front of the database. Pays only when more instances run than the database accepts connections. */
     readonly proxy: boolean
   }
-  /** By the function's name; `default` for all others. */
+  /** By function name; `default` for all others. */
   readonly memoryMib: Readonly<Record<string, number>> & { readonly default: number }
   /**
-   * The most instances of a function at once, and so of its connections, by the function's name. Null leaves it to the
-   * account, whose quota is 10 when it is new and then has none to reserve.
+   * Reserved Lambda concurrency, which also limits the function's database connections. `group` applies to each route
+   * group and `job` to each job that is not in `named`. Null reserves none: a new account has a quota of 10, too few to
+   * reserve any.
    */
-  readonly concurrency: (Readonly<Record<string, number>> & { readonly default: number }) | null
-  /** Of the whole API, requests a second and at once; over it API Gateway answers 429. */
+  readonly concurrency: {
+    readonly group: number
+    readonly job: number
+    readonly named: Readonly<Record<string, number>>
+  } | null
+  /** API Gateway's limits for the whole API: requests per second, and burst. It refuses more with 429. */
   readonly throttle: { readonly rate: number; readonly burst: number }
-  /** Requests of one address in five minutes, over which the firewall answers 403: to all routes, and to those without a session. */
+  /** Requests per IP address in five minutes, on all routes and on the sign-in routes. The firewall refuses more with 403. */
   readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number }
   readonly logDays: number
 }
 
-// One vCPU comes with 1769 MiB (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html): a password hash
-// then takes as long as was measured, and no longer.
+// 1769 MiB come with one full vCPU (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html), which a
+// password hash needs to be as fast as measured.
 const memoryMib = { default: 512, auth: 1769, migrate: 1024 }
 
 export const STAGES = {
@@ -46,17 +51,7 @@ export const STAGES = {
     natGateways: 1,
     database: { minCapacity: 0.5, maxCapacity: 4, readers: 0, backupDays: 7, keep: true, proxy: false },
     memoryMib,
-    concurrency: {
-      default: 20,
-      auth: 60,
-      openapi: 5,
-      maintain: 1,
-      measure: 1,
-      'verify-vendors': 1,
-      'deliver-mail': 2,
-      operate: 2,
-      migrate: 1,
-    },
+    concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'deliver-mail': 2, operate: 2 } },
     throttle: { rate: 200, burst: 400 },
     firewall: { perAddress: 10_000, signInPerAddress: 1000 },
     logDays: 30,
@@ -66,16 +61,9 @@ export const STAGES = {
     database: { minCapacity: 1, maxCapacity: 16, readers: 1, backupDays: 35, keep: true, proxy: false },
     memoryMib,
     concurrency: {
-      default: 40,
-      auth: 200,
-      health: 10,
-      openapi: 10,
-      maintain: 1,
-      measure: 1,
-      'verify-vendors': 2,
-      'deliver-mail': 4,
-      operate: 2,
-      migrate: 1,
+      group: 40,
+      job: 1,
+      named: { auth: 200, health: 10, openapi: 10, 'verify-vendors': 2, 'deliver-mail': 4, operate: 2 },
     },
     throttle: { rate: 1000, burst: 2000 },
     firewall: { perAddress: 5000, signInPerAddress: 500 },
@@ -83,7 +71,11 @@ export const STAGES = {
   },
 } as const satisfies Record<string, Stage>
 
-/** Where the vendors' interfaces are, the same for every stage: the base of the REST one, the product data service of the SOAP one. */
+/** Returns how many instances a function reserves, or null when the stage reserves none. */
+export const reservedConcurrency = ({ concurrency }: Stage, kind: 'group' | 'job', name: string): number | null =>
+  concurrency === null ? null : (concurrency.named[name] ?? concurrency[kind])
+
+/** The vendors' APIs, the same for every stage: a base URL for REST, the product data service for SOAP. */
 export const VENDOR_URLS = {
   'ss-activewear': 'https://api.ssactivewear.com',
   sanmar: 'https://ws.sanmar.com:8080/promostandards/ProductDataServiceBindingV2',

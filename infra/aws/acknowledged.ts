@@ -9,7 +9,7 @@ import type { Secrets } from './secrets.ts'
 const SOLUTIONS = 'AwsSolutions::AwsSolutions'
 const SERVERLESS = 'Serverless::Serverless'
 
-/** Why the findings of the rule packs that are left are no faults here, each as near to its resource as can be. */
+/** Acknowledges the cdk-nag findings that are no faults here, each with its reason, on the resource or close to it. */
 export function acknowledge(
   stack: Stack,
   made: {
@@ -27,36 +27,37 @@ export function acknowledge(
   accept(
     api.rest,
     `${SOLUTIONS}-APIG2`,
-    "Bodies are parsed by each endpoint's schema in its function, after the principal is known, so that a 422 tells nothing to whom a 401 is owed",
+    "The functions validate bodies, after authentication: a 422 must not reveal an endpoint's schema to a client that is owed a 401",
   )
   accept(
     api.rest,
     `${SOLUTIONS}-APIG4`,
-    'The bearer middleware authenticates in the statement that reads the session; an authorizer would ask the database twice and could cache a revoked one',
+    'The bearer middleware authenticates each request with one statement; an authorizer would query the database twice and could cache a revoked session',
   )
   accept(api.rest, `${SOLUTIONS}-COG4`, 'This service is the identity provider; its sessions are opaque and revocable')
   accept(
     api.rest,
     `${SOLUTIONS}-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]`,
-    "API Gateway takes this policy for the account's logging role, and no narrower one",
+    "API Gateway accepts only this policy for the account's logging role",
   )
   accept(
     api.rest,
     `${SERVERLESS}-APIGWXrayEnabled`,
-    "API Gateway's traces hold the client's address, which nothing here keeps; the functions are traced",
+    "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
   )
   accept(
     database.cluster,
     `${SOLUTIONS}-RDS6`,
-    'Each role signs in with its own rotated secret over verified TLS; tokens of IAM authentication are limited to 200 new connections a second, which a burst of Lambdas exceeds',
+    'Each role logs in with its own rotated secret over verified TLS; IAM authentication is limited to 200 new connections a second, which a burst of Lambdas exceeds',
   )
-  if (!keep) accept(database.cluster, `${SOLUTIONS}-RDS10`, 'A stage that is not kept is thrown away with its database')
+  if (!keep)
+    accept(database.cluster, `${SOLUTIONS}-RDS10`, 'A stage with keep: false is deleted together with its database')
   accept(
     secrets,
     `${SOLUTIONS}-SMG4`,
-    "With another pepper or mail key every session and link is dead; the cache's token is made outside of AWS, by its operator",
+    "A new pepper or mail key would end every session and link; the cache's provider issues its token",
   )
-  accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself where failed work goes')
+  accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
 
   for (const { function: lambda, node } of [...groups, ...jobs.functions]) {
     const role = lambda.role
@@ -64,19 +65,23 @@ export function acknowledge(
     accept(
       role,
       `${SOLUTIONS}-IAM5[Resource::*]`,
-      "X-Ray and the making of network interfaces know no resources; the latter are denied to the function's own code",
+      "X-Ray and network interface actions do not support resource ARNs; the function's own code is denied the latter",
     )
     if (lambda.deadLetterQueue !== undefined) {
-      accept(lambda, `${SERVERLESS}-LambdaAsyncFailureDestination`, 'Its dead-letter queue keeps what failed')
+      accept(
+        lambda,
+        `${SERVERLESS}-LambdaAsyncFailureDestination`,
+        'Its dead-letter queue keeps the events of failed runs',
+      )
       const { defaultChild } = lambda.node
       if (!(defaultChild instanceof CfnElement)) continue
       const arn = `<${stack.getLogicalId(defaultChild)}.Arn>:*`
-      accept(stack, `${SOLUTIONS}-IAM5[Resource::${arn}]`, 'A schedule may invoke its own job, in any version')
+      accept(stack, `${SOLUTIONS}-IAM5[Resource::${arn}]`, 'A schedule may invoke any version of its own job')
     } else {
       accept(
         lambda,
         `${SERVERLESS}-LambdaDLQ`,
-        `${node.id} is invoked by a principal that waits for its answer, so no failure is lost`,
+        `${node.id} is invoked synchronously, so the caller receives every failure`,
       )
     }
   }

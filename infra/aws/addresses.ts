@@ -1,20 +1,20 @@
 import * as v from 'valibot'
 
-/** What only the operator of a stage knows; in cdk.json, by the stage's name. */
+/** The operator's own names and addresses for a stage. They are in cdk.json, under the stage's name. */
 export const Addresses = v.strictObject({
-  /** Where the links in mails point. */
+  /** The front end: links in mails start with it. */
   webBaseUrl: v.pipe(v.string(), v.url()),
-  /** The domain that mail is sent from. */
+  /** The domain of the sender of mails. */
   mailDomain: v.string(),
-  /** Where the documents of problem types are; without it, below webBaseUrl. */
+  /** The base URL of the problem type documents. Default: `webBaseUrl` + `/problems`. */
   problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
-  /** Who is mailed by the alarms, after confirming it; without it, whoever subscribes to their topic. */
+  /** Receives the alarms once the address has confirmed its subscription. Without it, subscribe to the topic by hand. */
   alarmEmail: v.optional(v.pipe(v.string(), v.email())),
-  /** The API's own domain, and the ARN of its certificate in ACM, in the stage's region. */
+  /** The API's own domain, and the ARN of its ACM certificate, which must be in the stage's region. */
   apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
   /**
-   * The ARNs of KMS keys beside the stage's own that wrap data keys: the first wraps new ones, so that `operate rewrap` can
-   * move the others to it. Their own policies must let the stage's roles use them.
+   * The ARNs of further KMS keys for tenants' data keys. The first wraps new data keys, and `operate rewrap` moves existing
+   * ones to it. Their key policies must allow the stage's roles to use them.
    */
   vaultKeys: v.optional(v.pipe(v.array(v.pipe(v.string(), v.startsWith('arn:'))), v.nonEmpty())),
 })

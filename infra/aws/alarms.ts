@@ -13,30 +13,29 @@ import type { Key } from 'aws-cdk-lib/aws-kms'
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import { Construct } from 'constructs'
-import { chunks, type Measures, measures, sumOf, type Watched } from './measures.ts'
+import { chunks, type StageMetrics, stageMetrics, sumOf, type Watched } from './metrics.ts'
 
-/** What is worth waking somebody for. */
-interface Watch {
+/** An alarm that is worth waking somebody for. */
+interface AlarmDefinition {
   readonly metric: IMetric
-  /** Alarming when it is over this, or with `below` when it is under it. */
+  /** The alarm goes off above `over`, or below `below`. */
   readonly over?: number
   readonly below?: number
-  /** In so many of the last so many periods. */
+  /** Goes off when `bad` of the last `of` periods are bad. */
   readonly periods: readonly [bad: number, of: number]
-  /** What no data means: quiet where only trouble is counted, or a failure of what should measure. */
-  readonly missing: 'quiet' | 'failure'
-  readonly says: string
+  /** Whether missing data is normal, because only failures write data, or means that the source itself failed. */
+  readonly missing: 'normal' | 'failure'
+  readonly description: string
 }
 
 const MINUTE = Duration.minutes(1)
 const HOUR = Duration.hours(1)
-// An alarm adds up ten metrics at most: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html
-const MOST_SUMMED = 10
+// An alarm reads at most ten metrics: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html
+const MAX_METRICS_PER_ALARM = 10
 
 /**
- * The alarms of a stage, each by the name of its entry in infra/runbook.md; in CloudWatch with `tenantry-STAGE-` before it,
- * and a number after it where one alarm cannot read all that it is about.
- * They send to one topic, both when they go off and when they are over.
+ * The alarms of a stage. CloudWatch's name is `tenantry-STAGE-` and the heading of its entry in infra/runbook.md. A number
+ * follows where the metrics need more than one alarm. All publish to one topic, when they go off and when they recover.
  */
 export class Alarms extends Construct {
   readonly topic: Topic
@@ -54,19 +53,19 @@ export class Alarms extends Construct {
     if (email !== undefined) this.topic.addSubscription(new EmailSubscription(email))
     new CfnOutput(Stack.of(this), 'AlarmTopic', { value: this.topic.topicArn })
     const action = new SnsAction(this.topic)
-    this.alarms = Object.entries(watches(watched, measures(watched))).map(([name, watch]) => {
-      const { metric, over, below, periods, missing, says } = watch
+    this.alarms = Object.entries(definitions(watched, stageMetrics(watched))).map(([name, definition]) => {
+      const { metric, over, below, periods, missing, description } = definition
       const [datapointsToAlarm, evaluationPeriods] = periods
       const alarm = new Alarm(this, name, {
         alarmName: prefix + name,
-        alarmDescription: `${says} See ${name.replace(/-\d+$/, '')} in infra/runbook.md.`,
+        alarmDescription: `${description} See ${name.replace(/-\d+$/, '')} in infra/runbook.md.`,
         metric,
         threshold: over ?? below ?? 0,
         comparisonOperator:
           over === undefined ? ComparisonOperator.LESS_THAN_THRESHOLD : ComparisonOperator.GREATER_THAN_THRESHOLD,
         datapointsToAlarm,
         evaluationPeriods,
-        treatMissingData: missing === 'quiet' ? TreatMissingData.NOT_BREACHING : TreatMissingData.BREACHING,
+        treatMissingData: missing === 'normal' ? TreatMissingData.NOT_BREACHING : TreatMissingData.BREACHING,
       })
       alarm.addAlarmAction(action)
       alarm.addOkAction(action)
@@ -74,8 +73,8 @@ export class Alarms extends Construct {
     })
   }
 
-  // https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services: without both,
-  // an alarm goes off and nobody hears of it.
+  // Without both permissions an alarm goes off and no message is sent:
+  // https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
   private allowCloudWatch(key: Key, prefix: string): void {
     const { account, region, partition } = Stack.of(this)
     const allowed = (actions: string[], resource: string) =>
@@ -93,10 +92,11 @@ export class Alarms extends Construct {
   }
 }
 
-function watches(watched: Watched, measured: Measures): Record<string, Watch> {
-  const { numbers } = watched
-  const { own } = measured
-  const share = (
+function definitions(watched: Watched, metrics: StageMetrics): Record<string, AlarmDefinition> {
+  const { config } = watched
+  const { own } = metrics
+  /** The percentage of `part` in `whole`, or in the sum of both. 0 while `part` is below `from`. */
+  const percentage = (
     part: IMetric,
     whole: IMetric,
     { from, label, of }: { from: number; label: string; of: 'whole' | 'sum' },
@@ -106,201 +106,218 @@ function watches(watched: Watched, measured: Measures): Record<string, Watch> {
       expression: `IF(FILL(part, 0) >= ${from}, 100 * FILL(part, 0) / (${of === 'sum' ? 'FILL(part, 0) + ' : ''}FILL(whole, 0)), 0)`,
       usingMetrics: { part, whole },
     })
-  const throttled = chunks(measured.throttles, MOST_SUMMED).map((part, index): [string, Watch] => [
+  const throttled = chunks(metrics.throttles, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
     index === 0 ? 'functions-throttled' : `functions-throttled-${index + 1}`,
     {
       metric: sumOf(part, 'throttled'),
       over: 0,
       periods: [3, 3],
-      missing: 'quiet',
-      says: 'Functions are refused an instance: their reserved concurrency or the quota of the account is used up.',
+      missing: 'normal',
+      description:
+        'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
     },
   ])
 
   return {
     'api-errors': {
-      metric: share(measured.serverErrors, measured.requests, { from: 5, label: '5xx, percent', of: 'whole' }),
+      metric: percentage(metrics.serverErrors, metrics.requests, { from: 5, label: '5xx, percent', of: 'whole' }),
       over: 1,
       periods: [2, 2],
-      missing: 'quiet',
-      says: 'More than 1 % of the requests, and at least five, are answered by a 5xx.',
+      missing: 'normal',
+      description:
+        'For 10 minutes more than 1 % of the requests, and at least 5 in each 5 minutes, got a 5xx response.',
     },
     'api-latency': {
-      metric: measured.latency('p99'),
+      metric: metrics.latency('p99'),
       over: 2000,
       periods: [3, 3],
-      missing: 'quiet',
-      says: 'One request in a hundred takes more than two seconds.',
+      missing: 'normal',
+      description: 'For 15 minutes 1 % of the requests took longer than 2 seconds.',
     },
     ...Object.fromEntries(throttled),
     'firewall-blocks': {
-      metric: measured.blocked,
+      metric: metrics.blocked,
       over: 10_000,
       periods: [3, 3],
-      missing: 'quiet',
-      says: 'The firewall has refused more than ten thousand requests in each five minutes of the last fifteen.',
+      missing: 'normal',
+      description: 'For 15 minutes the firewall refused more than 10,000 requests in each 5 minutes.',
     },
     'sign-in-failures': {
-      metric: share(own('SignInFailed'), own('SignInSucceeded'), { from: 100, label: 'failed, percent', of: 'sum' }),
+      metric: percentage(own('SignInFailed'), own('SignInSucceeded'), {
+        from: 100,
+        label: 'failed, percent',
+        of: 'sum',
+      }),
       over: 80,
       periods: [2, 2],
-      missing: 'quiet',
-      says: 'Four of five sign-ins fail, and at least a hundred in five minutes.',
+      missing: 'normal',
+      description:
+        'For 10 minutes more than 80 % of the sign-ins failed, and at least 100 in each 5 minutes. Either somebody guesses passwords, or nobody can sign in.',
     },
     'tokens-refused': {
-      metric: share(own('Unauthorized'), measured.requests, { from: 500, label: '401, percent', of: 'whole' }),
+      metric: percentage(own('Unauthorized'), metrics.requests, { from: 500, label: '401, percent', of: 'whole' }),
       over: 50,
       periods: [2, 2],
-      missing: 'quiet',
-      says: 'More than half of the requests, and at least five hundred in five minutes, carry no live session.',
+      missing: 'normal',
+      description: 'For 10 minutes more than half of the requests, and at least 500 in each 5 minutes, got a 401.',
     },
     'limiter-degraded': {
       metric: own('LimiterDegraded'),
       over: 0,
       periods: [3, 3],
-      missing: 'quiet',
-      says: 'The cache has failed for a quarter of an hour; the database alone counts rate limits.',
+      missing: 'normal',
+      description:
+        'The cache has failed for 15 minutes. The database counts rate limits alone, so limits hold and sign-ins work.',
     },
     'secret-not-reread': {
       metric: own('SecretNotReread'),
       over: 0,
       periods: [3, 3],
-      missing: 'quiet',
-      says: 'Functions cannot read their secrets again and go on with those of before.',
+      missing: 'normal',
+      description:
+        'Functions cannot refresh their secrets from Secrets Manager and are using cached values. New instances cannot start.',
     },
     'seal-broken': {
       metric: own('DecryptionFailed', { period: MINUTE }),
       over: 0,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'A sealed secret does not open for the shop that it is stored for: tampering, or a fault of ours.',
+      missing: 'normal',
+      description:
+        'A vendor secret did not decrypt for the tenant and account it is stored for. Suspect tampering until it is explained.',
     },
     'kms-failed': {
       metric: own('KmsFailed'),
       over: 4,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'KMS gives no answer or refuses: vendor credentials can neither be stored nor used.',
+      missing: 'normal',
+      description:
+        'KMS failed or refused at least 5 times in 5 minutes. Vendor credentials cannot be stored or used; everything else works.',
     },
     'queue-late': {
       metric: own('QueueOldest', { period: MINUTE }),
       over: 300,
       periods: [3, 3],
       missing: 'failure',
-      says: 'A job has been due for more than five minutes, or the queue is not measured.',
+      description: 'For 3 minutes the oldest due job was more than 5 minutes late, or the queue was not measured.',
     },
     'jobs-dead': {
       metric: own('QueueDead', { statistic: Stats.MAXIMUM }),
       over: 0,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'A job was put aside for good within the last hour.',
+      missing: 'normal',
+      description: 'A job was dead-lettered within the last hour: it failed for good and will not be retried.',
     },
     'dead-letters': {
-      metric: measured.deadLetters,
+      metric: metrics.deadLetters,
       over: 0,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'A run of a job failed as a whole; the event is kept in the queue of failures.',
+      missing: 'normal',
+      description:
+        'A run of a scheduled job failed. Its event is in the dead-letter queue, and the next scheduled run does the work.',
     },
     'maintenance-missed': {
       metric: new MathExpression({
-        label: 'runs that ended well',
+        label: 'successful runs',
         expression: 'FILL(runs, 0) - FILL(failed, 0)',
         usingMetrics: {
-          runs: measured.invocationsOf('maintain', HOUR),
-          failed: measured.failuresOf('maintain', HOUR),
+          runs: metrics.invocationsOf('maintain', HOUR),
+          failed: metrics.failuresOf('maintain', HOUR),
         },
         period: HOUR,
       }),
       below: 1,
       periods: [3, 3],
       missing: 'failure',
-      says: 'Maintenance has not run for three hours: no partitions are made and nothing is deleted.',
+      description:
+        'The job maintain has not succeeded for 3 hours. No audit partitions are created and expired rows stay.',
     },
     'partition-missing': {
       metric: own('AuditRowsWithoutPartition', { statistic: Stats.MAXIMUM }),
       over: 0,
       periods: [3, 3],
-      missing: 'quiet',
-      says: 'The audit log has entries of a month that has no partition.',
+      missing: 'normal',
+      description: 'The audit log has entries for a month without a partition. They are safe in the default partition.',
     },
-    // Over these SES puts an account under review: https://docs.aws.amazon.com/ses/latest/dg/faqs-enforcement.html
+    // Above these rates SES puts an account under review: https://docs.aws.amazon.com/ses/latest/dg/faqs-enforcement.html
     'mail-bounces': {
-      metric: measured.bounceRate,
+      metric: metrics.bounceRate,
       over: 0.05,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'More than 5 % of the mail bounces; SES reviews the account, and pauses it at 10 %.',
+      missing: 'normal',
+      description:
+        'More than 5 % of the mail bounced. SES puts the account under review, and may pause sending at 10 %.',
     },
     'mail-complaints': {
-      metric: measured.complaintRate,
+      metric: metrics.complaintRate,
       over: 0.001,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'More than 0.1 % of the mail is complained of; SES reviews the account, and pauses it at 0.5 %.',
+      missing: 'normal',
+      description:
+        'Recipients marked more than 0.1 % of the mail as spam. SES puts the account under review, and may pause sending at 0.5 %.',
     },
     'database-at-capacity': {
       metric: new MathExpression({
-        label: 'used of the most that is allowed, percent',
+        label: 'used of maximum capacity, percent',
         expression: 'MAX([capacity, cpu])',
-        usingMetrics: { capacity: measured.database('ACUUtilization'), cpu: measured.database('CPUUtilization') },
+        usingMetrics: { capacity: metrics.database('ACUUtilization'), cpu: metrics.database('CPUUtilization') },
       }),
       over: 95,
       periods: [3, 3],
       missing: 'failure',
-      says: 'The database has used all of the capacity that the stage allows it for a quarter of an hour.',
+      description: 'For 15 minutes the database used more than 95 % of its maximum capacity, or reported nothing.',
     },
     'database-connections': {
-      metric: measured.database('DatabaseConnections'),
-      over: Math.floor(0.8 * mostConnections(numbers)),
+      metric: metrics.database('DatabaseConnections'),
+      over: Math.floor(0.8 * maxConnections(config)),
       periods: [3, 3],
       missing: 'failure',
-      says: 'More than 80 % of the connections that the database takes are in use.',
+      description:
+        'For 15 minutes more than 80 % of the connections that the database accepts were in use, or it reported nothing.',
     },
     'database-storage': {
-      metric: measured.database('FreeLocalStorage', { statistic: Stats.MINIMUM }),
+      metric: metrics.database('FreeLocalStorage', { statistic: Stats.MINIMUM }),
       below: 1024 ** 3,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'An instance of the database has less than 1 GiB left for temporary files.',
+      missing: 'normal',
+      description: 'A database instance has less than 1 GiB left for temporary files.',
     },
-    ...(numbers.readers === 0
+    ...(config.readers === 0
       ? {}
       : {
           'database-replica-lag': {
-            metric: measured.database('AuroraReplicaLagMaximum'),
+            metric: metrics.database('AuroraReplicaLagMaximum'),
             over: 2000,
             periods: [3, 3],
-            missing: 'quiet',
-            says: 'A reader is more than two seconds behind the writer.',
-          } satisfies Watch,
+            missing: 'normal',
+            description: 'For 15 minutes a database reader was more than 2 seconds behind the writer.',
+          } satisfies AlarmDefinition,
         }),
-    ...(measured.pinned === null
+    ...(metrics.pinned === null
       ? {}
       : {
           'proxy-pinned': {
-            metric: measured.pinned,
+            metric: metrics.pinned,
             over: 10,
             periods: [5, 5],
-            missing: 'quiet',
-            says: 'More than 10 % of the borrowed connections are pinned to one client for five minutes.',
-          } satisfies Watch,
+            missing: 'normal',
+            description:
+              'For 5 minutes more than 10 % of the connections in use through RDS Proxy were pinned to one client.',
+          } satisfies AlarmDefinition,
         }),
     'rotation-failed': {
-      metric: sumOf(measured.rotationFailures, 'failed rotations'),
+      metric: sumOf(metrics.rotationFailures, 'failed rotations'),
       over: 0,
       periods: [1, 1],
-      missing: 'quiet',
-      says: 'The rotation of a database password failed.',
+      missing: 'normal',
+      description: 'The rotation of a database password failed. The previous password still works.',
     },
   }
 }
 
 /**
- * How many connections an instance takes by its default: one for 9531392 bytes of its most memory, 2 GiB a unit, and no more
- * than 5000, or 2000 when it may go down to half a unit.
+ * Returns Aurora's default for max_connections: one connection per 9531392 bytes of maximum memory (2 GiB per capacity unit),
+ * at most 5000, or at most 2000 when the minimum is half a unit.
  * https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html
  */
-const mostConnections = ({ maxCapacity, minCapacity }: Watched['numbers']): number =>
+const maxConnections = ({ maxCapacity, minCapacity }: Watched['config']): number =>
   Math.min(Math.floor((maxCapacity * 2 * 1024 ** 3) / 9_531_392), minCapacity <= 0.5 ? 2000 : 5000)

@@ -22,9 +22,9 @@ import type { TenantryFunction } from './function.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 
 const STAGE_NAME = 'api'
-const ANSWERS_OTHER_PATHS = 'health'
+const FALLBACK_GROUP = 'health'
 
-// What an access log says of a request: never an address, a path with ids, a header or a query.
+// The access log never contains an IP address, a path with ids, a header or a query.
 const ACCESS_LOG = AccessLogFormat.custom(
   JSON.stringify({
     request_id: AccessLogField.contextRequestId(),
@@ -43,8 +43,8 @@ const ACCESS_LOG = AccessLogFormat.custom(
 )
 
 /**
- * The REST API: one ANY for each path of the route groups, so that a wrong method is answered by the function; and every
- * failure that the gateway makes itself in the shape of the functions' own.
+ * The REST API. Each path of the route groups has one ANY method, so that the function answers a wrong method with 405. The
+ * gateway's own error responses have the same shape as the functions'.
  */
 export class Api extends Construct {
   readonly rest: RestApi
@@ -55,14 +55,14 @@ export class Api extends Construct {
     props: {
       groups: readonly { group: RouteGroup; made: TenantryFunction }[]
       stage: string
-      numbers: Stage
+      config: Stage
       addresses: Addresses
       problemBaseUrl: string
       logs: LogKeeping
     },
   ) {
     super(scope, id)
-    const { groups, stage, numbers, addresses, problemBaseUrl, logs } = props
+    const { groups, stage, config, addresses, problemBaseUrl, logs } = props
     const { apiDomain } = addresses
     this.rest = new RestApi(this, 'Rest', {
       restApiName: `tenantry-${stage}`,
@@ -71,12 +71,12 @@ export class Api extends Construct {
       cloudWatchRole: true,
       deployOptions: {
         stageName: STAGE_NAME,
-        throttlingRateLimit: numbers.throttle.rate,
-        throttlingBurstLimit: numbers.throttle.burst,
+        throttlingRateLimit: config.throttle.rate,
+        throttlingBurstLimit: config.throttle.burst,
         metricsEnabled: true,
-        // API Gateway's traces hold the client's address; the functions' own begin behind it.
+        // API Gateway's traces contain the client's IP address. The functions' own traces start behind it.
         tracingEnabled: false,
-        // Never dataTraceEnabled: it writes bodies, and so passwords, into the log.
+        // Never set dataTraceEnabled: it logs bodies, which contain passwords.
         loggingLevel: MethodLoggingLevel.ERROR,
         accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, `/tenantry/${stage}/access`)),
         accessLogFormat: ACCESS_LOG,
@@ -93,12 +93,12 @@ export class Api extends Construct {
             },
           }),
     })
-    // RestApi has no property for it yet.
+    // RestApi has no property for these yet.
     const { defaultChild } = this.rest.node
-    if (!(defaultChild instanceof CfnRestApi)) throw new Error('the API has no resource')
+    if (!(defaultChild instanceof CfnRestApi)) throw new Error('the RestApi has no CfnRestApi')
     defaultChild.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
     defaultChild.endpointAccessMode = EndpointAccessMode.BASIC
-    // Made here, or API Gateway makes it at the first error, unencrypted and for ever.
+    // Otherwise API Gateway creates it at the first error, unencrypted and without expiry.
     logGroup(this, 'Execution', logs, `API-Gateway-Execution-Logs_${this.rest.restApiId}/${STAGE_NAME}`)
 
     const integrations = new Map(
@@ -115,29 +115,30 @@ export class Api extends Construct {
         this.rest.root.resourceForPath(path).addMethod('ANY', integrations.get(group.name))
       }
     }
-    // A path that is no route API Gateway takes for one that wants a signature, and to a bearer token it says so by
-    // repeating the token. So every other path is a route, of a function that answers 404 before it opens anything.
-    const others = integrations.get(ANSWERS_OTHER_PATHS)
-    if (others === undefined) throw new Error(`there is no route group ${ANSWERS_OTHER_PATHS}`)
-    this.rest.root.addMethod('ANY', others)
-    this.rest.root.addResource('{proxy+}').addMethod('ANY', others)
-    for (const failure of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]) this.answer(failure, problemBaseUrl)
+    // API Gateway treats an unknown path as a request without a signature, and repeats its bearer token in the response. So
+    // every other path is routed to a function, which answers 404 before it connects to anything.
+    const fallback = integrations.get(FALLBACK_GROUP)
+    if (fallback === undefined) throw new Error(`no route group is named ${FALLBACK_GROUP}`)
+    this.rest.root.addMethod('ANY', fallback)
+    this.rest.root.addResource('{proxy+}').addMethod('ANY', fallback)
+    for (const failure of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[])
+      this.addErrorResponse(failure, problemBaseUrl)
   }
 
-  /** The template and the headers of a failure; the request's id is written as API Gateway's variable. */
-  private answer(failure: GatewayFailure, problemBaseUrl: string): void {
+  /** Adds one of API Gateway's error responses. API Gateway fills in the request id. */
+  private addErrorResponse(failure: GatewayFailure, problemBaseUrl: string): void {
     const { status, headers, body } = gatewayResponse(failure, { requestId: '$context.requestId', problemBaseUrl })
     this.rest.addGatewayResponse(failure, {
       type: ResponseType.of(failure),
       statusCode: String(status),
-      responseHeaders: literal(headers, 'context.requestId'),
+      responseHeaders: gatewayHeaders(headers, 'context.requestId'),
       templates: { 'application/json': body },
     })
   }
 }
 
-/** Headers as API Gateway takes them: text in quotes, and a variable bare. */
-const literal = (headers: Readonly<Record<string, string>>, requestId: string): Record<string, string> =>
+/** Writes headers in API Gateway's syntax: text in quotes, a variable without. */
+const gatewayHeaders = (headers: Readonly<Record<string, string>>, requestId: string): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, name === 'x-request-id' ? requestId : `'${value}'`]),
   )

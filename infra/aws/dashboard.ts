@@ -1,81 +1,85 @@
 import { Dashboard as CloudWatchDashboard, GraphWidget, type IMetric, type IWidget } from 'aws-cdk-lib/aws-cloudwatch'
 import { Construct } from 'constructs'
-import { chunks, measures, sumOf, type Watched } from './measures.ts'
+import { chunks, stageMetrics, sumOf, type Watched } from './metrics.ts'
 
 const WIDTH = 8
 
-/** One dashboard for a stage: what an operator looks at first, from the outside in. */
+/** The dashboard of a stage, to look at first. It goes from the API inward to the database. */
 export class Dashboard extends Construct {
   constructor(scope: Construct, id: string, watched: Watched) {
     super(scope, id)
-    const measured = measures(watched)
-    const { own, ownEach } = measured
+    const metrics = stageMetrics(watched)
+    const { own, ownEach } = metrics
     const graph = (title: string, left: IMetric[], right: IMetric[] = []): IWidget =>
       new GraphWidget({ title, left, right, width: WIDTH })
     const rows: IWidget[][] = [
       [
-        graph('Requests', [measured.requests], [measured.serverErrors, measured.clientErrors]),
-        graph('Latency of the API, ms', ['p50', 'p95', 'p99'].map(measured.latency)),
+        graph('Requests', [metrics.requests], [metrics.serverErrors, metrics.clientErrors]),
+        graph('API latency, ms', ['p50', 'p95', 'p99'].map(metrics.latency)),
         graph('5xx by function', [ownEach('ServerError')]),
       ],
       [
         graph('Sign-ins', [own('SignInSucceeded'), own('SignInFailed')]),
-        graph('401 by cause', [ownEach('Unauthorized')], [own('Forbidden')]),
-        graph('429 by limit', [ownEach('RateLimited')], [own('LimiterDegraded')]),
+        graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
+        graph('429 by limit, and cache failures', [ownEach('RateLimited')], [own('LimiterDegraded')]),
       ],
       ...chunks(
         watched.groups.map((group) =>
           graph(
-            `Duration of ${group.node.id}, ms`,
-            ['p50', 'p95', 'p99'].map((statistic) => measured.duration(group, statistic)),
+            `Duration: ${group.node.id}, ms`,
+            ['p50', 'p95', 'p99'].map((statistic) => metrics.duration(group, statistic)),
           ),
         ),
         3,
       ),
       [
-        graph('Failures of functions', measured.failures),
-        graph('Throttled functions', measured.throttles, measured.concurrency),
+        graph('Function errors', metrics.failures),
+        graph('Function throttles and concurrency', metrics.throttles, metrics.concurrency),
         graph('Cold starts', [ownEach('ColdStart')]),
       ],
       [
-        graph('Queue: due jobs', [ownEach('QueueWaiting')]),
+        graph('Queue: jobs due', [ownEach('QueueWaiting')]),
         graph('Queue: age of the oldest due job, s', [ownEach('QueueOldest')]),
         graph(
-          'Queue: failed and dead',
+          'Queue: failed and dead-lettered',
           [ownEach('JobFailed'), ownEach('JobDead'), ownEach('QueueDead')],
-          [measured.deadLetters],
+          [metrics.deadLetters],
         ),
       ],
       [
-        graph('Mail: bounces and complaints, share', [measured.bounceRate, measured.complaintRate]),
-        graph('Vault', [own('KmsFailed'), own('DecryptionFailed')], [own('SecretNotReread')]),
-        graph('Vendors without an answer', [ownEach('VendorUnreachable')]),
+        graph('Mail: bounce and complaint rate (0 to 1)', [metrics.bounceRate, metrics.complaintRate]),
+        graph(
+          'Vault: KMS failures, failed decryptions, stale secrets',
+          [own('KmsFailed'), own('DecryptionFailed')],
+          [own('SecretNotReread')],
+        ),
+        graph('Vendors unreachable', [ownEach('VendorUnreachable')]),
       ],
       [
         graph(
           'Database: capacity, percent',
-          [measured.database('ACUUtilization'), measured.database('CPUUtilization')],
-          [measured.database('ServerlessDatabaseCapacity')],
+          [metrics.database('ACUUtilization'), metrics.database('CPUUtilization')],
+          [metrics.database('ServerlessDatabaseCapacity')],
         ),
         graph(
           'Database: connections',
-          [measured.database('DatabaseConnections')],
-          measured.pinned === null ? [] : [measured.pinned],
+          [metrics.database('DatabaseConnections')],
+          metrics.pinned === null ? [] : [metrics.pinned],
         ),
         graph(
-          'Database: deadlocks and lag of readers, ms',
-          [measured.database('Deadlocks')],
-          watched.numbers.readers === 0 ? [] : [measured.database('AuroraReplicaLagMaximum')],
+          'Database: deadlocks and replica lag, ms',
+          [metrics.database('Deadlocks')],
+          watched.config.readers === 0 ? [] : [metrics.database('AuroraReplicaLagMaximum')],
         ),
       ],
       [
-        graph('Connections of functions: wait and connect, ms', [ownEach('DatabaseWait'), ownEach('DatabaseConnect')]),
-        graph('Connections of functions: refused and lost', [ownEach('DatabaseRefused'), ownEach('DatabaseLost')]),
+        graph('Function connections: wait and connect, ms', [ownEach('DatabaseWait'), ownEach('DatabaseConnect')]),
+        graph('Function connections: refused and lost', [ownEach('DatabaseRefused'), ownEach('DatabaseLost')]),
         graph('Audit entries without a partition', [own('AuditRowsWithoutPartition')]),
       ],
       [
-        graph('Firewall', [measured.blocked], [measured.allowed]),
-        graph('Rotations that failed', [sumOf(measured.rotationFailures, 'failed')]),
+        graph('Firewall: blocked and allowed', [metrics.blocked], [metrics.allowed]),
+        graph('Failed password rotations', [sumOf(metrics.rotationFailures, 'failed')]),
       ],
     ]
     new CloudWatchDashboard(this, 'Dashboard', { dashboardName: `tenantry-${watched.stage}`, widgets: rows })

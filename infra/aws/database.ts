@@ -19,15 +19,15 @@ import type { Keys } from './keys.ts'
 
 const NAME = 'tenantry'
 const ROTATED_EVERY = Duration.days(30)
-// What neither the first password nor one that a rotation makes has in it.
+// Neither generated nor rotated passwords contain these.
 const EXCLUDED = ' %+~`#$&*()|[]{}:;<>?!\'/@"\\,=^'
 
-/** Aurora PostgreSQL Serverless v2, reached from the functions alone, and a secret for each role that signs in. */
+/** Aurora PostgreSQL Serverless v2, reachable only from the functions, and a secret for each login role. */
 export class Database extends Construct {
   readonly cluster: DatabaseCluster
-  /** By the role, without `identity_`; and the owner's. */
+  /** By role name without `identity_`, and `owner`. */
   readonly secrets: ReadonlyMap<string, ISecret>
-  /** What must be there before anything connects. Not the whole cluster, below which the rotations are. */
+  /** Must exist before anything connects. Not the whole cluster: the rotations are below that. */
   readonly writer: IConstruct
   /** The proxy's host name, where the stage has one. */
   readonly proxyHost: string | null
@@ -36,10 +36,10 @@ export class Database extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { vpc: Vpc; clients: ISecurityGroup; keys: Keys; numbers: Stage['database'] },
+    props: { vpc: Vpc; clients: ISecurityGroup; keys: Keys; config: Stage['database'] },
   ) {
     super(scope, id)
-    const { vpc, clients, keys, numbers } = props
+    const { vpc, clients, keys, config } = props
     this.vpc = vpc
     const engine = DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_9 })
     const statistics = { enablePerformanceInsights: true, performanceInsightEncryptionKey: keys.database }
@@ -50,31 +50,30 @@ export class Database extends Construct {
       engine,
       vpc,
       vpcSubnets,
-      securityGroups: [securityGroupFor('SecurityGroup', 'The database: in from the functions')],
+      securityGroups: [securityGroupFor('SecurityGroup', 'Database: inbound from the functions')],
       credentials: Credentials.fromGeneratedSecret(`${NAME}_owner`, {
         encryptionKey: keys.service,
         excludeCharacters: EXCLUDED,
       }),
       defaultDatabaseName: NAME,
-      serverlessV2MinCapacity: numbers.minCapacity,
-      serverlessV2MaxCapacity: numbers.maxCapacity,
+      serverlessV2MinCapacity: config.minCapacity,
+      serverlessV2MaxCapacity: config.maxCapacity,
       writer: ClusterInstance.serverlessV2('Writer', statistics),
-      readers: Array.from({ length: numbers.readers }, (_, index) =>
+      readers: Array.from({ length: config.readers }, (_, index) =>
         ClusterInstance.serverlessV2(`Reader${index + 1}`, { ...statistics, scaleWithWriter: true }),
       ),
-      // Neither statements nor their values are logged: they hold passwords (ALTER ROLE) and people's addresses.
+      // Statements and their values are never logged: they contain passwords (ALTER ROLE) and email addresses.
       parameters: { 'rds.force_ssl': '1', log_statement: 'none', log_min_duration_statement: '-1' },
       storageEncrypted: true,
       storageEncryptionKey: keys.database,
-      // Restorable to any second of these days.
-      backup: { retention: Duration.days(numbers.backupDays) },
+      backup: { retention: Duration.days(config.backupDays) },
       copyTagsToSnapshot: true,
-      deletionProtection: numbers.keep,
-      removalPolicy: numbers.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,
+      deletionProtection: config.keep,
+      removalPolicy: config.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,
     })
     this.writer = this.cluster.node.findChild('Writer')
     const { secret: owner } = this.cluster
-    if (owner === undefined) throw new Error('the cluster has no secret')
+    if (owner === undefined) throw new Error('the cluster generated no secret for its owner')
     const role = (name: (typeof SERVICE_ROLES)[number]): ISecret =>
       new DatabaseSecret(this, `Role-${name}`, {
         username: `identity_${name}`,
@@ -84,7 +83,7 @@ export class Database extends Construct {
       }).attach(this.cluster)
     this.secrets = new Map([['owner', owner], ...SERVICE_ROLES.map((name) => [name, role(name)] as const)])
 
-    if (!numbers.proxy) {
+    if (!config.proxy) {
       this.cluster.connections.allowDefaultPortFrom(clients)
       this.proxyHost = null
       return
@@ -96,17 +95,19 @@ export class Database extends Construct {
       requireTLS: true,
       vpc,
       vpcSubnets,
-      securityGroups: [securityGroupFor('ProxySecurityGroup', 'The proxy: in from the functions, out to the database')],
+      securityGroups: [
+        securityGroupFor('ProxySecurityGroup', 'Proxy: inbound from the functions, outbound to the database'),
+      ],
     })
     proxy.connections.allowFrom(clients, Port.POSTGRES)
-    // The migrations go past it: a proxy would lose their lock.
+    // Migrations bypass the proxy, which would lose their advisory lock.
     this.cluster.connections.allowDefaultPortFrom(clients)
     this.proxyHost = proxy.endpoint
   }
 
   /**
-   * Rotates every password each month, from when `after` is there: before it the roles cannot sign in. Each role sets its
-   * own password, by the function that AWS publishes for that.
+   * Rotates every password monthly, with the function that AWS publishes for this. Requires `after`: the roles cannot log in
+   * before it.
    */
   rotate(after: IConstruct): void {
     for (const [role, secret] of this.secrets) {

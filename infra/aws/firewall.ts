@@ -4,9 +4,9 @@ import type { Stage } from '#infra/stages.ts'
 
 const WINDOW_SECONDS = 300
 
-// Rules of the common group that look into bodies, or at their size, would refuse passwords and secrets that hold anything
-// they please, with a 403 in place of the answer that is owed; the functions check both. A client needs no user agent.
-const COUNTED = [
+// These managed rules only count. Those on bodies and their size would refuse valid passwords and secrets, which the
+// functions check themselves. Clients may omit the user agent.
+const COUNT_ONLY = [
   'SizeRestrictions_BODY',
   'CrossSiteScripting_BODY',
   'EC2MetaDataSSRF_BODY',
@@ -16,14 +16,15 @@ const COUNTED = [
 ]
 
 /**
- * The firewall before the API: floods by address, known bad addresses and requests. Its limits are no part of the contract
- * but far above it; whom it refuses gets the gateway's 403. It keeps no log of its own, since that would hold addresses.
+ * The firewall in front of the API. It refuses floods from one IP address, and known bad addresses and requests, with the
+ * gateway's 403. Its limits are far above the API's documented rate limits. It keeps no log, because that would contain IP
+ * addresses.
  */
 export class Firewall extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { stage, resourceArn, numbers }: { stage: string; resourceArn: string; numbers: Stage['firewall'] },
+    { stage, resourceArn, config }: { stage: string; resourceArn: string; config: Stage['firewall'] },
   ) {
     super(scope, id)
     const visible = (name: string) => ({
@@ -39,11 +40,11 @@ export class Firewall extends Construct {
         ...(scopeDownStatement === undefined ? {} : { scopeDownStatement }),
       },
     })
-    const managed = (name: string, counted: readonly string[] = []) => ({
+    const managed = (name: string, countOnly: readonly string[] = []) => ({
       managedRuleGroupStatement: {
         vendorName: 'AWS',
         name,
-        ruleActionOverrides: counted.map((rule) => ({ name: rule, actionToUse: { count: {} } })),
+        ruleActionOverrides: countOnly.map((rule) => ({ name: rule, actionToUse: { count: {} } })),
       },
     })
     const signIn: CfnWebACL.StatementProperty = {
@@ -59,15 +60,15 @@ export class Firewall extends Construct {
       priority: 0,
       statement,
       visibilityConfig: visible(name),
-      // A rule blocks; a group of rules does what each of its rules says.
+      // A rate limit blocks. A managed group keeps the action of each of its rules.
       ...(statement.rateBasedStatement === undefined ? { overrideAction: { none: {} } } : { action: { block: {} } }),
     })
     const rules = [
-      rule('by-address', rate(numbers.perAddress)),
-      rule('sign-in-by-address', rate(numbers.signInPerAddress, { andStatement: { statements: [signIn, isPost] } })),
+      rule('by-address', rate(config.perAddress)),
+      rule('sign-in-by-address', rate(config.signInPerAddress, { andStatement: { statements: [signIn, isPost] } })),
       rule('bad-addresses', managed('AWSManagedRulesAmazonIpReputationList')),
       rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet')),
-      rule('common', managed('AWSManagedRulesCommonRuleSet', COUNTED)),
+      rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY)),
     ]
     const acl = new CfnWebACL(this, 'Acl', {
       name: `tenantry-${stage}`,

@@ -7,7 +7,7 @@ import { NodejsFunction, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lam
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
-import { type Stage, VENDOR_URLS } from '#infra/stages.ts'
+import { reservedConcurrency, type Stage, VENDOR_URLS } from '#infra/stages.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import type { Database } from './database.ts'
 import type { Keys } from './keys.ts'
@@ -15,10 +15,10 @@ import { type LogKeeping, logGroup } from './logs.ts'
 import type { Mail } from './mail.ts'
 import type { Secrets } from './secrets.ts'
 
-/** What a function may be given of its stage. */
+/** The parts of a stage that its functions may use. */
 export interface FunctionContext {
   readonly stage: string
-  readonly numbers: Stage
+  readonly config: Stage
   readonly vpc: Vpc
   readonly securityGroup: ISecurityGroup
   readonly keys: Keys
@@ -31,13 +31,13 @@ export interface FunctionContext {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-// Lambda's own file of Amazon's certificate authorities, those of RDS among them; Node does not read it by itself.
+// Lambda's file of Amazon's certificate authorities, which include those of RDS. Node does not read it by default.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-nodejs.html
 const AMAZON_CA_FILE = '/var/runtime/ca-cert.pem'
 
 const BUNDLED_MIGRATIONS = '/var/task/migrations'
 
-// What Lambda does with the role to put a function into a network, and the function's own code has no business doing.
+// Lambda uses the role for these when it attaches the function to the VPC. The function's own code is denied them.
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
 const NETWORK_INTERFACES = [
   'ec2:AssignPrivateIpAddresses',
@@ -48,18 +48,16 @@ const NETWORK_INTERFACES = [
   'ec2:UnassignPrivateIpAddresses',
 ]
 
-/**
- * One Lambda: its bundle, its own role with what its needs call for and nothing else, its own encrypted log group. The name
- * is `tenantry-STAGE-NAME`.
- */
+/** The Lambda `tenantry-STAGE-NAME`: its bundle, a role with only the grants that its needs imply, an encrypted log group. */
 export class TenantryFunction extends Construct {
   readonly function: NodejsFunction
   readonly functionName: string
 
   constructor(
     scope: Construct,
-    surroundings: FunctionContext,
+    context: FunctionContext,
     props: {
+      kind: 'group' | 'job'
       name: string
       needs: readonly Need[]
       handlerFile: string
@@ -68,9 +66,10 @@ export class TenantryFunction extends Construct {
     },
   ) {
     super(scope, props.name)
-    const { stage, numbers, vpc, securityGroup, logs, settings } = surroundings
-    const { name, needs, handlerFile, timeoutSeconds, deadLetterQueue } = props
-    const { concurrency, memoryMib } = numbers
+    const { stage, config, vpc, securityGroup, logs, settings } = context
+    const { kind, name, needs, handlerFile, timeoutSeconds, deadLetterQueue } = props
+    const { memoryMib } = config
+    const concurrency = reservedConcurrency(config, kind, name)
     this.functionName = `${prefix(stage)}${name}`
     const group = logGroup(this, 'Logs', logs, `/tenantry/${stage}/${name}`)
     const role = this.role()
@@ -83,8 +82,8 @@ export class TenantryFunction extends Construct {
       architecture: Architecture.ARM_64,
       memorySize: memoryMib[name] ?? memoryMib.default,
       timeout: Duration.seconds(timeoutSeconds),
-      ...(concurrency === null ? {} : { reservedConcurrentExecutions: concurrency[name] ?? concurrency.default }),
-      // What is lost is found by the schedule; what fails is kept to be looked at.
+      ...(concurrency === null ? {} : { reservedConcurrentExecutions: concurrency }),
+      // No retries: the next scheduled run does the work. The queue keeps the event of a failed run.
       ...(deadLetterQueue === undefined ? {} : { deadLetterQueue, retryAttempts: 0, maxEventAge: Duration.minutes(5) }),
       role,
       logGroup: group,
@@ -97,7 +96,7 @@ export class TenantryFunction extends Construct {
         NODE_OPTIONS: '--enable-source-maps',
         FUNCTION_PREFIX: prefix(stage),
         ...settings,
-        ...grant(role, needs, surroundings),
+        ...grant(role, needs, context),
       },
       awsSdkConnectionReuse: false,
       projectRoot: ROOT,
@@ -110,7 +109,7 @@ export class TenantryFunction extends Construct {
         sourceMap: true,
         sourceMapMode: SourceMapMode.DEFAULT,
         sourcesContent: false,
-        // The SDK of the bundle is the one that was tested, not the one that the runtime has today.
+        // The tested version of the SDK, instead of the one that the runtime happens to have.
         bundleAwsSDK: true,
         banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
         commandHooks: {
@@ -147,11 +146,11 @@ export class TenantryFunction extends Construct {
 
 const prefix = (stage: string): string => `tenantry-${stage}-`
 
-/** Gives a role what its needs call for; returns the settings that tell the function of it. */
-function grant(role: IRole, needs: readonly Need[], around: FunctionContext): Record<string, string> {
-  const { stage, keys, secrets, database, mail } = around
+/** Grants a role what its needs imply. Returns the environment variables that name the granted resources. */
+function grant(role: IRole, needs: readonly Need[], context: FunctionContext): Record<string, string> {
+  const { stage, keys, secrets, database, mail } = context
   const readable = (secret: ISecret | undefined): string => {
-    if (secret === undefined) throw new Error('there is no such secret')
+    if (secret === undefined) throw new Error('no secret exists for this need')
     secret.grantRead(role)
     return secret.secretArn
   }
@@ -185,7 +184,7 @@ function grant(role: IRole, needs: readonly Need[], around: FunctionContext): Re
     ...(needs.includes('role-passwords')
       ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets.get(name))).join() }
       : {}),
-    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: readable(secrets.tokens) } : {}),
+    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: readable(secrets.service) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
     ...(needs.includes('vault')
       ? {

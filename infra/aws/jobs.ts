@@ -8,22 +8,22 @@ import { Construct, type IConstruct } from 'constructs'
 import type { DeployedJob } from '#infra/route-groups.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 
-const MIGRATES = 'migrate'
+const MIGRATION_JOB = 'migrate'
 
-/** The jobs, their schedules, and the queue that keeps what failed. */
+/** The jobs, their schedules, and the dead-letter queue for the events of failed runs. */
 export class Jobs extends Construct {
   readonly functions: readonly TenantryFunction[]
-  /** Runs the migrations when a deployment changes them; what depends on it waits, and is not deployed when they fail. */
+  /** Runs the migrations when a deployment changes them. Resources that depend on it deploy only after they succeed. */
   readonly migrated: Trigger
   readonly failed: Queue
 
   constructor(
     scope: Construct,
     id: string,
-    props: { jobs: readonly DeployedJob[]; surroundings: FunctionContext; key: IKey; after: readonly IConstruct[] },
+    props: { jobs: readonly DeployedJob[]; context: FunctionContext; key: IKey; after: readonly IConstruct[] },
   ) {
     super(scope, id)
-    const { jobs, surroundings, key, after } = props
+    const { jobs, context, key, after } = props
     this.failed = new Queue(this, 'Failed', {
       encryption: QueueEncryption.KMS,
       encryptionMasterKey: key,
@@ -32,7 +32,8 @@ export class Jobs extends Construct {
     })
     this.functions = jobs.map(({ job, handlerFile }) => {
       const { everySeconds } = job
-      const made = new TenantryFunction(this, surroundings, {
+      const made = new TenantryFunction(this, context, {
+        kind: 'job',
         ...job,
         handlerFile,
         ...(everySeconds === undefined ? {} : { deadLetterQueue: this.failed }),
@@ -47,8 +48,8 @@ export class Jobs extends Construct {
       }
       return made
     })
-    const migrate = this.functions.find(({ node }) => node.id === MIGRATES)
-    if (migrate === undefined) throw new Error('there is no job that migrates')
+    const migrate = this.functions.find(({ node }) => node.id === MIGRATION_JOB)
+    if (migrate === undefined) throw new Error(`no job is named ${MIGRATION_JOB}`)
     migrate.function.node.addDependency(...after)
     this.migrated = new Trigger(this, 'Migrated', {
       handler: migrate.function,

@@ -9,7 +9,7 @@ import {
 import { Key, type KeyProps } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
 
-/** What every use of the vault's key must say, so that a sealed data key opens for its own tenant and purpose alone. */
+/** Every use of the vault key must name these, so that a data key decrypts only for its own tenant and purpose. */
 const VAULT_CONTEXT = ['tenant_id', 'purpose', 'service']
 const VAULT_SERVICE = 'tenantry'
 
@@ -28,16 +28,16 @@ const ADMINISTRATION = [
   'kms:UpdateKeyDescription',
 ]
 
-/** The keys of a stage, which nothing else uses. All rotate every year. */
+/** The KMS keys of a stage. All rotate every year. */
 export class Keys extends Construct {
-  /** Seals the tenants' data keys. */
+  /** Wraps the tenants' data keys. */
   readonly vault: Key
-  /** Encrypts the database, its backups and its statistics. */
+  /** Encrypts the database, its backups and Performance Insights. */
   readonly database: Key
   /** Encrypts secrets, logs, queues and topics. */
   readonly service: Key
 
-  /** What wraps new data keys. */
+  /** The ARN of the key that wraps new data keys. */
   readonly wrapping: string
   private readonly otherVaultKeys: readonly string[]
 
@@ -50,9 +50,9 @@ export class Keys extends Construct {
       new Key(this, name, { enableKeyRotation: true, pendingWindow: Duration.days(30), removalPolicy, ...props })
     this.database = made('Database', { description: 'Tenantry: the database' })
     this.service = made('Service', { description: 'Tenantry: secrets, logs, queues and topics' })
-    // Not the usual policy, by which every role of the account may use the key that its own policy lets it use.
+    // Not the default policy: under it, any IAM policy in the account could grant use of the key.
     this.vault = made('Vault', {
-      description: 'Tenantry: the keys of the tenants',
+      description: 'Tenantry: the data keys of the tenants',
       policy: new PolicyDocument({
         statements: [
           new PolicyStatement({ principals: [new AccountRootPrincipal()], actions: ADMINISTRATION, resources: ['*'] }),
@@ -63,7 +63,7 @@ export class Keys extends Construct {
     this.allowServices()
   }
 
-  /** Lets a function's role make and open data keys, if it says whose and what for; and wrap them anew. */
+  /** Allows a role to generate and decrypt data keys, only with their encryption context, and optionally to rewrap them. */
   grantVault(role: IRole, { alsoRewrap }: { alsoRewrap: boolean }): void {
     const actions = ['kms:GenerateDataKey', 'kms:Decrypt']
     if (alsoRewrap) actions.push('kms:ReEncryptFrom', 'kms:ReEncryptTo')

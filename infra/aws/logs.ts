@@ -3,14 +3,14 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { LogGroup } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
 
-/** How a stage keeps its logs: encrypted, and for so many days. */
+/** How a stage encrypts and retains its logs. */
 export interface LogKeeping {
   readonly key: IKey
   readonly days: number
   readonly keep: boolean
 }
 
-/** A log group of the stage. */
+/** Creates an encrypted log group. */
 export const logGroup = (
   scope: Construct,
   id: string,
@@ -20,7 +20,7 @@ export const logGroup = (
   new LogGroup(scope, id, {
     ...(logGroupName === undefined ? {} : { logGroupName }),
     encryptionKey: key,
-    // Every number in stages.ts is one that CloudWatch takes.
+    // CloudWatch accepts only certain numbers of days; all in stages.ts are among them.
     retention: days,
     removalPolicy: keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   })

@@ -13,12 +13,12 @@ import {
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { Construct } from 'constructs'
 
-/** The domain that mail is sent from, and what becomes of letters that bounce or annoy. */
+/** The sending domain, and the topic for bounces and complaints. */
 export class Mail extends Construct {
   readonly from: string
-  /** Bounces and complaints, as SES words them, for whoever subscribes. */
+  /** Receives SES's events for bounces, complaints and rejects. Subscribe by hand. */
   readonly events: Topic
-  /** What the domain's DNS must say before SES sends: CNAME records. */
+  /** The CNAME records that the domain's DNS needs before SES sends mail. */
   readonly records: readonly { readonly name: string; readonly value: string }[]
   private readonly arns: string[]
 
@@ -35,7 +35,7 @@ export class Mail extends Construct {
       destination: EventDestination.snsTopic(this.events),
       events: [EmailSendingEvent.BOUNCE, EmailSendingEvent.COMPLAINT, EmailSendingEvent.REJECT],
     })
-    // The identity's own configuration set, so that every letter from it goes by that one.
+    // As the identity's default configuration set it applies to every mail from the domain.
     const identity = new EmailIdentity(this, 'Identity', {
       identity: Identity.domain(domain),
       mailFromDomain: `bounce.${domain}`,

@@ -3,9 +3,8 @@ import { Construct } from 'constructs'
 import { type LogKeeping, logGroup } from './logs.ts'
 
 /**
- * Two zones. Functions are in subnets that reach out by NAT: the cache and the vendors are on the internet, so the gateway is
- * needed in any case, and endpoints for the few calls to AWS beside it would cost more than they carry (decisions.md). The
- * database is in subnets without any way out.
+ * A VPC in two availability zones. The functions' subnets reach the internet through NAT, because the cache and the vendors
+ * are there; interface endpoints would only add cost (infra/decisions.md). The database's subnets have no route out.
  */
 export class Network extends Construct {
   readonly vpc: Vpc
@@ -25,7 +24,7 @@ export class Network extends Construct {
     this.vpc.addFlowLog('FlowLog', { destination: FlowLogDestination.toCloudWatchLogs(logGroup(this, 'Flows', logs)) })
     this.functions = new SecurityGroup(this, 'Functions', {
       vpc: this.vpc,
-      description: 'The functions: out to the database and to HTTPS, in from nowhere',
+      description: 'Functions: outbound to the database and HTTPS, no inbound',
       allowAllOutbound: false,
     })
     this.functions.addEgressRule(Peer.anyIpv4(), Port.HTTPS, 'AWS, the cache, the vendors')

@@ -12,30 +12,30 @@ import type { TenantryFunction } from './function.ts'
 import type { Jobs } from './jobs.ts'
 import type { Keys } from './keys.ts'
 import type { Mail } from './mail.ts'
-import type { Watched } from './measures.ts'
+import type { Watched } from './metrics.ts'
 import { Queries } from './queries.ts'
 
-/** What operators have of a stage: its alarms, its dashboard and its saved queries. */
+/** The alarms, the dashboard and the saved queries of a stage. */
 export class Operations extends Construct {
   constructor(
     scope: Construct,
     id: string,
     props: {
       stage: string
-      numbers: Stage
-      /** Who is mailed by the alarms; without it, whoever subscribes to the topic by hand. */
+      config: Stage
+      /** Receives the alarms. Without it, subscribe to the topic by hand. */
       alarmEmail: string | undefined
       keys: Keys
       api: Api
       groups: readonly TenantryFunction[]
       jobs: Jobs
-      /** Its passwords rotate already. */
+      /** Requires that its rotations exist already. */
       database: Database
       mail: Mail
     },
   ) {
     super(scope, id)
-    const { stage, numbers, alarmEmail, keys, api, groups, jobs, database, mail } = props
+    const { stage, config, alarmEmail, keys, api, groups, jobs, database, mail } = props
     const watched: Watched = {
       stage,
       api,
@@ -46,10 +46,10 @@ export class Operations extends Construct {
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
       rotations: below(database, CfnApplication).map(({ parameters }) => {
         const name = parameters !== undefined && 'functionName' in parameters ? parameters.functionName : undefined
-        if (name === undefined) throw new Error('a rotation has no function')
+        if (name === undefined) throw new Error('a rotation names no function')
         return name
       }),
-      numbers: { ...numbers.database },
+      config: { ...config.database },
     }
     new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
     new Dashboard(this, 'Dashboard', watched)
@@ -61,7 +61,7 @@ export class Operations extends Construct {
   }
 }
 
-/** The constructs of a kind within another. */
+/** Returns the constructs of a class below another construct. */
 const below = <Made extends IConstruct>(scope: IConstruct, kind: new (...args: never[]) => Made): Made[] =>
   scope.node.findAll().filter((each): each is Made => each instanceof kind)
 

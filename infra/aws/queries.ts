@@ -1,7 +1,7 @@
 import { type ILogGroup, QueryDefinition, QueryString } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 
-/** The fields of our log lines that queries name. */
+/** The log fields that queries use. */
 type Field =
   | '@timestamp'
   | '@log'
@@ -24,7 +24,7 @@ type Field =
   | 'vendor'
 
 interface Query {
-  /** Which logs: of all functions, the access log, or both. */
+  /** The logs to search: of all functions, the access log, or both. */
   readonly in: 'functions' | 'access' | 'all'
   readonly fields: readonly Field[]
   readonly filter?: string
@@ -33,20 +33,20 @@ interface Query {
   readonly limit?: number
 }
 
-const NOBODY = '00000000-0000-4000-8000-000000000000'
+const PLACEHOLDER_ID = '00000000-0000-4000-8000-000000000000'
 
-/** The saved queries; what stands for an id is replaced before running. */
+/** The saved queries. Replace the placeholder id before you run one. */
 const QUERIES: Readonly<Record<string, Query>> = {
   'one-request': {
     in: 'all',
     fields: ['@timestamp', '@log', 'level', 'message', 'route', 'status', 'reason', '@message'],
-    filter: `request_id = "${NOBODY}"`,
+    filter: `request_id = "${PLACEHOLDER_ID}"`,
     sort: '@timestamp asc',
   },
   'failures-of-one-user': {
     in: 'functions',
     fields: ['@timestamp', 'route', 'status', 'reason', 'error.name', 'tenant_id', 'request_id'],
-    filter: `user_id = "${NOBODY}" and status >= 400`,
+    filter: `user_id = "${PLACEHOLDER_ID}" and status >= 400`,
     sort: '@timestamp desc',
     limit: 200,
   },
@@ -60,7 +60,7 @@ const QUERIES: Readonly<Record<string, Query>> = {
   'slowest-requests': {
     in: 'access',
     fields: ['@timestamp', 'method', 'resource', 'status', 'latency_ms', 'integration_latency_ms', 'request_id'],
-    // The access log writes numbers as text, which is sorted as numbers where it has nothing but digits:
+    // The access log writes numbers as text. Logs Insights sorts text of digits alone as numbers:
     // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax-Sort.html
     filter: 'latency_ms > 500',
     sort: 'latency_ms desc',
@@ -75,7 +75,7 @@ const QUERIES: Readonly<Record<string, Query>> = {
   },
 }
 
-/** The queries of a stage, saved in Logs Insights as `tenantry-STAGE/NAME`. */
+/** Saves the queries of a stage in Logs Insights as `tenantry-STAGE/NAME`. */
 export class Queries extends Construct {
   constructor(
     scope: Construct,

@@ -5,14 +5,14 @@ import { Construct } from 'constructs'
 
 const RANDOM = { passwordLength: 64, excludePunctuation: true }
 
-/** The secrets beside the database's. None is rotated by itself. */
+/** The secrets other than the database's. None rotates automatically. */
 export class Secrets extends Construct {
   /**
-   * Pepper and mail key, generated once. With another pepper every session and every link in a mail is dead: change nothing
-   * of how it is generated, or CloudFormation makes a new one.
+   * The service secret: pepper and mail key, generated once. A new pepper ends every session and every link in a mail. Never
+   * change how it is generated, because CloudFormation then generates a new one.
    */
-  readonly tokens: Secret
-  /** Where the cache is, and its token: filled in by the operator, since the cache is not in AWS. */
+  readonly service: Secret
+  /** URL and token of the cache. The operator fills it in, because the cache is not in AWS. */
   readonly cache: Secret
 
   constructor(scope: Construct, id: string, { key, keep }: { key: IKey; keep: boolean }) {
@@ -25,19 +25,23 @@ export class Secrets extends Construct {
         generateSecretString,
         description,
       })
-    // A secret generates one value; the other is made by itself and resolved into it.
-    const mailKey = secret('MailKey', RANDOM, 'What single-use tokens are derived with; read from the tokens secret')
-    const template = JSON.stringify({ mail_key: mailKey.secretValue.unsafeUnwrap() })
-    this.tokens = secret(
-      'Tokens',
-      { ...RANDOM, secretStringTemplate: template, generateStringKey: 'pepper' },
-      'The pepper and the mail key',
+    // Secrets Manager generates one value per secret. So the mail key has a secret of its own and is resolved into this one.
+    const mailKey = secret(
+      'MailKey',
+      RANDOM,
+      'The mail key, from which single-use tokens are derived. Functions read it from the service secret',
     )
-    // Until the operator has set it, the cache is one that never answers, and the database alone counts.
+    const template = JSON.stringify({ mail_key: mailKey.secretValue.unsafeUnwrap() })
+    this.service = secret(
+      'Service',
+      { ...RANDOM, secretStringTemplate: template, generateStringKey: 'pepper' },
+      'The service secret: pepper and mail key',
+    )
+    // This URL never responds. Until the operator replaces it, the database counts rate limits alone.
     this.cache = secret(
       'Cache',
       { ...RANDOM, secretStringTemplate: '{"url":"https://cache.invalid"}', generateStringKey: 'token' },
-      'The url and the token of the REST API of the cache',
+      'url and token of the REST API of the cache',
     )
   }
 }

@@ -17,33 +17,33 @@ import { Network } from './network.ts'
 import { Operations } from './operations.ts'
 import { Secrets } from './secrets.ts'
 
-/** What a stage is made of: its numbers, its addresses, and the functions that there are. */
+/** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
   readonly stage: string
-  readonly numbers: Stage
+  readonly config: Stage
   readonly addresses: Addresses
   readonly groups: readonly DeployedGroup[]
   readonly jobs: readonly DeployedJob[]
 }
 
-/** Everything that the service needs in AWS, once for each stage. */
+/** One stage of the service: all of its AWS resources, in one stack. */
 export class Tenantry extends Stack {
   constructor(scope: Construct, id: string, props: TenantryProps) {
-    super(scope, id, { ...props, terminationProtection: props.numbers.database.keep })
-    const { stage, numbers, addresses } = props
-    const { keep } = numbers.database
+    super(scope, id, { ...props, terminationProtection: props.config.database.keep })
+    const { stage, config, addresses } = props
+    const { keep } = config.database
     const keys = new Keys(this, 'Keys', { keep, otherVaultKeys: addresses.vaultKeys })
-    const logs: LogKeeping = { key: keys.service, days: numbers.logDays, keep }
-    const network = new Network(this, 'Network', { natGateways: numbers.natGateways, logs })
+    const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
+    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs })
     const { vpc, functions: securityGroup } = network
-    const database = new Database(this, 'Database', { vpc, clients: securityGroup, keys, numbers: numbers.database })
+    const database = new Database(this, 'Database', { vpc, clients: securityGroup, keys, config: config.database })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const settings = { STAGE: stage, WEB_BASE_URL: addresses.webBaseUrl, PROBLEM_BASE_URL: problemBaseUrl }
-    const surroundings: FunctionContext = {
+    const context: FunctionContext = {
       stage,
-      numbers,
+      config,
       vpc,
       securityGroup,
       keys,
@@ -55,22 +55,22 @@ export class Tenantry extends Stack {
     }
     const jobs = new Jobs(this, 'Jobs', {
       jobs: props.jobs,
-      surroundings,
+      context,
       key: keys.service,
       after: [database.writer, network],
     })
     database.rotate(jobs.migrated)
     const groups = props.groups.map(({ group, handlerFile }) => {
       const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
-      const made = new TenantryFunction(this, surroundings, { ...group, handlerFile, timeoutSeconds })
+      const made = new TenantryFunction(this, context, { kind: 'group', ...group, handlerFile, timeoutSeconds })
       made.function.node.addDependency(jobs.migrated)
       return { group, made }
     })
-    const api = new Api(this, 'Api', { groups, stage, numbers, addresses, problemBaseUrl, logs })
+    const api = new Api(this, 'Api', { groups, stage, config, addresses, problemBaseUrl, logs })
     new Firewall(this, 'Firewall', {
       stage,
       resourceArn: api.rest.deploymentStage.stageArn,
-      numbers: numbers.firewall,
+      config: config.firewall,
     })
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
     const { domainName } = api.rest
@@ -83,7 +83,7 @@ export class Tenantry extends Stack {
     })
     new Operations(this, 'Operations', {
       stage,
-      numbers,
+      config,
       alarmEmail: addresses.alarmEmail,
       keys,
       api,

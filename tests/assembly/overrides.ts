@@ -18,7 +18,7 @@ export const REPLACED_SETTINGS = [
 /** Fields of secrets, by what a secret's id begins with. A field that the template does not make is refused. */
 export const SECRET_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   // The tests mint sessions and read single-use tokens by themselves.
-  SecretsTokens: { pepper: PEPPER, mail_key: MAIL_KEY },
+  SecretsService: { pepper: PEPPER, mail_key: MAIL_KEY },
 }
 
 /** What the id of the secret begins with that an operator fills in: here it names the local cache. */

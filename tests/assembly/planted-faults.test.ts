@@ -173,9 +173,9 @@ const grants: readonly [
   ],
   [
     'the pepper',
-    denied('auth', 'secretsmanager:GetSecretValue', 'SecretsTokens'),
+    denied('auth', 'secretsmanager:GetSecretValue', 'SecretsService'),
     ['signIn'],
-    /-auth is not authorized to perform secretsmanager:GetSecretValue on .*SecretsTokens/,
+    /-auth is not authorized to perform secretsmanager:GetSecretValue on .*SecretsService/,
   ],
   [
     'the key of the secrets',

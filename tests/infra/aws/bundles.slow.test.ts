@@ -25,7 +25,7 @@ beforeAll(async () => {
   const app = new App({ context, outdir })
   const stack = new Tenantry(app, 'bundles', {
     stage: 'dev',
-    numbers: STAGES.dev,
+    config: STAGES.dev,
     addresses: context.tenantry.dev,
     groups: await routeGroups(),
     jobs: await jobs(),

@@ -1,16 +1,25 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
-import { STAGES } from '#infra/stages.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { reservedConcurrency, type Stage, STAGES } from '#infra/stages.ts'
+import { type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
 const groups = await routeGroups()
 const deployedJobs = await jobs()
 
+/** What every function declares that its template is derived from. */
+const declared = new Map<string, { needs: readonly Need[]; scheduled: boolean; kind: 'group' | 'job' }>([
+  ...groups.map(({ group: { name, needs } }) => [name, { needs, scheduled: false, kind: 'group' }] as const),
+  ...deployedJobs.map(
+    ({ job: { name, needs, everySeconds } }) =>
+      [name, { needs, scheduled: everySeconds !== undefined, kind: 'job' }] as const,
+  ),
+])
+
 let prod: Synthesized
 const ANOTHER_KEY = 'arn:aws:kms:us-east-1:123456789012:key/another'
-// A stage that is not kept, with a proxy, a domain of its own, and another key for the vault.
+// A stage with keep: false, a proxy, its own domain and another vault key.
 let other: Synthesized
 beforeAll(async () => {
   prod = await synthesized('prod')
@@ -23,7 +32,7 @@ beforeAll(async () => {
   })
 })
 
-/** Our functions by their names without the stage; not those that the CDK adds. */
+/** Our functions by name without the stage. Leaves out those that the CDK adds. */
 const functionsOf = (stage: Synthesized, name: string) =>
   new Map(
     stage
@@ -32,7 +41,7 @@ const functionsOf = (stage: Synthesized, name: string) =>
       .map((each) => [String(each.Properties.FunctionName).replace(`tenantry-${name}-`, ''), each]),
   )
 
-/** What the roles' own policies allow each function, as `action resource`. Throws for a managed or an inline policy. */
+/** What its role's policies allow each function, as `action resource`. Throws for a managed or an inline policy. */
 function grants(): Map<string, string[]> {
   const policies = prod.ofType('AWS::IAM::Policy')
   return new Map(
@@ -60,44 +69,75 @@ const NETWORK_INTERFACES = [
   'ec2:DescribeSubnets *',
   'ec2:UnassignPrivateIpAddresses *',
 ]
+const TRACES = ['xray:PutTelemetryRecords *', 'xray:PutTraceSegments *']
 const read = (secret: string) => [`secretsmanager:DescribeSecret ${secret}`, `secretsmanager:GetSecretValue ${secret}`]
-const APP = read('DatabaseRoleappAttachment')
-const WORKER = read('DatabaseRoleworkerAttachment')
-const OPERATOR = read('DatabaseRoleoperatorAttachment')
-const OWNER = read('DatabaseClusterSecretAttachment')
-const SEALER = read('DatabaseRolevaultAttachment')
-const TOKENS = read('SecretsTokens')
-const CACHE = read('SecretsCache')
-const FAILED = ['sqs:SendMessage JobsFailed']
-const WAKE = ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail']
-const VAULT = [...SEALER, 'kms:Decrypt KeysVault', 'kms:GenerateDataKey KeysVault']
+const readLogin = (role: string) => read(`DatabaseRole${role}Attachment`)
 
-/** Everything that each function may do, besides its own logs, traces and network interfaces. */
-const GRANTS: Readonly<Record<string, readonly string[]>> = {
-  'audit-log': [...APP, ...TOKENS],
-  auth: [...APP, ...TOKENS, ...CACHE, ...WAKE],
-  catalog: [...APP, ...TOKENS],
-  'deliver-mail': [
-    ...WORKER,
-    ...TOKENS,
-    ...FAILED,
-    'ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet',
-    'ses:SendEmail arn::ses:::identity/MailIdentity',
-  ],
-  health: [...APP, ...CACHE],
-  maintain: [...WORKER, ...FAILED],
-  measure: [...WORKER, ...FAILED],
-  members: [...APP, ...TOKENS, ...CACHE, ...WAKE],
-  migrate: [...OWNER, ...APP, ...WORKER, ...OPERATOR, ...SEALER],
-  openapi: [],
-  operate: [...OPERATOR, ...TOKENS, ...WAKE, ...VAULT, 'kms:ReEncryptFrom KeysVault', 'kms:ReEncryptTo KeysVault'],
-  'vendor-accounts': [...APP, ...TOKENS, ...CACHE, ...VAULT],
-  'verify-vendors': [...WORKER, ...FAILED, ...VAULT],
+/** The grants that a need implies and that any function may have. */
+const HARMLESS: Readonly<Partial<Record<Need, readonly string[]>>> = {
+  'database:app': readLogin('app'),
+  'database:worker': readLogin('worker'),
+  'service-secret': read('SecretsService'),
+  cache: read('SecretsCache'),
 }
-const MAY_OPEN_THE_VAULT = new Set(['operate', 'vendor-accounts', 'verify-vendors'])
 
-describe('each function', () => {
-  it('is deployed, by its name and with its own role and log group', () => {
+/** All other grants. Only these functions may have them; each for its reason. */
+const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<string, string>> }[] = [
+  {
+    grants: [...readLogin('vault'), 'kms:Decrypt KeysVault', 'kms:GenerateDataKey KeysVault'],
+    mayHave: {
+      'vendor-accounts': 'encrypts the vendor secrets that tenants enter, and checks them with the vendor',
+      'verify-vendors': 'decrypts vendor secrets to check them with the vendor',
+      operate: 'rotates, rewraps and destroys data keys',
+    },
+  },
+  {
+    grants: ['kms:ReEncryptFrom KeysVault', 'kms:ReEncryptTo KeysVault'],
+    mayHave: { operate: 'rewraps data keys under another KMS key' },
+  },
+  {
+    grants: [
+      'ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet',
+      'ses:SendEmail arn::ses:::identity/MailIdentity',
+    ],
+    mayHave: { 'deliver-mail': 'sends every mail' },
+  },
+  {
+    grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail'],
+    mayHave: {
+      auth: 'has links mailed right after the commit',
+      members: 'has invitations mailed right after the commit',
+      operate: "has an owner's invitation mailed right after the commit",
+    },
+  },
+  {
+    grants: readLogin('operator'),
+    mayHave: { operate: 'opens, suspends and closes tenants, and disables users' },
+  },
+  {
+    grants: read('DatabaseClusterSecretAttachment'),
+    mayHave: { migrate: 'logs in as the owner of the schema' },
+  },
+  {
+    grants: SERVICE_ROLES.flatMap(readLogin),
+    mayHave: { migrate: "sets each login role's password to that of its secret" },
+  },
+]
+
+/** Everything that a function may do, besides writing its own logs. */
+const expectedGrants = (name: string): string[] => {
+  const { needs = [], scheduled = false } = declared.get(name) ?? {}
+  return [
+    ...NETWORK_INTERFACES,
+    ...TRACES,
+    ...needs.flatMap((need) => HARMLESS[need] ?? []),
+    ...(scheduled ? ['sqs:SendMessage JobsFailed'] : []),
+    ...DANGEROUS.flatMap(({ grants, mayHave }) => (name in mayHave ? grants : [])),
+  ]
+}
+
+describe('a function', () => {
+  it('is deployed under its name, with its own role and log group', () => {
     const made = functionsOf(prod, 'prod')
     expect([...made.keys()].toSorted()).toEqual(
       [...groups.map(({ group }) => group.name), ...deployedJobs.map(({ job }) => job.name)].toSorted(),
@@ -116,25 +156,17 @@ describe('each function', () => {
     }
   })
 
-  it('may do exactly what is listed here', () => {
-    const granted = grants()
-    expect([...granted.keys()].toSorted()).toEqual(Object.keys(GRANTS).toSorted())
-    for (const [name, allowed] of granted) {
-      const { Properties } = functionsOf(prod, 'prod').get(name) ?? {}
-      const own = prod.named(Properties.LoggingConfig.LogGroup)
-      const all = [
-        ...(GRANTS[name] ?? []),
-        ...NETWORK_INTERFACES,
-        `logs:CreateLogStream ${own}`,
-        `logs:PutLogEvents ${own}`,
-        'xray:PutTelemetryRecords *',
-        'xray:PutTraceSegments *',
-      ]
-      expect(allowed, name).toEqual(all.toSorted())
+  it('is granted what its needs imply, and a dangerous grant only where it is listed with a reason', () => {
+    for (const [name, allowed] of grants()) {
+      const log = prod.named(functionsOf(prod, 'prod').get(name)?.Properties.LoggingConfig.LogGroup)
+      const expected = [...expectedGrants(name), `logs:CreateLogStream ${log}`, `logs:PutLogEvents ${log}`]
+      expect(allowed, name).toEqual(expected.toSorted())
     }
+    for (const { mayHave } of DANGEROUS)
+      for (const name of Object.keys(mayHave)) expect(declared.has(name), name).toBe(true)
   })
 
-  it('cannot itself do what its role does for it with network interfaces', () => {
+  it('is denied the network interface actions that Lambda uses its role for', () => {
     const denied = prod
       .ofType('AWS::IAM::Policy')
       .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
@@ -145,32 +177,28 @@ describe('each function', () => {
     )
   })
 
-  it('is told of the secrets that it needs, and of no other', () => {
-    const needs = new Map([
-      ...groups.map(({ group }) => [group.name, group.needs] as const),
-      ...deployedJobs.map(({ job }) => [job.name, job.needs] as const),
-    ])
+  it('has settings for the secrets that its needs imply, and for no other', () => {
     for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
-      const told = Object.keys(Properties.Environment.Variables).filter((key) => /_SECRET_IDS?$|^VAULT/.test(key))
-      const expected = (needs.get(name) ?? []).flatMap((need) => {
+      const settings = Object.keys(Properties.Environment.Variables).filter((key) => /_SECRET_IDS?$|^VAULT/.test(key))
+      const expected = (declared.get(name)?.needs ?? []).flatMap((need) => {
         if (need.startsWith('database:')) return ['DATABASE_SECRET_ID']
         if (need === 'role-passwords') return ['ROLE_SECRET_IDS']
         if (need === 'service-secret') return ['SERVICE_SECRET_ID']
         if (need === 'cache') return ['CACHE_SECRET_ID']
         return need === 'vault' ? ['VAULT_KEY_ID', 'VAULT_DATABASE_SECRET_ID'] : []
       })
-      expect(told.toSorted(), name).toEqual(expected.toSorted())
+      expect(settings.toSorted(), name).toEqual(expected.toSorted())
     }
   })
 
-  it('that connects verifies the server’s certificate', () => {
+  it('verifies the database’s certificate whenever it connects', () => {
     for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
       const { DATABASE_SECRET_ID, DATABASE_TLS } = Properties.Environment.Variables
       expect(DATABASE_TLS, name).toBe(DATABASE_SECRET_ID === undefined ? undefined : 'verify-full')
     }
   })
 
-  it('waits for the migrations, and a change to one runs them', () => {
+  it('deploys after the migrations, which run whenever one of them changes', () => {
     const [trigger, second] = [...prod.resources].filter(([, { Type }]) => Type === 'Custom::Trigger')
     expect(second).toBeUndefined()
     const migrate = functionsOf(prod, 'prod').get('migrate')
@@ -183,30 +211,41 @@ describe('each function', () => {
     expect(migrate?.DependsOn?.some((id) => id.startsWith('JobsmigrateRoleDefaultPolicy'))).toBe(true)
   })
 
-  it('opens together no more connections than the database takes', () => {
-    for (const { concurrency, database } of Object.values(STAGES)) {
-      if (concurrency === null) continue
-      const { default: usual, ...named } = concurrency
-      // One connection for each login that a function is told of; the migrations use the others' one after the other.
+  it('opens, together with all others, at most 80 % of the connections that the database accepts', () => {
+    for (const config of Object.values<Stage>(STAGES)) {
+      if (config.concurrency === null) continue
+      const { database } = config
+      // An instance opens one connection per login that it knows. The migrations use the roles' logins one after another.
       const most = [...functionsOf(prod, 'prod')].reduce((sum, [name, { Properties }]) => {
         const logins = Object.keys(Properties.Environment.Variables).filter((key) => key.endsWith('DATABASE_SECRET_ID'))
-        return sum + logins.length * (new Map(Object.entries(named)).get(name) ?? usual)
+        const instances = reservedConcurrency(config, declared.get(name)?.kind ?? 'group', name) ?? 0
+        return sum + logins.length * instances
       }, 0)
       expect(most).toBeGreaterThan(50)
-      // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html: 2 GiB a
-      // unit; the default is a connection for 9531392 bytes, no more than 5000, and 2000 when it may go down to 0.5.
+      // Aurora's default for max_connections is one per 9531392 bytes of 2 GiB per unit, at most 5000, or at most 2000 when
+      // the minimum is half a unit:
+      // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html
       const perMemory = Math.floor((database.maxCapacity * 2 * 1024 ** 3) / 9_531_392)
       expect(most).toBeLessThan(0.8 * Math.min(perMemory, database.minCapacity <= 0.5 ? 2000 : 5000))
     }
   })
+
+  it('reserves, together with all others, at most 900 instances, and a job at most 4', () => {
+    // Lambda keeps 100 of an account's default 1000 unreserved.
+    const reserved = [...functionsOf(prod, 'prod')].map(([name, { Properties }]) => {
+      const instances: number = Properties.ReservedConcurrentExecutions
+      if (declared.get(name)?.kind === 'job') expect(instances, name).toBeLessThanOrEqual(4)
+      return instances
+    })
+    expect(reserved.reduce((sum, instances) => sum + instances, 0)).toBeLessThanOrEqual(900)
+  })
 })
 
-describe('the vault’s key', () => {
+describe('the vault key', () => {
   const statements = () => prod.one('AWS::KMS::Key', 'KeysVault').Properties.KeyPolicy.Statement
 
-  it('seals and opens for those alone who keep credentials, by the key’s policy and by theirs', () => {
+  it('is usable only by the functions that need the vault, by the key’s policy and by their own', () => {
     const using = [...grants()].filter(([, allowed]) => allowed.some((grant) => grant.endsWith(' KeysVault')))
-    for (const [name] of using) expect(MAY_OPEN_THE_VAULT.has(name), name).toBe(true)
     const roles = new Map([...functionsOf(prod, 'prod')].map(([name, f]) => [prod.referred(f.Properties.Role), name]))
     const users = statements()
       .filter(({ Action }: any) => listed(Action).some((action) => /Decrypt|Encrypt|DataKey/.test(String(action))))
@@ -214,14 +253,14 @@ describe('the vault’s key', () => {
     expect(users.toSorted()).toEqual(using.map(([name]) => name).toSorted())
   })
 
-  it('is administered by the account, which may not open anything with it', () => {
+  it('is administered by the account, which may not use it', () => {
     const root = statements().find(({ Principal }: any) => JSON.stringify(Principal).includes(':root'))
     expect(listed(root.Action)).toContain('kms:PutKeyPolicy')
     for (const action of listed(root.Action))
       expect(action).not.toMatch(/^kms:(\*|.*(Decrypt|Encrypt|DataKey|CreateGrant))/)
   })
 
-  it('is used only with whose data key it is and what for, by both policies', () => {
+  it('is usable only with tenant, purpose and service in the encryption context, by both policies', () => {
     const role = other.referred(functionsOf(other, 'dev').get('operate')?.Properties.Role)
     const uses = (statement: any) => listed(statement.Action).includes('kms:GenerateDataKey')
     const ofKey = other.one('AWS::KMS::Key', 'KeysVault').Properties.KeyPolicy.Statement.filter(uses)
@@ -251,8 +290,8 @@ describe('the vault’s key', () => {
   })
 })
 
-describe('what is stored', () => {
-  it('is encrypted by keys of the stage, which rotate', () => {
+describe('stored data', () => {
+  it('is encrypted with keys of the stage, which rotate', () => {
     for (const stage of [prod, other]) {
       for (const key of stage.ofType('AWS::KMS::Key')) expect(key.Properties.EnableKeyRotation).toBe(true)
       const by = (property: unknown) => stage.named(property)
@@ -270,7 +309,7 @@ describe('what is stored', () => {
     }
   })
 
-  it('is the operator’s to throw away only in a stage that says so', () => {
+  it('survives the deletion of the stack unless the stage sets keep: false', () => {
     const cluster = prod.one('AWS::RDS::DBCluster')
     expect(cluster).toMatchObject({
       DeletionPolicy: 'Snapshot',
@@ -278,11 +317,11 @@ describe('what is stored', () => {
     })
     for (const type of ['AWS::KMS::Key', 'AWS::Logs::LogGroup'])
       for (const { DeletionPolicy } of prod.ofType(type)) expect(DeletionPolicy).toBe('Retain')
-    expect(prod.one('AWS::SecretsManager::Secret', 'SecretsTokens').DeletionPolicy).toBe('Retain')
+    expect(prod.one('AWS::SecretsManager::Secret', 'SecretsService').DeletionPolicy).toBe('Retain')
     expect(other.one('AWS::RDS::DBCluster').Properties.DeletionProtection).toBe(false)
   })
 
-  it('has passwords that rotate, each from when its role is there', () => {
+  it('is protected by database passwords that rotate, each once its role exists', () => {
     const rotated = prod.ofType('AWS::SecretsManager::RotationSchedule')
     expect(rotated.map(({ Properties }) => prod.named(Properties.SecretId)).toSorted()).toEqual(
       ['DatabaseClusterSecretAttachment', ...SERVICE_ROLES.map((role) => `DatabaseRole${role}Attachment`)].toSorted(),
@@ -292,8 +331,8 @@ describe('what is stored', () => {
       expect(DependsOn?.some((id) => id.startsWith('JobsMigrated'))).toBe(true)
   })
 
-  it('has a pepper and a mail key that differ and that no template holds', () => {
-    const { GenerateSecretString } = prod.one('AWS::SecretsManager::Secret', 'SecretsTokens').Properties
+  it('includes a generated pepper and a different mail key, and no template contains them', () => {
+    const { GenerateSecretString } = prod.one('AWS::SecretsManager::Secret', 'SecretsService').Properties
     expect(GenerateSecretString).toMatchObject({ GenerateStringKey: 'pepper', PasswordLength: 64 })
     const template = JSON.stringify(GenerateSecretString.SecretStringTemplate)
     expect(template).toContain('mail_key')
@@ -304,7 +343,7 @@ describe('what is stored', () => {
 })
 
 describe('the network', () => {
-  it('lets nobody in', () => {
+  it('accepts no inbound connection from outside', () => {
     for (const stage of [prod, other]) {
       for (const { Properties } of stage.ofType('AWS::RDS::DBInstance'))
         expect(Properties.PubliclyAccessible).toBe(false)
@@ -317,7 +356,7 @@ describe('the network', () => {
     }
   })
 
-  it('lets functions out to the database and to HTTPS alone', () => {
+  it('lets functions connect only to the database and to HTTPS', () => {
     const out = prod.one('AWS::EC2::SecurityGroup', 'NetworkFunctions').Properties.SecurityGroupEgress
     expect(out.map(({ FromPort, ToPort, IpProtocol }: any) => [IpProtocol, FromPort, ToPort])).toEqual([
       ['tcp', 443, 443],
@@ -328,7 +367,7 @@ describe('the network', () => {
     ])
   })
 
-  it('has no way to the database but TLS', () => {
+  it('requires TLS for every connection to the database', () => {
     for (const stage of [prod, other]) {
       const parameters = stage.one('AWS::RDS::DBClusterParameterGroup').Properties.Parameters
       expect(parameters['rds.force_ssl']).toBe('1')
@@ -336,7 +375,7 @@ describe('the network', () => {
     expect(other.one('AWS::RDS::DBProxy').Properties.RequireTLS).toBe(true)
   })
 
-  it('goes through the proxy where there is one, but for the migrations', () => {
+  it('connects every function except the migrations through the proxy, when the stage has one', () => {
     for (const [name, { Properties }] of functionsOf(other, 'dev')) {
       const { DATABASE_SECRET_ID, DATABASE_HOST, DATABASE_PREPARE } = Properties.Environment.Variables
       const proxied = DATABASE_SECRET_ID !== undefined && name !== 'migrate'
@@ -357,7 +396,7 @@ describe('the API', () => {
     )
   }
 
-  it('has one ANY for each path, to the function of its group, and one for every other path', () => {
+  it('routes each path to its group’s function by one ANY method, and every other path to health', () => {
     const made = methods()
     const paths = groups.flatMap(({ group }) => group.endpoints.map(({ path }) => [path, group.name] as const))
     expect([...made.keys()].toSorted()).toEqual(
@@ -373,14 +412,14 @@ describe('the API', () => {
     }
   })
 
-  it('gives a function less time to answer than it has to run', () => {
+  it('times out before its functions do', () => {
     for (const { group } of groups)
       expect(functionsOf(prod, 'prod').get(group.name)?.Properties.Timeout * 1000).toBeGreaterThan(
         INTEGRATION_TIMEOUT_MS,
       )
   })
 
-  it('answers every failure of its own as the functions do, with a literal status', () => {
+  it('shapes its own error responses like those of the functions, with a literal status', () => {
     const made = new Map(
       prod.ofType('AWS::ApiGateway::GatewayResponse').map(({ Properties }) => [Properties.ResponseType, Properties]),
     )
@@ -406,7 +445,7 @@ describe('the API', () => {
     }
   })
 
-  it('is throttled, and neither logged nor traced with bodies, addresses, headers or queries', () => {
+  it('is throttled, and keeps bodies, IP addresses, headers and queries out of logs and traces', () => {
     const { MethodSettings, AccessLogSetting, TracingEnabled } = prod.one('AWS::ApiGateway::Stage').Properties
     expect(MethodSettings).toEqual([
       {
@@ -425,7 +464,7 @@ describe('the API', () => {
     for (const name of variables) expect(name).not.toMatch(/identity|authorizer|userAgent|querystring|^path$|message/i)
   })
 
-  it('speaks TLS 1.2 or later, on its own domain where it has one and nowhere else then', () => {
+  it('requires TLS 1.2 or later, and serves only its own domain when it has one', () => {
     for (const stage of [prod, other])
       expect(stage.one('AWS::ApiGateway::RestApi').Properties.SecurityPolicy).toMatch(/^SecurityPolicy_TLS13_1_[23]_/)
     expect(other.one('AWS::ApiGateway::DomainName').Properties).toMatchObject({
@@ -435,7 +474,7 @@ describe('the API', () => {
     expect(other.one('AWS::ApiGateway::RestApi').Properties.DisableExecuteApiEndpoint).toBe(true)
   })
 
-  it('is behind the firewall, which limits addresses and looks into no body that may hold a password', () => {
+  it('is behind a firewall that limits IP addresses and does not block by request body', () => {
     const association = prod.one('AWS::WAFv2::WebACLAssociation').Properties
     expect(JSON.stringify(association.ResourceArn)).toContain('ApiRestDeploymentStage')
     const { Rules } = prod.referred(association.WebACLArn).Properties
@@ -451,8 +490,8 @@ describe('the API', () => {
   })
 })
 
-describe('the jobs', () => {
-  it('run by their schedules, and what fails is kept', () => {
+describe('a job', () => {
+  it('runs by its schedule, and the dead-letter queue keeps the event of a failed run', () => {
     const schedules = prod.ofType('AWS::Scheduler::Schedule').map(({ Properties }) => Properties)
     const scheduled = deployedJobs.filter(({ job }) => job.everySeconds !== undefined)
     expect(schedules).toHaveLength(scheduled.length)
@@ -470,7 +509,7 @@ describe('the jobs', () => {
     }
   })
 
-  it('are invoked by their schedules and by those who wake them; operators need IAM', () => {
+  it('is invocable only with an IAM permission, while API Gateway may invoke route groups alone', () => {
     const open = prod.ofType('AWS::Lambda::Permission').map(({ Properties }) => Properties)
     for (const { Principal, FunctionName } of open) {
       expect(Principal).toBe('apigateway.amazonaws.com')

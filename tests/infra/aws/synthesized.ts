@@ -38,10 +38,10 @@ export async function synthesized(
   } = {},
 ): Promise<Synthesized> {
   const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } })
-  const numbers = STAGES[stage]
+  const config = STAGES[stage]
   const stack = new Tenantry(app, `tenantry-${stage}`, {
     stage,
-    numbers: { ...numbers, database: { ...numbers.database, ...change.database } },
+    config: { ...config, database: { ...config.database, ...change.database } },
     addresses: { ...context.tenantry[stage], ...change.addresses },
     groups: await routeGroups(),
     jobs: (await jobs()).map(({ job, handlerFile }) => ({

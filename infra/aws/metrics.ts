@@ -7,25 +7,25 @@ import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Jobs } from './jobs.ts'
 
-/** What of a stage is watched. */
+/** The parts of a stage that alarms and the dashboard watch. */
 export interface Watched {
   readonly stage: string
   readonly api: Api
   readonly groups: readonly TenantryFunction[]
   readonly jobs: Jobs
   readonly database: Database
-  /** The proxy before the database, where the stage has one. */
+  /** RDS Proxy, when the stage has it. */
   readonly proxy: DatabaseProxy | null
   readonly configurationSetName: string
-  /** The functions that rotate the database's passwords. */
+  /** The names of the functions that rotate database passwords. */
   readonly rotations: readonly string[]
-  readonly numbers: { readonly maxCapacity: number; readonly minCapacity: number; readonly readers: number }
+  readonly config: { readonly maxCapacity: number; readonly minCapacity: number; readonly readers: number }
 }
 
 const SERVICE = 'tenantry'
 
-/** The measures of a stage by what they mean: our functions' own and those that AWS writes. A period is five minutes unless told otherwise. */
-export function measures({ stage, api, groups, jobs, database, proxy, configurationSetName, rotations }: Watched) {
+/** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
+export function stageMetrics({ stage, api, groups, jobs, database, proxy, configurationSetName, rotations }: Watched) {
   const own = (name: MetricName, options: MetricOptions = {}): Metric =>
     new Metric({
       namespace: 'Tenantry',
@@ -34,7 +34,7 @@ export function measures({ stage, api, groups, jobs, database, proxy, configurat
       statistic: METRICS[name].unit === 'Count' ? Stats.SUM : Stats.MAXIMUM,
       ...options,
     })
-  /** One line for each value by which the metric is told apart. */
+  /** One line for each value of the metric's own dimension. */
   const ownEach = (name: MetricName): IMetric => {
     const { by, unit } = METRICS[name]
     const search = `{Tenantry,service,stage,${by}} MetricName="${name}" service="${SERVICE}" stage="${stage}"`
@@ -51,7 +51,7 @@ export function measures({ stage, api, groups, jobs, database, proxy, configurat
     options: MetricOptions = {},
   ): Metric => new Metric({ namespace: `AWS/${service}`, metricName: name, dimensionsMap, ...options })
   const firewall = (name: string) =>
-    // The names that the firewall gives its metrics: https://docs.aws.amazon.com/waf/latest/developerguide/waf-metrics.html
+    // WAF's metrics and dimensions: https://docs.aws.amazon.com/waf/latest/developerguide/waf-metrics.html
     aws(
       'WAFV2',
       name,
@@ -60,7 +60,7 @@ export function measures({ stage, api, groups, jobs, database, proxy, configurat
         statistic: Stats.SUM,
       },
     )
-  // Each host of a proxy writes its own: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
+  // Each proxy host writes its own data points, so they are added up: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
   const ofProxy = (name: string, { dbProxyName: ProxyName }: DatabaseProxy) =>
     aws('RDS', name, { ProxyName }, { statistic: Stats.SUM })
   const { deploymentStage } = api.rest
@@ -82,23 +82,23 @@ export function measures({ stage, api, groups, jobs, database, proxy, configurat
     ),
     invocationsOf: (job: string, period: Duration): Metric => {
       const made = jobs.functions.find(({ node }) => node.id === job)
-      if (made === undefined) throw new Error(`there is no job ${job}`)
+      if (made === undefined) throw new Error(`no job is named ${job}`)
       return made.function.metricInvocations({ period })
     },
     failuresOf: (job: string, period: Duration): Metric => {
       const made = jobs.functions.find(({ node }) => node.id === job)
-      if (made === undefined) throw new Error(`there is no job ${job}`)
+      if (made === undefined) throw new Error(`no job is named ${job}`)
       return made.function.metricErrors({ period })
     },
     deadLetters: jobs.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
-    // Of the configuration set, so that stages in one account are told apart; a share of 1, not a percentage.
+    // Per configuration set, so that stages in one account stay separate. A fraction, not a percentage.
     // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html
     bounceRate: aws('SES', 'Reputation.BounceRate', { 'ses:configuration-set': configurationSetName }),
     complaintRate: aws('SES', 'Reputation.ComplaintRate', { 'ses:configuration-set': configurationSetName }),
-    // The names of the cluster as a whole: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html
+    // Metrics of the whole cluster: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html
     database: (name: AuroraMetric, options: MetricOptions = {}): Metric =>
       database.cluster.metric(name, { statistic: Stats.MAXIMUM, label: name, ...options }),
-    /** The share of borrowed connections that are pinned to a client; null without a proxy. */
+    /** The percentage of connections in use that are pinned to one client. Null without a proxy. */
     pinned:
       proxy === null
         ? null
@@ -119,7 +119,7 @@ export function measures({ stage, api, groups, jobs, database, proxy, configurat
   }
 }
 
-export type Measures = ReturnType<typeof measures>
+export type StageMetrics = ReturnType<typeof stageMetrics>
 
 type AuroraMetric =
   | 'ACUUtilization'
@@ -130,7 +130,7 @@ type AuroraMetric =
   | 'FreeLocalStorage'
   | 'ServerlessDatabaseCapacity'
 
-/** The sum of some metrics, none of which need be there. */
+/** Returns the sum of metrics. One without data counts as 0. */
 export function sumOf(metrics: readonly Metric[], label: string): MathExpression {
   const names = metrics.map((_, index) => `m${index}`)
   return new MathExpression({
@@ -141,6 +141,6 @@ export function sumOf(metrics: readonly Metric[], label: string): MathExpression
   })
 }
 
-/** In parts of at most `size`. */
+/** Splits a list into parts of at most `size`. */
 export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
