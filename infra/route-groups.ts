@@ -20,27 +20,30 @@ const FUNCTIONS = fileURLToPath(new URL('../functions/', import.meta.url))
 
 /** Returns the route group of every folder of functions/ that has a group.ts. No other list of routes exists. */
 export async function routeGroups(): Promise<DeployedGroup[]> {
-  const found = await declarations<RouteGroup>('group')
-  return found.map(({ declaration, handlerFile }) => ({ group: declaration, handlerFile }))
+  return (await declarations('group')).map(({ declaration, handlerFile }) => ({ group: declaration, handlerFile }))
 }
 
 /** Returns the job of every folder of functions/ that has a job.ts. */
 export async function jobs(): Promise<DeployedJob[]> {
-  const found = await declarations<Job>('job')
-  return found.map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
+  return (await declarations('job')).map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
+}
+
+interface Declarations {
+  readonly group: RouteGroup
+  readonly job: Job
 }
 
 /** Imports the export KIND of each functions/NAME/KIND.ts. Throws when its name is not the folder's. */
-async function declarations<Declaration extends RouteGroup | Job>(
-  kind: 'group' | 'job',
-): Promise<{ declaration: Declaration; handlerFile: string }[]> {
+async function declarations<Kind extends keyof Declarations>(
+  kind: Kind,
+): Promise<{ declaration: Declarations[Kind]; handlerFile: string }[]> {
   const folders = (await readdir(FUNCTIONS)).toSorted().filter((name) => existsSync(`${FUNCTIONS}${name}/${kind}.ts`))
   return Promise.all(
     folders.map(async (folder) => {
-      const file = `functions/${folder}/${kind}.ts`
-      const exported: Readonly<Record<string, Declaration>> = await import(`${FUNCTIONS}${folder}/${kind}.ts`)
+      const exported: Partial<Declarations> = await import(`${FUNCTIONS}${folder}/${kind}.ts`)
       const declaration = exported[kind]
-      if (declaration?.name !== folder) throw new Error(`${file} must export a ${kind} named ${folder}`)
+      if (declaration?.name !== folder)
+        throw new Error(`functions/${folder}/${kind}.ts must export a ${kind} named ${folder}`)
       return { declaration, handlerFile: `${FUNCTIONS}${folder}/handler.ts` }
     }),
   )
