@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { record } from '#shared/audit/audit.ts'
+import { ipHash, recordAudit } from '#shared/audit/record-audit.ts'
 import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { text } from '#shared/schema/text.ts'
@@ -39,7 +39,7 @@ export const acceptInvitation = endpoint({
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(context) {
-    const { body, sql, runtime } = context
+    const { body, sql, client, requestId, runtime } = context
     const { config, database } = runtime
     const hashes = hashSentToken(runtime, body.token)
     const token = await findToken(sql, hashes, 'invite')
@@ -75,14 +75,10 @@ export const acceptInvitation = endpoint({
       const person = newId ?? (await findUserContact(tx, { email }))?.id
       if (person === undefined) throw tokenInvalid('the account is gone')
       const membershipId = await acceptMembership(scoped, { userId: person, roleId, invitedBy })
-      await record(tx, context, {
-        tenantId,
-        actorUserId: person,
-        action: 'membership.accepted',
-        targetType: 'membership',
-        targetId: membershipId,
-        after: { role: role_code },
-      })
+      await recordAudit(
+        { sql: tx, tenantId, actorUserId: person, requestId, ipHash: ipHash(runtime, client) },
+        { action: 'membership.accepted', targetId: membershipId, after: { role: role_code } },
+      )
       await enqueue(tx, 'mail', { template: 'membership-added', user_id: person })
       return newId !== null
     })

@@ -10,6 +10,7 @@ export const forgotPassword = endpoint({
   access: 'anyone',
   summary: 'Send a link for a new password, where the address has an account',
   needs: ['database:app', 'service-secret', 'cache', 'invoke:deliver-mail'],
+  audit: { none: 'it changes no account, and must not tell whether there is one' },
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body

@@ -15,6 +15,7 @@ export const inspectInvitation = endpoint({
   route: 'POST /v1/auth/invitations/inspect',
   access: 'anyone',
   summary: 'What an invitation is for; consumes nothing',
+  audit: { none: 'it changes nothing' },
   body: v.object({ token: SentToken }),
   reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_exists: v.boolean() }),
   problems: ['token-invalid'],

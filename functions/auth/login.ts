@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { ipHash } from '#shared/audit/audit.ts'
+import { ipHash } from '#shared/audit/record-audit.ts'
 import { endpoint, type LimitInput } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -33,6 +33,7 @@ export const login = endpoint({
   route: 'POST /v1/auth/login',
   access: 'anyone',
   summary: 'Sign in with a password',
+  audit: { none: 'a new session acts for no tenant; the log line carries its id' },
   body: Credentials,
   reply: v.object({
     token: v.pipe(v.string(), v.examples(['Zk3mS0tQ9rYbD1fHxW7uVaC5nE2gJ4iK6lP8oR0sT2w'])),

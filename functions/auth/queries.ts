@@ -1,4 +1,4 @@
-import { ipHash, type AuditContext } from '#shared/audit/audit.ts'
+import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Session } from '#shared/session/session.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'

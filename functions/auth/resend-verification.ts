@@ -7,6 +7,7 @@ export const resendVerification = endpoint({
   access: 'session',
   summary: 'Send the link that verifies the address again',
   needs: ['cache', 'invoke:deliver-mail'],
+  audit: { none: 'it sends a mail and changes nothing' },
   handle: (context) => {
     const { id, email_verified_at: verifiedAt } = context.principal.user
     const payload = verifiedAt === null ? { template: 'email-verification', user_id: id, nonce: newNonce() } : null

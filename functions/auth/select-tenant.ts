@@ -1,4 +1,4 @@
-import { record } from '#shared/audit/audit.ts'
+import { ipHash, recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -11,7 +11,7 @@ export const selectTenant = endpoint({
   summary: 'Act for a tenant from now on',
   reply: Me,
   async handle(context) {
-    const { principal, params, runtime } = context
+    const { principal, params, client, requestId, runtime } = context
     const selected = await runtime.database.transaction('read write', async (tx) => {
       const bound = await select(tx, {
         sessionId: principal.session.id,
@@ -19,13 +19,10 @@ export const selectTenant = endpoint({
         idleSeconds: runtime.config.session.idleSeconds,
       })
       if (bound === null) throw notFound('no live membership in an open tenant of this id')
-      await record(tx, context, {
-        tenantId: params.id,
-        actorUserId: principal.user.id,
-        action: 'session.tenant_selected',
-        targetType: 'session',
-        targetId: principal.session.id,
-      })
+      await recordAudit(
+        { sql: tx, tenantId: params.id, actorUserId: principal.user.id, requestId, ipHash: ipHash(runtime, client) },
+        { action: 'session.tenant_selected', targetId: principal.session.id },
+      )
       return bound
     })
     return ok(describePrincipal(selected), { headers: { 'x-tenant-id': params.id } })

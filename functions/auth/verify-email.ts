@@ -9,6 +9,7 @@ export const verifyEmail = endpoint({
   route: 'POST /v1/auth/verify',
   access: 'anyone',
   summary: 'Verify an address by a link',
+  audit: { none: 'it confirms the address and changes no access' },
   body: v.object({ token: SentToken }),
   problems: ['token-invalid'],
   limits: tokenLimits,

@@ -1,4 +1,4 @@
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -19,9 +19,8 @@ export const cancelInvitation = endpoint({
     if (invitation.role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
     await deleteInvitation(sql, invitation.id)
     await dropOutstandingMembership(sql, invitation.email)
-    await recordByMember(context, {
+    await recordAudit(context, {
       action: 'invitation.cancelled',
-      targetType: 'invitation',
       targetId: invitation.id,
       before: { email: invitation.email, role: invitation.role.code },
     })

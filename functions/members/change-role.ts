@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -24,9 +24,8 @@ export const changeRole = endpoint({
     if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a rank above the caller')
     if (role.id !== member.role.id) {
       await setRole(sql, member, role.id)
-      await recordByMember(context, {
+      await recordAudit(context, {
         action: 'membership.role_changed',
-        targetType: 'membership',
         targetId: member.id,
         before: { role: member.role.code },
         after: { role: role.code },

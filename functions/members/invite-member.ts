@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, Problem } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -35,9 +35,8 @@ export const inviteMember = endpoint({
     const userId = invitee?.user_id ?? null
     if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: principal.user.id })
     const invitation = await issueInvitation(context, { email: body.email, userId, roleId: role.id })
-    await recordByMember(context, {
+    await recordAudit(context, {
       action: open === undefined ? 'invitation.created' : 'invitation.replaced',
-      targetType: 'invitation',
       targetId: invitation.id,
       after: { email: invitation.email, role: role.code },
     })

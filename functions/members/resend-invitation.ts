@@ -1,4 +1,4 @@
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -22,9 +22,8 @@ export const resendInvitation = endpoint({
     if (role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
     const invitee = await findInvitedUser(sql, email)
     const invitation = await issueInvitation(context, { email, userId: invitee?.user_id ?? null, roleId: role.id })
-    await recordByMember(context, {
+    await recordAudit(context, {
       action: 'invitation.resent',
-      targetType: 'invitation',
       targetId: invitation.id,
     })
     return ok(showInvitation(invitation), { wakes: 'deliver-mail' })

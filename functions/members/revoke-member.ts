@@ -1,4 +1,4 @@
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -20,9 +20,8 @@ export const revokeMember = endpoint({
     if (member.role.rank > principal.role.rank) throw forbidden('a rank above the caller')
     if (member.revoked_at !== null) return ok(member)
     const revoked = { ...member, revoked_at: await revokeMembership(sql, member) }
-    await recordByMember(context, {
+    await recordAudit(context, {
       action: 'membership.revoked',
-      targetType: 'membership',
       targetId: member.id,
       before: { role: member.role.code },
     })

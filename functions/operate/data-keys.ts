@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type AuditEntry, audit } from '#shared/audit/queries.ts'
+import type { AuditEntry } from '#shared/audit/queries.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
@@ -22,17 +23,17 @@ export interface KeyWork {
   readonly shouldStop: () => boolean
 }
 
-type Note = (
-  entry: Pick<AuditEntry, 'action' | 'targetType' | 'targetId'> & Partial<Pick<AuditEntry, 'before' | 'after'>>,
-) => Promise<void>
+type RecordEntry = (entry: AuditEntry) => Promise<void>
 
 const inTenant = <T>(
   { vault, tenantId, requestId }: KeyWork,
-  step: (sql: TenantTransaction, note: Note) => Promise<T>,
+  step: (sql: TenantTransaction, record: RecordEntry) => Promise<T>,
 ): Promise<T> =>
   vault.database.transaction('read write', async (sql) => {
     const scoped = await enterTenant(sql, tenantId)
-    return step(scoped, (entry) => audit(sql, { tenantId, actorUserId: null, ipHash: null, requestId, ...entry }))
+    return step(scoped, (entry) =>
+      recordAudit({ sql: scoped, tenantId, actorUserId: null, requestId, ipHash: null }, entry),
+    )
   })
 
 /**
@@ -64,10 +65,10 @@ async function replaceActiveKey(work: KeyWork): Promise<string | null> {
   const { plaintext, ...wrapped } = await work.vault.keys.generate({ tenantId: work.tenantId, purpose: PURPOSE })
   plaintext.fill(0)
   const made = { id: randomUUID(), ...wrapped }
-  return inTenant(work, async (sql, note) => {
+  return inTenant(work, async (sql, record) => {
     const replaced = await queries.replaceActiveKey(sql, PURPOSE, made)
     if (replaced !== null) {
-      await note({ action: 'data_key.rotated', targetType: 'data_key', targetId: made.id, before: { id: replaced } })
+      await record({ action: 'data_key.rotated', targetId: made.id, before: { id: replaced } })
     }
     return replaced
   })
@@ -111,9 +112,9 @@ const reseal = (work: KeyWork, keyId: string, accountId: string): Promise<boolea
 /** `in use`: something was sealed under the key meanwhile; `gone`: another rotation, or a shred, destroyed it. */
 async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | 'in use' | 'gone'> {
   try {
-    return await inTenant(work, async (sql, note) => {
+    return await inTenant(work, async (sql, record) => {
       if (!(await queries.destroyKey(sql, keyId))) return 'gone'
-      await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: keyId })
+      await record({ action: 'data_key.destroyed', targetId: keyId })
       return 'destroyed'
     })
   } catch (error) {
@@ -149,10 +150,10 @@ async function rewrap(
 ): Promise<boolean> {
   const { vault, tenantId } = work
   const { kmsKeyArn, wrapped } = await vault.keys.rewrap(key, { tenantId, purpose: key.purpose }, toKmsKeyArn)
-  return inTenant(work, async (sql, note) => {
+  return inTenant(work, async (sql, record) => {
     if (!(await queries.replaceWrapping(sql, key, { kmsKeyArn, wrapped }))) return false
     const change = { before: { kms_key_arn: key.kmsKeyArn }, after: { kms_key_arn: kmsKeyArn } }
-    await note({ action: 'data_key.rewrapped', targetType: 'data_key', targetId: key.id, ...change })
+    await record({ action: 'data_key.rewrapped', targetId: key.id, ...change })
     return true
   })
 }
@@ -173,12 +174,12 @@ export async function shredTenant(work: KeyWork): Promise<Record<string, unknown
 }
 
 const shredAtOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
-  inTenant(work, async (sql, note) => {
+  inTenant(work, async (sql, record) => {
     // In the order in which writers take them. Whoever writes goes on afterwards, and finds the account or the key gone.
     await queries.lockVendorAccounts(sql)
     await queries.lockDataKeys(sql)
     const erased = await queries.eraseSecrets(sql, work.requestId)
     const keys = await queries.destroyAllKeys(sql)
-    for (const id of keys) await note({ action: 'data_key.destroyed', targetType: 'data_key', targetId: id })
+    for (const id of keys) await record({ action: 'data_key.destroyed', targetId: id })
     return { secrets_erased: erased, keys_destroyed: keys.length }
   })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { audit, type AuditEntry } from '#shared/audit/queries.ts'
+import type { AuditEntry } from '#shared/audit/queries.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { enterTenant } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
@@ -74,26 +75,24 @@ function carryOut(
   command: TenantCommand,
   requestId: string,
 ): Promise<Record<string, unknown>> {
-  const note = (entry: Pick<AuditEntry, 'tenantId' | 'action' | 'targetType' | 'targetId' | 'before' | 'after'>) =>
-    audit(sql, { actorUserId: null, ipHash: null, requestId, ...entry })
+  const record: RecordEntry = (tenantId, entry) =>
+    recordAudit({ sql, tenantId, actorUserId: null, requestId, ipHash: null }, entry)
   switch (command.command) {
     case 'create-tenant':
-      return createTenant(runtime, sql, command, note)
+      return createTenant(runtime, sql, command, record)
     case 'set-status':
-      return setStatus(sql, command, note)
+      return setStatus(sql, command, record)
     case 'disable-user':
     case 'enable-user':
-      return switchUser(sql, command, note)
+      return switchUser(sql, command, record)
     case 'resend-invite':
-      return resendInvite(runtime, sql, command, note)
+      return resendInvite(runtime, sql, command, record)
   }
 }
 
-type Note = (
-  entry: Pick<AuditEntry, 'tenantId' | 'action' | 'targetType' | 'targetId' | 'before' | 'after'>,
-) => Promise<void>
+type RecordEntry = (tenantId: string, entry: AuditEntry) => Promise<void>
 
-async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, note: Note) {
+async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, record: RecordEntry) {
   const id = randomUUID()
   const scoped = await enterTenant(sql, id)
   if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
@@ -109,18 +108,17 @@ async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tena
   })
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: invitation, nonce })
   const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
-  await note({ tenantId: id, action: 'tenant.created', targetType: 'tenant', targetId: id, after })
-  await note({
-    tenantId: id,
+  await record(id, { action: 'tenant.created', targetId: id, after })
+  await record(id, {
     action: 'invitation.created',
-    targetType: 'invitation',
+
     targetId: invitation,
     after: { email: command.owner, role: 'owner' },
   })
   return { tenant_id: id, slug: command.slug, status: 'trial', invitation_id: invitation, owner: command.owner }
 }
 
-async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, note: Note) {
+async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, record: RecordEntry) {
   const tenant = await queries.lockTenant(sql, slug)
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   const { id, status: before } = tenant
@@ -128,10 +126,9 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, note: Not
   const scoped = await enterTenant(sql, id)
   await queries.setStatus(scoped, id, status)
   const ended = isOpen(status) ? 0 : await queries.endTenantSessions(scoped, id)
-  await note({
-    tenantId: id,
+  await record(id, {
     action: 'tenant.status_changed',
-    targetType: 'tenant',
+
     targetId: id,
     before: { status: before },
     after: { status },
@@ -139,7 +136,7 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, note: Not
   return { tenant_id: id, slug: tenant.slug, status, sessions_revoked: ended }
 }
 
-async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, note: Note) {
+async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, record: RecordEntry) {
   const user = await queries.findUser(sql, command.email)
   if (user === null) throw new Refused('There is no account with this address')
   const disable = command.command === 'disable-user'
@@ -149,12 +146,12 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   for (const tenantId of await queries.tenantsOf(sql, user.id)) {
     await enterTenant(sql, tenantId)
     const action = disable ? 'user.disabled' : 'user.enabled'
-    await note({ tenantId, action, targetType: 'user', targetId: user.id })
+    await record(tenantId, { action, targetId: user.id })
   }
   return { user_id: user.id, disabled: disable, sessions_revoked: ended }
 }
 
-async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, note: Note) {
+async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, record: RecordEntry) {
   const tenant = await queries.lockTenant(sql, slug)
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   if (!isOpen(tenant.status)) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
@@ -168,6 +165,6 @@ async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'res
   })
   if (id === null) throw new Refused('There is no open invitation for this address')
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: id, nonce })
-  await note({ tenantId: tenant.id, action: 'invitation.resent', targetType: 'invitation', targetId: id })
+  await record(tenant.id, { action: 'invitation.resent', targetId: id })
   return { tenant_id: tenant.id, invitation_id: id, email }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { isStorable, text } from '#shared/schema/text.ts'
 import { invalid } from '#shared/problem.ts'
@@ -49,11 +49,10 @@ export const connectAccount = endpoint({
       return sql.write(async (tx) => {
         const createdBy = principal.user.id
         await insertAccount(tx, { id, vendor: vendor.code, label, accountNumber, createdBy, lastError, sealed })
-        await recordByMember(
+        await recordAudit(
           { ...context, sql: tx },
           {
             action: 'vendor_account.created',
-            targetType: 'vendor_account',
             targetId: id,
             after: { vendor: vendor.code, account_number: accountNumber, last_error: lastError },
           },

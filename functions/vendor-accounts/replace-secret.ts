@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { once } from '#shared/once.ts'
@@ -37,11 +37,10 @@ export const replaceSecret = endpoint({
       mustAccept(await ask())
       return sql.write(async (tx) => {
         if (!(await replaceSealedSecret(tx, { id: params.id, replacedVersion: secretVersion, sealed }))) return null
-        await recordByMember(
+        await recordAudit(
           { ...context, sql: tx },
           {
             action: 'vendor_account.secret_replaced',
-            targetType: 'vendor_account',
             targetId: params.id,
             before: { secret_version: secretVersion },
             after: { secret_version: secretVersion + 1 },

@@ -1,4 +1,4 @@
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -16,9 +16,8 @@ export const revokeAccount = endpoint({
     const found = await findVendorAccount(sql, params.id, ['verified', 'unverified', 'revoked'])
     if (found === null) throw notFound('no vendor account of this id')
     if (!erased) return ok(found.account)
-    await recordByMember(context, {
+    await recordAudit(context, {
       action: 'vendor_account.revoked',
-      targetType: 'vendor_account',
       targetId: params.id,
       before: { vendor: found.account.vendor.code, account_number: found.account.account_number },
     })

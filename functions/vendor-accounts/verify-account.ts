@@ -1,4 +1,4 @@
-import { recordByMember } from '#shared/audit/audit.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -32,11 +32,10 @@ export const verifyAccount = endpoint({
       const { secretVersion } = credential
       const recorded = await recordCheck(tx, { accountId: params.id, secretVersion, lastError })
       if (recorded && (lastError === null || lastError === REFUSED)) {
-        await recordByMember(
+        await recordAudit(
           { ...context, sql: tx },
           {
             action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
-            targetType: 'vendor_account',
             targetId: params.id,
             after: { secret_version: secretVersion },
           },

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { audit } from '#shared/audit/queries.ts'
+import { recordAudit } from '#shared/audit/record-audit.ts'
 import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
@@ -64,16 +64,14 @@ async function verify({ config, database, vault }: Runtime, job: LeasedJob): Pro
     const scoped = await enterTenant(sql, tenantId)
     const recorded = await recordCheck(scoped, { accountId, secretVersion: credential.secretVersion, lastError })
     if (!recorded || !answered) return
-    await audit(scoped, {
-      tenantId,
-      actorUserId: null,
-      action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
-      targetType: 'vendor_account',
-      targetId: accountId,
-      after: { secret_version: credential.secretVersion },
-      requestId: job.id,
-      ipHash: null,
-    })
+    await recordAudit(
+      { sql: scoped, tenantId, actorUserId: null, requestId: job.id, ipHash: null },
+      {
+        action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
+        targetId: accountId,
+        after: { secret_version: credential.secretVersion },
+      },
+    )
   })
   if (!answered) throw new VendorUnreachable(lastError)
   return true

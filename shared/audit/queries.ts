@@ -1,26 +1,33 @@
+import type { AuditAction } from '#shared/audit/actions.ts'
 import type { Sql } from '#shared/db/connect.ts'
 
-/** One line of a tenant's audit log. `before` and `after` hold what changed and nothing secret. */
+/** A change, for the audit log. `before` and `after` hold what changed and nothing secret. */
 export interface AuditEntry {
-  readonly tenantId: string
-  readonly actorUserId: string | null
-  readonly action: string
-  readonly targetType: 'membership' | 'invitation' | 'session' | 'tenant' | 'user' | 'vendor_account' | 'data_key'
+  readonly action: AuditAction
   readonly targetId: string | null
   readonly before?: object
   readonly after?: object
-  readonly requestId: string | null
+}
+
+/** Where a change comes from. `actorUserId` is null for the platform, `ipHash` for a job. */
+export interface AuditSource {
+  readonly tenantId: string
+  readonly actorUserId: string | null
+  readonly requestId: string
   readonly ipHash: Uint8Array | null
 }
 
-/** Appends to the audit log, in the transaction of the change and in its tenant's scope. */
-export async function audit(sql: Sql, entry: AuditEntry): Promise<void> {
-  const before = entry.before === undefined ? null : JSON.stringify(entry.before)
-  const after = entry.after === undefined ? null : JSON.stringify(entry.after)
+export async function insertAuditEntry(
+  sql: Sql,
+  { tenantId, actorUserId, requestId, ipHash }: AuditSource,
+  { action, targetType, targetId, ...change }: AuditEntry & { readonly targetType: string },
+): Promise<void> {
+  const before = change.before === undefined ? null : JSON.stringify(change.before)
+  const after = change.after === undefined ? null : JSON.stringify(change.after)
   await sql`
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
     values
-      (${entry.tenantId}, ${entry.actorUserId}, ${entry.action}, ${entry.targetType}, ${entry.targetId},
-       ${before}::text::jsonb, ${after}::text::jsonb, ${entry.requestId}, ${entry.ipHash})`
+      (${tenantId}, ${actorUserId}, ${action}, ${targetType}, ${targetId}, ${before}::text::jsonb, ${after}::text::jsonb,
+       ${requestId}, ${ipHash})`
 }

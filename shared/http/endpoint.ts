@@ -93,6 +93,8 @@ interface Definition<
   readonly problems?: readonly DeclaredProblem[]
   /** The cache-control of a success; a failure is never stored. */
   readonly cache?: string
+  /** Why a success leaves no entry in an audit log. Every other write route must leave one. */
+  readonly audit?: { readonly none: string }
   /** Counted before `handle`; an attempt over any of them is a 429. */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
   readonly handle: (
@@ -120,6 +122,7 @@ export interface Endpoint {
   readonly reply: Schema | null
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
+  readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
   readonly handle: (context: RequestContext<Access, Need, unknown, unknown, unknown>) => Promise<Reply>
 }
@@ -147,13 +150,36 @@ export function endpoint<
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
   const { route, access, summary, handle } = definition
-  const { query = null, body = null, reply = null, problems = [], cache = 'no-store', limits = null } = definition
+  const {
+    query = null,
+    body = null,
+    reply = null,
+    problems = [],
+    cache = 'no-store',
+    audit = null,
+    limits = null,
+  } = definition
   const needs = [
     ...(definition.needs ?? []),
     ...(access === 'anyone' ? [] : SESSION_NEEDS),
     ...(limits === null ? [] : LIMIT_NEEDS),
   ]
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
-  const made = { route, method, path, access, summary, needs, query, body, reply, problems, cache, limits, handle }
+  const made = {
+    route,
+    method,
+    path,
+    access,
+    summary,
+    needs,
+    query,
+    body,
+    reply,
+    problems,
+    cache,
+    audit,
+    limits,
+    handle,
+  }
   return made as unknown as TypedEndpoint<R, Q, B, P>
 }
