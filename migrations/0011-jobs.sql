@@ -1,6 +1,5 @@
--- The queue. A job is inserted in the transaction of the change that it belongs to, and is there if and only if that
--- change is. Workers claim with SKIP LOCKED and hold each job by a lease with a token: one that lost its lease to
--- another can no longer complete.
+-- The job queue. A job is inserted in the transaction of the change that it belongs to, so both commit or neither does.
+-- Workers claim jobs with SKIP LOCKED under a lease with a token. A worker whose lease passed to another cannot complete.
 set local role identity_owner;
 
 create table app.jobs (
@@ -23,14 +22,13 @@ create index jobs_due on app.jobs (kind, run_at) where completed_at is null and 
 create index jobs_ended on app.jobs (coalesce(completed_at, dead_at)) where completed_at is not null or dead_at is not null;
 select app.enforce_tenant('app.jobs');
 
--- The Lambdas add jobs through app.enqueue and read none. The worker sees the whole queue, which is what it is for, and
--- sets the tenant of each job before it reads anything else.
+-- The worker sees the jobs of every tenant. It sets the tenant of a job before it reads anything else.
 create policy worker_queue on app.jobs to identity_worker using (true) with check (true);
 grant select, delete, update (run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)
   on app.jobs to identity_worker;
 
--- Adds a job of the transaction's tenant or, when none is set, one of the platform. Adding it again under the same key
--- changes nothing.
+-- Adds a job of the transaction's tenant or, when none is set, of the platform. Does nothing when the key exists already.
+-- The other roles have no privilege on the table: this function is their only way to add a job.
 create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns void
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -48,8 +46,8 @@ grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
--- Leases up to p_most due jobs of a kind. A job that was leased p_attempts times without an end, because each worker died
--- of it, is put aside as dead. Disjoint among any number of workers; by the database's clock.
+-- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job that
+-- was leased p_attempts times without an end, because each of its workers died. Uses the database's clock.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
   language sql volatile
@@ -79,11 +77,3 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
 end;
 revoke all on function app.claim_jobs(text, integer, integer, integer) from public;
 grant execute on function app.claim_jobs(text, integer, integer, integer) to identity_worker;
-
--- What the mails are written from. Passwords, sessions and the settings of a shop are not.
-grant select on app.memberships, app.roles to identity_worker;
-grant select (id, legal_name, timezone) on app.tenants to identity_worker;
-grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
-grant select, insert (token_hash, purpose, user_id, expires_at), delete on app.tokens to identity_worker;
-grant select (id, idle_expires_at, absolute_expires_at, revoked_at), delete on app.sessions to identity_worker;
-grant select, delete on app.rate_limits to identity_worker;

@@ -96,7 +96,7 @@ export async function findInvitationDetails(
 ): Promise<InvitationDetails | null> {
   const [offer] = await sql<InvitationDetails>`
     select t.id as tenant_id, t.slug, t.legal_name, r.code as role_code,
-           t.deleted_at is null and t.status in ('trial', 'active', 'past_due') as open
+           t.deleted_at is null and app.is_open(t.status) as open
       from app.tenants t, app.roles r where t.id = ${tenantId} and r.id = ${roleId}::smallint`
   return offer ?? null
 }
@@ -104,7 +104,7 @@ export async function findInvitationDetails(
 /** Whether the tenant is open; holds it until the transaction ends, as every change of members does before any row. */
 export async function lockOpenTenant(sql: TenantTransaction, tenantId: string): Promise<boolean> {
   const open = await sql`
-    select from app.tenants where id = ${tenantId} and deleted_at is null and status in ('trial', 'active', 'past_due')
+    select from app.tenants where id = ${tenantId} and deleted_at is null and app.is_open(status)
        for no key update`
   return open.length > 0
 }

@@ -5,7 +5,7 @@ import type { Sql } from '#shared/db/connect.ts'
 import { enterTenant } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { hashToken } from '#shared/secret/secret.ts'
-import { isOpen, mayBecome } from '#shared/tenant/tenant.ts'
+import { mayBecome } from '#shared/tenant/tenant.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
@@ -124,8 +124,8 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, record: R
   const { id, status: before } = tenant
   if (!mayBecome(before, status)) throw new Refused(`A tenant that is ${before} cannot become ${status}`)
   const scoped = await enterTenant(sql, id)
-  await queries.setStatus(scoped, id, status)
-  const ended = isOpen(status) ? 0 : await queries.endTenantSessions(scoped, id)
+  const open = await queries.setStatus(scoped, id, status)
+  const ended = open ? 0 : await queries.endTenantSessions(scoped, id)
   await record(id, {
     action: 'tenant.status_changed',
 
@@ -154,7 +154,7 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
 async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, record: RecordEntry) {
   const tenant = await queries.lockTenant(sql, slug)
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
-  if (!isOpen(tenant.status)) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
+  if (!tenant.open) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
   const nonce = newNonce()
   const scoped = await enterTenant(sql, tenant.id)
   const id = await queries.renewInvitation(scoped, {

@@ -6,12 +6,13 @@ export interface FoundTenant {
   readonly id: string
   readonly slug: string
   readonly status: TenantStatus
+  readonly open: boolean
 }
 
 /** The tenant of a slug, whatever its case; null when there is none. */
 export async function findTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
   const [tenant] = await sql<FoundTenant>`
-    select id, slug, status from app.tenants where slug = ${slug} and deleted_at is null`
+    select id, slug, status, app.is_open(status) as open from app.tenants where slug = ${slug} and deleted_at is null`
   return tenant ?? null
 }
 
@@ -21,7 +22,7 @@ export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | 
   if (tenant === null) return null
   await sql`select app.set_tenant(${tenant.id})`
   const [locked] =
-    await sql<FoundTenant>`select id, slug, status from app.tenants where id = ${tenant.id} for no key update`
+    await sql<FoundTenant>`select id, slug, status, app.is_open(status) as open from app.tenants where id = ${tenant.id} for no key update`
   return locked ?? null
 }
 
@@ -38,11 +39,14 @@ export async function insertTenant(
   return inserted.length > 0
 }
 
-export async function setStatus(sql: TenantTransaction, id: string, status: TenantStatus): Promise<void> {
-  await sql`
+/** Returns whether people may work in the tenant now. */
+export async function setStatus(sql: TenantTransaction, id: string, status: TenantStatus): Promise<boolean> {
+  const [tenant] = await sql<{ open: boolean }>`
     update app.tenants
        set status = ${status}, suspended_at = case when ${status} = 'suspended' then now() end
-     where id = ${id}`
+     where id = ${id}
+    returning app.is_open(status) as open`
+  return tenant?.open ?? false
 }
 
 /** Ends every session in the tenant, after the writes of their users that are under way. How many there were. */

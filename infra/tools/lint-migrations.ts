@@ -14,10 +14,10 @@ export interface Violation {
 }
 
 /**
- * Until the first release there is no database with rows, so what these files make is new to every file. Once it is out,
- * `isOut` is true, and `files` the number of its last file, for good: only those files may still treat it so.
+ * The number of the last file of the first release, or null before it. Until then no database has rows, so every file may
+ * change what the others make. Set it once, with version 1.0.0.
  */
-export const FIRST_RELEASE = { files: 12, isOut: false }
+export const FIRST_RELEASE: number | null = null
 
 interface Statement {
   readonly node: Node
@@ -34,7 +34,7 @@ interface Override {
 /** What the rules say against files `NNNN-name.sql`, given in order with their text. Throws on what Postgres cannot parse. */
 export async function lintMigrations(
   files: readonly { name: string; text: string }[],
-  release: typeof FIRST_RELEASE = FIRST_RELEASE,
+  release = FIRST_RELEASE,
 ): Promise<Violation[]> {
   await loadModule()
   const history = noHistory()
@@ -42,11 +42,7 @@ export async function lintMigrations(
     const number = Number.parseInt(file, 10)
     const { statements, overrides, commentLines } = read(file, text)
     const alone = text.startsWith('-- migrate: no-transaction as ')
-    const isNew = (name: string) => {
-      const madeIn = history.made.get(name)
-      if (number <= release.files || madeIn === number) return true
-      return !release.isOut && madeIn !== undefined && madeIn <= release.files
-    }
+    const isNew = (name: string) => release === null || number <= release || history.made.get(name) === number
     const place = { number, alone, isNew }
 
     const found = statements.flatMap((statement, index): { line: number; rule: Rule; what: string }[] => {

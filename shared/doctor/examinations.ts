@@ -210,7 +210,7 @@ export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
 
 /** The partitioned logs: the next months are there, and nothing fell into the net. */
 export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
-  const parents = await tx<{ name: string; shouldStop: boolean }[]>`
+  const parents = await tx<{ name: string; ahead: boolean }[]>`
     with bound as (
       select format('%I.%I', n.nspname, p.relname) as name,
              (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'TO [(]''([0-9]{4}-[0-9]{2}-[0-9]{2}[^'']*)''[)]'))[1]::timestamptz as ends
@@ -219,7 +219,7 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
         join pg_class p on p.oid = i.inhparent and p.relkind = 'p'
         join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'app'
     )
-    select name, max(ends) >= date_trunc('month', now()) + interval '2 months' as shouldStop
+    select name, max(ends) >= date_trunc('month', now()) + interval '2 months' as ahead
       from bound where ends is not null group by 1 order by 1`
   const nets = await tx<{ name: string; hidden: boolean; rows: number }[]>`
     select format('%I.%I', n.nspname, c.relname) as name, pg_stat_get_live_tuples(c.oid)::int as rows,
@@ -228,7 +228,7 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
       from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'app'
      where c.relkind = 'r' and c.relispartition and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' order by 1`
   const late = parents
-    .filter(({ shouldStop }) => !shouldStop)
+    .filter(({ ahead }) => !ahead)
     .map(
       ({ name }): Diagnosis => ({
         severity: 'warning',

@@ -14,7 +14,9 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.current_tenant()': 'execute',
     'app.end_sessions(uuid, uuid, boolean, text, text, bytea)': 'execute',
     'app.enqueue(text, jsonb, text)': 'execute',
+    'app.enter_session(uuid)': 'execute',
     'app.enter_tenant(uuid, uuid, smallint, text, boolean)': 'execute',
+    'app.is_open(text)': 'execute',
     'app.lock_member(uuid)': 'execute',
     'app.lock_user(uuid)': 'execute',
     'app.invitations': 'select',
@@ -39,7 +41,7 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.tenants': 'select, update(settings)',
     'app.tenants_of_session(uuid)': 'execute',
     'app.tokens':
-      'delete, insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at, invited_by), select, update(token_hash, user_id, role_id, expires_at, consumed_at, invited_by)',
+      'delete, insert(token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at), select, update(token_hash, user_id, role_id, invited_by, expires_at, consumed_at)',
     'app.vendor_accounts':
       'insert(id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, sealed_secret, data_key_id), select(id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, created_at, rotated_at, revoked_at, secret_version), update(status, verified_at, checked_at, last_error, rotated_at, revoked_at, secret_version, sealed_secret, data_key_id)',
     'app.vendors': 'select',
@@ -52,6 +54,7 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
       'insert(tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)',
     'app.current_tenant()': 'execute',
     'app.enqueue(text, jsonb, text)': 'execute',
+    'app.is_open(text)': 'execute',
     'app.lock_user(uuid)': 'execute',
     'app.memberships': 'insert(tenant_id, user_id, role_id), select',
     'app.roles': 'select',
@@ -60,7 +63,7 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.tenants':
       'insert(id, slug, legal_name, timezone, currency), select(id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at), update(status, suspended_at)',
     'app.tokens':
-      'insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at), select(purpose, tenant_id, email, consumed_at, id), update(token_hash, expires_at)',
+      'insert(token_hash, purpose, user_id, tenant_id, email, role_id, expires_at), select(id, purpose, tenant_id, email, consumed_at), update(token_hash, expires_at)',
     'app.users': 'select(id, email, full_name, disabled_at), update(disabled_at)',
   },
   identity_resolver: {
@@ -68,6 +71,7 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.audit_log': 'insert(tenant_id, actor_user_id, action, target_type, target_id, after, request_id, ip_hash)',
     'app.current_tenant()': 'execute',
     'app.data_keys': 'select(id, tenant_id, kms_key_arn, wrapped_key)',
+    'app.is_open(text)': 'execute',
     'app.lock_user(uuid)': 'execute',
     'app.jobs': 'insert(tenant_id, kind, payload, idempotency_key)',
     'app.memberships': 'select',
@@ -98,6 +102,7 @@ export const GRANTS: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'app.create_audit_partition(date)': 'execute',
     'app.current_tenant()': 'execute',
     'app.enqueue(text, jsonb, text)': 'execute',
+    'app.is_open(text)': 'execute',
     'app.jobs':
       'delete, select, update(run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)',
     'app.memberships': 'select',

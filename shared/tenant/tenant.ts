@@ -33,7 +33,3 @@ const NEXT: Readonly<Record<TenantStatus, readonly TenantStatus[]>> = {
 
 /** Whether a tenant may go from one status to another; `cancelled` is final. */
 export const mayBecome = (from: TenantStatus, to: TenantStatus): boolean => NEXT[from].includes(to)
-
-/** Whether people may work in a tenant of this status. The database says the same in app.live_sessions. */
-export const isOpen = (status: TenantStatus): boolean =>
-  status === 'trial' || status === 'active' || status === 'past_due'

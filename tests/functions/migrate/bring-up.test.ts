@@ -63,7 +63,7 @@ async function signIn(username: string, password: string): Promise<string> {
 describe('bringUp', () => {
   it('migrates an empty database as a login without superuser and protects every table', async () => {
     const { applied, passwords } = await up({ AWSCURRENT: 'one' })
-    expect(applied[0]).toBe('0001-roles.sql')
+    expect(applied[0]).toBe('0001-database-roles.sql')
     expect(passwords).toEqual(ROLES)
     for (const role of ROLES) expect(await signIn(role, 'one')).toBe(role)
     expect(await checkCatalogue(admin)).toEqual([])

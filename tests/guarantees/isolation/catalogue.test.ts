@@ -351,7 +351,7 @@ describe('a login that is no superuser, but may create roles and owns the databa
       const masterUrl = urlFor(cluster.adminUrl, { user: 'master', password: 'master', database: 'shops' })
       const prepared = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })
       expect(prepared.applied).not.toEqual([])
-      expect(warn.mock.calls).toEqual([[expect.stringMatching(/^the event trigger guard_partitions was not made/)]])
+      expect(warn.mock.calls).toEqual([[expect.stringMatching(/^the event trigger guard_partitions was not created/)]])
       const app = postgres(prepared.appUrl, { max: 1 })
       expect(await checkCatalogue(app)).toEqual([])
       expect(await readGrants(app)).toEqual(GRANTS)

@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { lintMigrations } from '#infra/tools/lint-migrations.ts'
+import { FIRST_RELEASE, lintMigrations } from '#infra/tools/lint-migrations.ts'
 import { type Rule, RULES } from '#infra/tools/migration-rules.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
 const OWNER = 'set local role identity_owner;\n'
-const RELEASED = { files: 1, isOut: true }
+const RELEASED = 1
 
 /** The first release made these; a later file holds the statements that are linted. */
 const FIRST = {
@@ -190,10 +190,16 @@ describe('the lint of the migrations', () => {
 
   it('treats what the files of the first release make as new until it is out', async () => {
     const files = [FIRST, { name: '0002-later.sql', text: `${OWNER}alter table app.things drop column name` }]
-    const named = async (release: { files: number; isOut: boolean }) =>
-      (await lintMigrations(files, release)).map(({ rule }) => rule)
-    expect(await named({ files: 1, isOut: false })).toEqual([])
-    expect(await named({ files: 2, isOut: true })).toEqual([])
-    expect(await named({ files: 1, isOut: true })).toEqual(['drop'])
+    const named = async (release: number | null) => (await lintMigrations(files, release)).map(({ rule }) => rule)
+    expect(await named(null)).toEqual([])
+    expect(await named(2)).toEqual([])
+    expect(await named(1)).toEqual(['drop'])
+  })
+
+  it('knows the last file of the first release from version 1.0.0 on', async () => {
+    const { version }: { version: string } = JSON.parse(await readFile(`${MIGRATIONS}../package.json`, 'utf8'))
+    const released = Number.parseInt(version, 10) >= 1
+    expect(FIRST_RELEASE !== null, 'FIRST_RELEASE in infra/tools/lint-migrations.ts').toBe(released)
+    expect(FIRST_RELEASE ?? 1).toBeLessThanOrEqual((await readdir(MIGRATIONS)).length)
   })
 })

@@ -266,14 +266,14 @@ describe('the doctor', () => {
   it('names migrations that were changed, are missing, or were not applied', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tenantry-doctor-'))
     await cp(MIGRATIONS, folder, { recursive: true })
-    await writeFile(join(folder, '0003-identity.sql'), 'select 1')
-    await rm(join(folder, '0008-catalog.sql'))
-    await writeFile(join(folder, '0008-other.sql'), 'select 1')
+    await writeFile(join(folder, '0003-tenants.sql'), 'select 1')
+    await rm(join(folder, '0013-catalog.sql'))
+    await writeFile(join(folder, '0013-other.sql'), 'select 1')
     const { before } = await found([], { folder })
     expect(faultsOf(before)).toEqual([
-      expect.objectContaining({ object: '0003-identity.sql', fault: expect.stringContaining('changed') }),
-      expect.objectContaining({ object: '0008-catalog.sql', fault: expect.stringContaining('missing') }),
-      expect.objectContaining({ object: '0008-other.sql', fault: expect.stringContaining('not applied') }),
+      expect.objectContaining({ object: '0003-tenants.sql', fault: expect.stringContaining('changed') }),
+      expect.objectContaining({ object: '0013-catalog.sql', fault: expect.stringContaining('missing') }),
+      expect.objectContaining({ object: '0013-other.sql', fault: expect.stringContaining('not applied') }),
     ])
     await rm(folder, { recursive: true })
   })

@@ -1,59 +1,8 @@
--- The shops' own vendor credentials, sealed under a data key of each tenant, and the role that handles ciphertext.
---
---   identity_vault  makes and reads data keys, opens and re-seals secrets; the Lambdas' other roles can do none of that
-
--- allow owner-role: a role is made by the login that migrates
--- allow opaque: there is no CREATE ROLE IF NOT EXISTS
-do $$
-begin
-  if not exists (select from pg_roles where rolname = 'identity_vault') then
-    create role identity_vault login noinherit nocreatedb nocreaterole;
-  end if;
-end
-$$;
-alter role identity_vault set statement_timeout = '2s';
-alter role identity_vault set lock_timeout = '1500ms';
-alter role identity_vault set idle_in_transaction_session_timeout = '10s';
-alter role identity_vault set search_path = app, pg_catalog;
-
+-- The tenants' accounts with vendors. Each secret is encrypted under a data key of the tenant, which KMS wraps.
+-- Only identity_vault and app.open_vendor_secret reach ciphertext and keys.
 set local role identity_owner;
 
-grant usage on schema app to identity_vault;
-grant execute on function app.current_tenant(), app.set_tenant(uuid) to identity_vault;
-
--- As in 0013, for the service's four roles.
-create or replace function app.enforce_tenant(p_table regclass, p_column name default 'tenant_id', p_system_rows boolean default false)
-  returns void
-  language plpgsql
-  set search_path = pg_catalog, pg_temp
-  as $$
-declare
-  roles text := 'identity_app, identity_worker, identity_operator, identity_vault';
-  own text := format('%I = (select app.current_tenant())', p_column);
-  readable text := case when p_system_rows
-    then format('%1$s or (%2$I is null and (select app.current_tenant()) is not null)', own, p_column)
-    else own end;
-begin
-  execute format('drop policy if exists tenant_read on %s', p_table);
-  execute format('drop policy if exists tenant_insert on %s', p_table);
-  execute format('drop policy if exists tenant_update on %s', p_table);
-  execute format('drop policy if exists tenant_delete on %s', p_table);
-  execute format('create policy tenant_read on %s for select to %s using (%s)', p_table, roles, readable);
-  execute format('create policy tenant_insert on %s for insert to %s with check (%s)', p_table, roles, own);
-  execute format('create policy tenant_update on %s for update to %s using (%s) with check (%s)', p_table, roles, own, own);
-  execute format('create policy tenant_delete on %s for delete to %s using (%s)', p_table, roles, own);
-  if not (select c.relrowsecurity and c.relforcerowsecurity from pg_class c where c.oid = p_table) then
-    execute format('alter table %s enable row level security, force row level security', p_table);
-  end if;
-end
-$$;
-
-select app.enforce_tenant('app.audit_log');
-select app.enforce_tenant(inhrelid::regclass) from pg_inherits where inhparent = 'app.audit_log'::regclass;
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
-  on app.audit_log to identity_vault;
-
--- Which vendors there are, and how each is spoken to (shared/vendor). Where a vendor is found is a setting of the stage.
+-- The known vendors, and the adapter that speaks to each (shared/vendor). A vendor's URL is a setting of the stage.
 create table app.vendors (
   code    text primary key check (code ~ '^[a-z0-9]+(-[a-z0-9]+)*$'),
   name    text not null,
@@ -64,9 +13,8 @@ insert into app.vendors (code, name, adapter) values
   ('sanmar', 'SanMar', 'promostandards');
 grant select on app.vendors to identity_app, identity_vault;
 
--- A tenant's data keys, each as KMS wrapped it. `usable` stands in for `wrapped_key is not null` in the key that sealed
--- rows refer to: a key under which something is still sealed cannot be destroyed, and nothing can be sealed under a key
--- that was.
+-- The data keys of tenants, as KMS wrapped them. `usable` means `wrapped_key is not null`, and the foreign key of encrypted
+-- rows includes it. So a key that still encrypts something cannot be destroyed, and a destroyed key encrypts nothing.
 create table app.data_keys (
   id           uuid primary key default gen_random_uuid(),
   tenant_id    uuid not null references app.tenants,
@@ -85,6 +33,9 @@ create unique index data_keys_one_active on app.data_keys (tenant_id, purpose) w
 select app.enforce_tenant('app.data_keys');
 grant select, insert (id, tenant_id, purpose, kms_key_arn, wrapped_key),
   update (status, kms_key_arn, wrapped_key, retired_at, destroyed_at) on app.data_keys to identity_vault;
+create policy resolver_open on app.data_keys for select to identity_resolver
+  using (tenant_id = (select app.current_tenant()));
+grant select (id, tenant_id, kms_key_arn, wrapped_key) on app.data_keys to identity_resolver;
 
 create table app.vendor_accounts (
   id              uuid primary key default gen_random_uuid(),
@@ -113,7 +64,7 @@ create table app.vendor_accounts (
 create index vendor_accounts_by_age on app.vendor_accounts (tenant_id, created_at, id);
 create index vendor_accounts_by_data_key on app.vendor_accounts (data_key_id) where data_key_id is not null;
 select app.enforce_tenant('app.vendor_accounts');
--- Whoever serves routes may write a sealed secret and read none.
+-- identity_app writes an encrypted secret, and may not read one.
 grant select (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, created_at,
               rotated_at, revoked_at, secret_version),
   insert (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, sealed_secret,
@@ -123,11 +74,13 @@ grant select (id, tenant_id, vendor, label, account_number, status, verified_at,
 grant select (id, tenant_id, vendor, account_number, status, verified_at, secret_version, data_key_id),
   update (status, verified_at, checked_at, last_error, revoked_at, sealed_secret, data_key_id)
   on app.vendor_accounts to identity_vault;
+create policy resolver_open on app.vendor_accounts for select to identity_resolver
+  using (tenant_id = (select app.current_tenant()));
+grant select (id, tenant_id, vendor, account_number, secret_version, sealed_secret, data_key_id)
+  on app.vendor_accounts to identity_resolver;
 
--- The job that asks vendors later asks none for a shop that is closed.
-grant select (status) on app.tenants to identity_worker;
-
--- A secret is never put back to an earlier one: its version only grows, and what is sealed is bound to it.
+-- Keeps the version of a secret from decreasing. Encryption binds a secret to its version, so nobody can put back an
+-- earlier secret.
 create function app.secret_versions_grow() returns trigger
   language plpgsql
   set search_path = pg_catalog, pg_temp
@@ -143,8 +96,9 @@ revoke all on function app.secret_versions_grow() from public;
 create trigger vendor_accounts_versions_grow before update on app.vendor_accounts
   for each row execute function app.secret_versions_grow();
 
--- The one way to a sealed secret: of an account of the transaction's tenant, with its data key, and with an entry in that
--- tenant's audit log in the same statement. No row when there is no such account or its secret was erased.
+-- Returns the encrypted secret of an account of the transaction's tenant, with its data key, and writes an audit entry in
+-- the same statement. Returns no row when the account does not exist or its secret was erased. There is no other way to
+-- an encrypted secret.
 create function app.open_vendor_secret(p_account uuid, p_reason text, p_actor uuid, p_request_id text)
   returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
                  data_key_id uuid, kms_key_arn text, wrapped_key bytea)
@@ -156,7 +110,7 @@ create function app.open_vendor_secret(p_account uuid, p_reason text, p_actor uu
       from app.vendor_accounts a
       join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
      where a.id = p_account and a.tenant_id = app.current_tenant()
-  ), noted as (
+  ), audited as (
     insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id)
     select o.tenant_id, p_actor, 'vendor_account.opened', 'vendor_account', o.id,
            jsonb_build_object('reason', p_reason, 'secret_version', o.secret_version), p_request_id
@@ -164,14 +118,6 @@ create function app.open_vendor_secret(p_account uuid, p_reason text, p_actor uu
   )
   select o.vendor, o.account_number, o.secret_version, o.sealed_secret, o.data_key_id, o.kms_key_arn, o.wrapped_key from opened o
 $$;
-grant select (id, tenant_id, vendor, account_number, secret_version, sealed_secret, data_key_id)
-  on app.vendor_accounts to identity_resolver;
-grant select (id, tenant_id, kms_key_arn, wrapped_key) on app.data_keys to identity_resolver;
-grant insert (actor_user_id, after) on app.audit_log to identity_resolver;
-create policy resolver_open on app.vendor_accounts for select to identity_resolver
-  using (tenant_id = (select app.current_tenant()));
-create policy resolver_open on app.data_keys for select to identity_resolver
-  using (tenant_id = (select app.current_tenant()));
 revoke all on function app.open_vendor_secret(uuid, text, uuid, text) from public;
 grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_vault;
 grant create on schema app to identity_resolver;

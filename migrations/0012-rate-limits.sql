@@ -1,5 +1,5 @@
--- Rate limits counted in the database, for the time in which the cache fails. Unlogged: after a crash of the database
--- the counts begin anew, and no attempt waits for the disk.
+-- Rate limits in the database, for when the cache fails. The table is unlogged: no attempt waits for the disk, and the
+-- counts start at zero after a crash of the database.
 set local role identity_owner;
 
 create unlogged table app.rate_limits (
@@ -9,10 +9,11 @@ create unlogged table app.rate_limits (
   primary key (key, window_start)
 );
 grant select, insert, update, delete on app.rate_limits to identity_app;
+grant select, delete on app.rate_limits to identity_worker;
 
--- Counts one attempt against a sliding window of p_window_seconds: the present window's attempts, and those of the one
--- before in the share of it that is still within reach (the cache counts in the same way). A refused attempt is not
--- counted. Atomic: of any number of attempts at once, no more than p_limit are allowed.
+-- Counts one attempt against a sliding window of p_window_seconds: the attempts of the current window, plus those of the
+-- previous one in proportion to how much of it still overlaps. The cache counts the same way. A refused attempt is not
+-- counted. Atomic: concurrent attempts never exceed p_limit.
 create function app.count_attempt(p_key bytea, p_limit integer, p_window_seconds integer)
   returns table (allowed boolean, retry_after_seconds integer)
   language plpgsql

@@ -1,15 +1,43 @@
--- A partition comes under the guard of its parent by itself, whoever makes it and by whichever statement: PostgreSQL
--- hands a partition neither row security nor policies.
+-- The tenant of a transaction, and the guard that limits a table to it: row security with four policies.
+-- `app.current_tenant`, `app.set_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
 set local role identity_owner;
 
--- As in 0002, but that the table is altered last, at once, and only where that changes something: every ALTER TABLE wakes
--- the event trigger below, which then finds nothing left to do.
-create or replace function app.enforce_tenant(p_table regclass, p_column name default 'tenant_id', p_system_rows boolean default false)
+-- Compares without regard to letter case. Under row security an index serves `=` on such a column, but not citext or
+-- lower(), whose operators are not leakproof. The columns hold printable ASCII only, so two addresses that a mail server
+-- distinguishes never become one user.
+create collation app.case_insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+
+-- Returns the tenant of the transaction, or null. On a reused connection an ended transaction leaves the setting as ''.
+create function app.current_tenant() returns uuid
+  language sql stable parallel safe
+  return nullif(current_setting('app.tenant_id', true), '')::uuid;
+
+-- Sets the tenant until the transaction ends; null means none. Clients call this function and not set_config, because
+-- RDS Proxy pins a connection that calls set_config itself.
+create function app.set_tenant(p_tenant uuid) returns void
+  language plpgsql
+  as $$
+begin
+  perform set_config('app.tenant_id', coalesce(p_tenant::text, ''), true);
+end
+$$;
+
+revoke all on function app.current_tenant(), app.set_tenant(uuid) from public;
+grant execute on function app.current_tenant(), app.set_tenant(uuid)
+  to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;
+
+-- Enables and forces row security on a table. The service's roles then see and write only rows of the transaction's
+-- tenant, and none while no tenant is set. Calling it again restores what was removed.
+--   p_column       the column with the tenant's id (`id` for app.tenants)
+--   p_system_rows  whether rows with a null tenant belong to the platform: every tenant reads them, none writes them
+-- ALTER TABLE comes last and only where it changes something, because it fires the event trigger below.
+create function app.enforce_tenant(p_table regclass, p_column name default 'tenant_id', p_system_rows boolean default false)
   returns void
   language plpgsql
   set search_path = pg_catalog, pg_temp
   as $$
 declare
+  roles text := 'identity_app, identity_worker, identity_operator, identity_vault';
   own text := format('%I = (select app.current_tenant())', p_column);
   readable text := case when p_system_rows
     then format('%1$s or (%2$I is null and (select app.current_tenant()) is not null)', own, p_column)
@@ -19,47 +47,20 @@ begin
   execute format('drop policy if exists tenant_insert on %s', p_table);
   execute format('drop policy if exists tenant_update on %s', p_table);
   execute format('drop policy if exists tenant_delete on %s', p_table);
-  execute format('create policy tenant_read on %s for select to identity_app, identity_worker, identity_operator using (%s)', p_table, readable);
-  execute format('create policy tenant_insert on %s for insert to identity_app, identity_worker, identity_operator with check (%s)', p_table, own);
-  execute format('create policy tenant_update on %s for update to identity_app, identity_worker, identity_operator using (%s) with check (%s)', p_table, own, own);
-  execute format('create policy tenant_delete on %s for delete to identity_app, identity_worker, identity_operator using (%s)', p_table, own);
+  execute format('create policy tenant_read on %s for select to %s using (%s)', p_table, roles, readable);
+  execute format('create policy tenant_insert on %s for insert to %s with check (%s)', p_table, roles, own);
+  execute format('create policy tenant_update on %s for update to %s using (%s) with check (%s)', p_table, roles, own, own);
+  execute format('create policy tenant_delete on %s for delete to %s using (%s)', p_table, roles, own);
   if not (select c.relrowsecurity and c.relforcerowsecurity from pg_class c where c.oid = p_table) then
     execute format('alter table %s enable row level security, force row level security', p_table);
   end if;
 end
 $$;
+revoke all on function app.enforce_tenant(regclass, name, boolean) from public;
 
--- As in 0009, but that the owner moves rows under a policy, and FORCE stays: lifted from a partition, it is back at once.
-create or replace function app.create_audit_partition(p_month date) returns regclass
-  language plpgsql security definer
-  set search_path = pg_catalog, pg_temp
-  as $$
-declare
-  v_from timestamptz := date_trunc('month', p_month::timestamp) at time zone 'UTC';
-  v_to timestamptz := (date_trunc('month', p_month::timestamp) + interval '1 month') at time zone 'UTC';
-  v_table text := format('app.%I', 'audit_log_' || to_char(p_month, 'YYYY_MM'));
-begin
-  perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
-  if to_regclass(v_table) is null then
-    -- Before anything else: an insert that was routed to the net already would be refused there once its month is taken out.
-    lock table app.audit_log in share row exclusive mode;
-    execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
-    execute format('alter table %s add foreign key (tenant_id) references app.tenants,
-                      add foreign key (actor_user_id) references app.users', v_table);
-    create policy owner_moves on app.audit_log_default to identity_owner using (true);
-    execute format('with moved as (delete from app.audit_log_default where occurred_at >= %L and occurred_at < %L returning *)
-                    insert into %s select * from moved', v_from, v_to, v_table);
-    drop policy owner_moves on app.audit_log_default;
-    execute format('alter table app.audit_log attach partition %s for values from (%L) to (%L)', v_table, v_from, v_to);
-  end if;
-  perform app.enforce_tenant(v_table::regclass);
-  return v_table::regclass;
-end
-$$;
-
--- Puts every partition, at any depth, of the tables that a statement made or changed under the guard of the parent, if
--- that has one: row security, the tenant policies over the same column, the parent's owner, and no privilege for anybody
--- else, since a partition is reached through its parent. Runs with the rights of whoever runs the statement.
+-- Gives every partition that a statement creates or changes the guard of its parent: row security, the tenant policies
+-- over the same column, the parent's owner, and no other grantee. PostgreSQL itself copies none of these to a partition.
+-- Covers partitions of partitions. Runs with the rights of the role that runs the statement.
 create function app.guard_partitions() returns event_trigger
   language plpgsql
   set search_path = pg_catalog, pg_temp
@@ -113,16 +114,15 @@ end
 $$;
 revoke all on function app.guard_partitions() from public;
 
--- Only a superuser, and rds_superuser on Aurora, may make an event trigger. Without it nothing else is missing: a partition
--- that is made by hand has no guard and no grant, and the catalogue's check names it.
+-- Only a superuser may create an event trigger, and rds_superuser on Aurora. Without the trigger, a partition that
+-- somebody creates by hand has neither guard nor grants, and `npm run doctor` reports it.
 reset role;
--- allow opaque: whether the login may make an event trigger is found out by trying
 do $$
 begin
   create event trigger guard_partitions on ddl_command_end
     when tag in ('CREATE TABLE', 'ALTER TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA')
     execute function app.guard_partitions();
 exception when insufficient_privilege then
-  raise warning 'the event trigger guard_partitions was not made, since % may not: a partition that is made by hand comes under no guard by itself', current_user;
+  raise warning 'the event trigger guard_partitions was not created, because % may not: a partition created by hand gets no guard', current_user;
 end
 $$;

@@ -1,4 +1,4 @@
--- The catalog: the platform's styles (tenant_id null: every tenant reads them, none writes them) and a tenant's own.
+-- The catalog: the platform's styles, which every tenant reads, each tenant's own styles, and the sizes with their aliases.
 set local role identity_owner;
 
 create table app.styles (
@@ -15,9 +15,8 @@ create table app.styles (
 );
 create index styles_search on app.styles using gin (search);
 select app.enforce_tenant('app.styles', p_system_rows => true);
-grant select on app.styles to identity_app;
-grant insert (id, tenant_id, style_number, name, brand, category, vendors) on app.styles to identity_app;
-grant update (tenant_id, style_number, name, brand, category, vendors), delete on app.styles to identity_app;
+grant select, insert (id, tenant_id, style_number, name, brand, category, vendors),
+  update (tenant_id, style_number, name, brand, category, vendors), delete on app.styles to identity_app;
 
 create table app.sizes (
   id       smallint primary key,
@@ -30,7 +29,7 @@ create table app.size_aliases (
 );
 grant select on app.sizes, app.size_aliases to identity_app;
 
--- The id of the size that a vendor's spelling means, or null: an unknown alias is never guessed.
+-- Returns the id of the size that a vendor's spelling means, or null. Never guesses at an unknown alias.
 create function app.resolve_size(p_alias text) returns smallint
   language sql stable
   return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias));

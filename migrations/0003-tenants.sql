@@ -1,0 +1,40 @@
+-- Tenants: the customer companies, each with its own data.
+set local role identity_owner;
+
+create table app.tenants (
+  id           uuid primary key default gen_random_uuid(),
+  slug         text collate app.case_insensitive not null unique,
+  legal_name   text not null check (length(legal_name) between 1 and 200),
+  status       text not null default 'trial' check (status in ('trial', 'active', 'past_due', 'suspended', 'cancelled')),
+  timezone     text not null default 'America/New_York',
+  currency     text not null default 'USD' check (currency ~ '^[A-Z]{3}$'),
+  settings     jsonb not null default '{}' check (jsonb_typeof(settings) = 'object'),
+  suspended_at timestamptz,
+  created_at   timestamptz not null default now(),
+  deleted_at   timestamptz,
+  constraint tenants_slug_is_url_safe check (slug collate "C" ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$')
+);
+select app.enforce_tenant('app.tenants', 'id');
+
+grant select on app.tenants to identity_app;
+-- SELECT … FOR SHARE requires UPDATE on some column. Signing in takes that lock, so that no tenant is suspended under it.
+grant update (settings) on app.tenants to identity_app;
+
+-- What mails contain, and the status: the worker sends nothing to a vendor for a tenant that is not open.
+grant select (id, legal_name, timezone, status) on app.tenants to identity_worker;
+
+-- Operators see every tenant. To read or write anything else of one they set it, as every other role does.
+create policy operator_read on app.tenants for select to identity_operator using (true);
+grant select (id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at),
+  insert (id, slug, legal_name, timezone, currency), update (status, suspended_at) on app.tenants to identity_operator;
+
+create policy resolver_read on app.tenants for select to identity_resolver using (true);
+grant select on app.tenants to identity_resolver;
+
+-- Returns whether people may work in a tenant of this status. No other place says which statuses are open. Postgres
+-- inlines this function, so a condition with it costs and uses indexes like the written-out list.
+create function app.is_open(p_status text) returns boolean
+  language sql immutable parallel safe
+  return p_status in ('trial', 'active', 'past_due');
+revoke all on function app.is_open(text) from public;
+grant execute on function app.is_open(text) to identity_app, identity_worker, identity_operator, identity_resolver;

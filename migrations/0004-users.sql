@@ -1,0 +1,22 @@
+-- Users: people, each with one password for every tenant that they work in.
+set local role identity_owner;
+
+create table app.users (
+  id                uuid primary key default gen_random_uuid(),
+  email             text collate app.case_insensitive not null,
+  email_verified_at timestamptz,
+  password_hash     text,
+  full_name         text check (length(full_name) <= 200),
+  avatar_url        text check (length(avatar_url) <= 2000),
+  last_login_at     timestamptz,
+  created_at        timestamptz not null default now(),
+  disabled_at       timestamptz,
+  constraint users_email_key unique (email),
+  constraint users_email_is_ascii check (email collate "C" ~ '^[!-~]+@[!-~]+$' and length(email) <= 254)
+) with (fillfactor = 90);
+
+grant select, insert (id, email, email_verified_at, password_hash, full_name),
+  update (email_verified_at, password_hash, full_name, avatar_url, last_login_at) on app.users to identity_app;
+grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
+grant select (id, email, full_name, disabled_at), update (disabled_at) on app.users to identity_operator;
+grant select (id, disabled_at) on app.users to identity_resolver;

@@ -1,0 +1,53 @@
+-- Memberships: a user in a tenant, with a role.
+set local role identity_owner;
+
+create table app.memberships (
+  id          uuid primary key default gen_random_uuid(),
+  tenant_id   uuid not null references app.tenants,
+  user_id     uuid not null references app.users,
+  role_id     smallint not null references app.roles,
+  invited_by  uuid references app.users,
+  accepted_at timestamptz,
+  revoked_at  timestamptz,
+  created_at  timestamptz not null default now(),
+  constraint memberships_one_per_person unique (tenant_id, user_id),
+  -- Other tables reference this key, so that no row points into another tenant. The id comes first: with the tenant first,
+  -- the planner prefers this index to the one above, and a session check reads every membership of the tenant.
+  unique (id, tenant_id)
+);
+create index memberships_by_user on app.memberships (user_id);
+create index memberships_by_age on app.memberships (tenant_id, created_at, id);
+select app.enforce_tenant('app.memberships');
+
+grant select, insert (id, tenant_id, user_id, role_id, invited_by, accepted_at),
+  update (role_id, invited_by, accepted_at, revoked_at) on app.memberships to identity_app;
+grant select on app.memberships to identity_worker;
+
+create policy operator_read on app.memberships for select to identity_operator using (true);
+grant select, insert (tenant_id, user_id, role_id) on app.memberships to identity_operator;
+
+create policy resolver_read on app.memberships for select to identity_resolver using (true);
+grant select on app.memberships to identity_resolver;
+
+-- Refuses to take away the last owner of a tenant (TN409). Locks the tenant before it counts: of two owners who remove
+-- each other concurrently, the second waits, counts after the first commit, and is refused.
+create function app.keep_an_owner() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  if old.role_id <> 1 or old.accepted_at is null or old.revoked_at is not null
+     or (tg_op = 'UPDATE' and new.tenant_id = old.tenant_id and new.role_id = 1 and new.accepted_at is not null and new.revoked_at is null) then
+    return null;
+  end if;
+  perform from app.tenants t where t.id = old.tenant_id for no key update;
+  if not exists (select from app.memberships m where m.tenant_id = old.tenant_id and m.role_id = 1
+                    and m.accepted_at is not null and m.revoked_at is null) then
+    raise exception 'the last owner of a tenant' using errcode = 'TN409';
+  end if;
+  return null;
+end
+$$;
+revoke all on function app.keep_an_owner() from public;
+create trigger memberships_keep_an_owner after update or delete on app.memberships
+  for each row execute function app.keep_an_owner();

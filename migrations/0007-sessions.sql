@@ -1,0 +1,212 @@
+-- Sessions: the session check, the choice of a tenant, and the end of sessions.
+-- The table has no row security, because a session is found by its token hash before the tenant is known.
+set local role identity_owner;
+
+create table app.sessions (
+  id                  uuid primary key default gen_random_uuid(),
+  token_key           bytea not null unique check (length(token_key) = 32),
+  user_id             uuid not null references app.users,
+  tenant_id           uuid references app.tenants,
+  idle_expires_at     timestamptz not null,
+  absolute_expires_at timestamptz not null,
+  csrf_secret         bytea not null check (length(csrf_secret) = 32),
+  ip_hash             bytea check (length(ip_hash) = 32),
+  user_agent          text check (length(user_agent) <= 512),
+  created_at          timestamptz not null default now(),
+  last_seen_at        timestamptz not null default now(),
+  revoked_at          timestamptz,
+  -- Makes revoked_at a key column. Revoking then takes the row's strongest lock and waits for FOR KEY SHARE, while moving
+  -- the idle expiry does not. See app.enter_tenant.
+  constraint sessions_revocation_is_a_key_change unique (id, revoked_at)
+) with (fillfactor = 70);
+-- Every request updates idle_expires_at and last_seen_at. No index contains them, so that these stay heap-only updates.
+create index sessions_live_by_user on app.sessions (user_id) where revoked_at is null;
+create index sessions_live_by_tenant on app.sessions (tenant_id) where revoked_at is null;
+create index sessions_live_by_expiry on app.sessions (absolute_expires_at) where revoked_at is null;
+
+grant select, insert (id, token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent),
+  update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_app;
+grant select (id, idle_expires_at, absolute_expires_at, revoked_at), delete on app.sessions to identity_worker;
+grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
+grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
+  update (revoked_at) on app.sessions to identity_resolver;
+
+-- The live sessions, with what each holder may do. No other place defines "live": not revoked, not expired, the user not
+-- disabled and, once a tenant is selected, the tenant open and the membership accepted and not revoked. Row security
+-- applies to the reader: while another tenant is set, a session with a tenant is not live.
+create view app.live_sessions with (security_invoker = true) as
+select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
+       u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
+       t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
+       m.id as membership_id,
+       r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
+       to_jsonb(array(select p.permission from app.role_permissions p
+                       where p.role_id = r.id order by p.permission collate "C")) as permissions
+  from app.sessions s
+  join app.users u on u.id = s.user_id and u.disabled_at is null
+  left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
+  -- Not `=`: the policy repeats the condition, the planner counts it twice, and then prefers any index that begins with
+  -- the tenant. It would read all memberships of the tenant instead of one.
+  left join app.memberships m on m.tenant_id is not distinct from s.tenant_id and m.user_id = s.user_id
+        and m.accepted_at is not null and m.revoked_at is null
+  left join app.roles r on r.id = m.role_id
+ where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+   and (s.tenant_id is null or (t.id is not null and m.id is not null));
+grant select on app.live_sessions to identity_app;
+
+-- The session check, in one round trip. Returns the live session of a token hash, or no row, and sets its tenant. Moves
+-- the idle expiry of a session with a tenant to p_idle_seconds from now, never past the absolute expiry.
+-- Call it as a statement of its own: its transaction commits without waiting for the disk, which no other write may.
+create function app.authenticate(p_token_key bytea, p_idle_seconds integer) returns setof app.live_sessions
+  language plpgsql
+  rows 1
+  as $$
+declare
+  v_session uuid;
+  v_tenant uuid;
+  v_live app.live_sessions;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  for v_try in 1..2 loop
+    if v_try = 1 then
+      select s.id, s.tenant_id into v_session, v_tenant from app.sessions s where s.token_key = p_token_key;
+    else
+      -- Not live in the tenant that was read. A concurrent request may have selected another, so read it again under a lock.
+      select s.id, s.tenant_id into v_session, v_tenant from app.sessions s
+       where s.token_key = p_token_key and s.revoked_at is null
+         and s.idle_expires_at > now() and s.absolute_expires_at > now() for no key update;
+    end if;
+    exit when v_session is null;
+    perform set_config('app.tenant_id', coalesce(v_tenant::text, ''), true);
+    select l.* into v_live from app.live_sessions l where l.session_id = v_session;
+    if v_live.session_id is not null then
+      update app.sessions s
+         set idle_expires_at = case when v_tenant is null then s.idle_expires_at
+               else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
+             last_seen_at = now()
+       where s.id = v_session and s.revoked_at is null
+      returning s.idle_expires_at into v_live.idle_expires_at;
+      if found then
+        return next v_live;
+      end if;
+      exit;
+    end if;
+  end loop;
+end
+$$;
+revoke all on function app.authenticate(bytea, integer) from public;
+grant execute on function app.authenticate(bytea, integer) to identity_app;
+
+-- Selects a tenant for a live session and returns the session. Returns no row when the user has no live membership there
+-- or the tenant is not open. Raises TN401 when the session is no longer live.
+-- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
+-- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
+create function app.select_tenant(p_session uuid, p_tenant uuid, p_idle_seconds integer) returns setof app.live_sessions
+  language plpgsql
+  rows 1
+  as $$
+begin
+  perform set_config('app.tenant_id', p_tenant::text, true);
+  perform from app.tenants t
+    where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status) for share;
+  if not found then
+    return;
+  end if;
+  perform from app.memberships m
+    where m.tenant_id = p_tenant and m.user_id = (select s.user_id from app.sessions s where s.id = p_session)
+      and m.accepted_at is not null and m.revoked_at is null for share;
+  if not found then
+    return;
+  end if;
+  update app.sessions s
+     set tenant_id = p_tenant, last_seen_at = now(),
+         idle_expires_at = least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at)
+   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now();
+  if not found then
+    raise exception 'the session is no longer live' using errcode = 'TN401';
+  end if;
+  return query select l.* from app.live_sessions l where l.session_id = p_session;
+end
+$$;
+revoke all on function app.select_tenant(uuid, uuid, integer) from public;
+grant execute on function app.select_tenant(uuid, uuid, integer) to identity_app;
+
+-- The functions below run as identity_resolver and read across tenants. They take the id of a session, never of a user or
+-- tenant that a caller chose, and return nothing unless that session is live.
+
+-- Returns the live memberships of the session's user: the tenants to select from.
+create function app.tenants_of_session(p_session uuid)
+  returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
+                 role_code text, role_label text, role_rank integer)
+  language sql stable security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+  select m.id, t.id, t.slug, t.legal_name, t.status, r.code, r.label, r.rank
+    from app.sessions s
+    join app.users u on u.id = s.user_id and u.disabled_at is null
+    join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
+    join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
+    join app.roles r on r.id = m.role_id
+   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+   order by t.legal_name, t.id
+$$;
+
+-- Returns the live sessions of the session's user with their tenants, the most recently used first.
+create function app.sessions_of_session(p_session uuid)
+  returns table (id uuid, user_agent text, created_at timestamptz, last_seen_at timestamptz, tenant_id uuid, slug text,
+                 legal_name text, status text, timezone text, currency text)
+  language sql stable security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+  select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name, t.status, t.timezone, t.currency
+    from app.sessions s
+    join app.users u on u.id = s.user_id and u.disabled_at is null
+    join app.sessions o on o.user_id = s.user_id
+    left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and app.is_open(t.status)
+    left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
+          and m.accepted_at is not null and m.revoked_at is null
+   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+     and o.revoked_at is null and o.idle_expires_at > now() and o.absolute_expires_at > now()
+     and (o.tenant_id is null or (t.id is not null and m.id is not null))
+   order by o.last_seen_at desc, o.id
+$$;
+
+-- Ends the user's live session of this id or, with p_others, every session but that one (all when p_session is null).
+-- Returns how many live sessions it ended, and writes an audit entry for each that had a tenant, in the same transaction.
+-- p_others also revokes expired sessions, because a concurrent request may be moving their expiry. They are neither
+-- counted nor audited.
+create function app.end_sessions(
+    p_user uuid, p_session uuid, p_others boolean, p_action text, p_request_id text, p_ip_hash bytea)
+  returns integer
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_ended integer;
+begin
+  perform app.lock_user(p_user);
+  with ended as (
+    update app.sessions s set revoked_at = now()
+     where s.user_id = p_user and s.revoked_at is null
+       and case when p_others then s.id is distinct from p_session
+                else s.id = p_session and s.idle_expires_at > now() and s.absolute_expires_at > now() end
+    returning s.id, s.tenant_id, s.idle_expires_at > now() and s.absolute_expires_at > now() as live
+  ), audited as (
+    insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, ip_hash)
+    select e.tenant_id, p_user, p_action, 'session', e.id, p_request_id, p_ip_hash
+      from ended e where e.live and e.tenant_id is not null
+  )
+  select count(*) into v_ended from ended e where e.live;
+  return v_ended;
+end
+$$;
+
+revoke all on function app.tenants_of_session(uuid), app.sessions_of_session(uuid),
+  app.end_sessions(uuid, uuid, boolean, text, text, bytea) from public;
+grant execute on function app.tenants_of_session(uuid), app.sessions_of_session(uuid),
+  app.end_sessions(uuid, uuid, boolean, text, text, bytea) to identity_app;
+grant create on schema app to identity_resolver;
+alter function app.tenants_of_session(uuid) owner to identity_resolver;
+alter function app.sessions_of_session(uuid) owner to identity_resolver;
+alter function app.end_sessions(uuid, uuid, boolean, text, text, bytea) owner to identity_resolver;
+revoke create on schema app from identity_resolver;
