@@ -1,86 +1,84 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createUser, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
-import { PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+import { PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const NEW_PASSWORD = 'a passphrase of the departed'
 const IP_HASHES = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((ip) => keyedHash(PEPPER, 'ip', ip).toString('hex'))
 
-/** The shops of one person, and a session of theirs in each place where one can be. */
+/** The tenants of one person, and a session of theirs in each place where one can be. */
 interface Scene {
   readonly email: string
   readonly user: string
-  readonly shops: { readonly here: string; readonly there: string; readonly left: string; readonly invited: string }
+  readonly tenants: { readonly here: string; readonly there: string; readonly left: string; readonly invited: string }
   readonly here: MintedSession
   readonly there: MintedSession
   readonly pending: MintedSession
 }
 
-let service: TestService
+const service = useService()
 let passwordHash: string
 let scene: Scene
 let scenes = 0
 
 beforeAll(async () => {
-  service = await startService()
   passwordHash = await hashPassword(PASSWORD, { memoryKib: 64, iterations: 1 })
 })
-afterAll(() => service.close())
 beforeEach(async () => {
   scenes += 1
   const slugs = ['here', 'there', 'left', 'invited'].map((name) => `${name}-${scenes}`)
   const [here = '', there = '', left = '', invited = ''] = await Promise.all(
-    slugs.map((slug) => createTenant(sql(), slug)),
+    slugs.map((slug) => createTenant(service.sql, slug)),
   )
   const email = `person${scenes}@departed.test`
-  const user = await createUser(sql(), { email, role: 'viewer', slugs })
-  await sql()`update app.users set password_hash = ${passwordHash} where id = ${user}`
-  await sql()`update app.memberships set revoked_at = now() where user_id = ${user} and tenant_id = ${left}`
-  await sql()`update app.memberships set accepted_at = null where user_id = ${user} and tenant_id = ${invited}`
-  const mint = (slug: string | null = null) => mintSession(sql(), { email, slug })
+  const user = await createUser(service.sql, { email, role: 'viewer', slugs })
+  await service.sql`update app.users set password_hash = ${passwordHash} where id = ${user}`
+  await service.sql`update app.memberships set revoked_at = now() where user_id = ${user} and tenant_id = ${left}`
+  await service.sql`update app.memberships set accepted_at = null where user_id = ${user} and tenant_id = ${invited}`
+  const mint = (slug: string | null = null) => mintSession(service.sql, { email, slug })
   scene = {
     email,
     user,
-    shops: { here, there, left, invited },
+    tenants: { here, there, left, invited },
     here: await mint(`here-${scenes}`),
     there: await mint(`there-${scenes}`),
     pending: await mint(),
   }
   // Sessions that ended by themselves, of which there is nothing to tell, and one of somebody else's.
   const [idle, over] = [await mint(`here-${scenes}`), await mint(`here-${scenes}`)]
-  await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
-  await sql()`update app.sessions set absolute_expires_at = now() where id = ${over.id}`
-  await mintSession(sql(), { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
+  await service.sql`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
+  await service.sql`update app.sessions set absolute_expires_at = now() where id = ${over.id}`
+  await mintSession(service.sql, { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
 })
 
-const sql = () => service.database.admin
 const isLive = async ({ token }: MintedSession): Promise<boolean> =>
   (await service.request('GET /v1/auth/session', { token })).status === 200
 
-/** Every entry in the logs of the scene's shops. */
-const logs = () => sql()`
+/** Every entry in the logs of the scene's tenants. */
+const logs = () => service.sql`
   select tenant_id, action, actor_user_id as actor, target_type || ' ' || target_id as target, before, after, request_id,
          encode(ip_hash, 'hex') as ip_hash, xmin::text as written_in
-    from app.audit_log where tenant_id = any (${Object.values(scene.shops)}) order by action, tenant_id, target_id`
+    from app.audit_log where tenant_id = any (${Object.values(scene.tenants)}) order by action, tenant_id, target_id`
 
-/** Does what ends sessions, and holds the logs of the scene's shops to these entries, in any order, and to no other. */
+/** Does what ends sessions, and holds the logs of the scene's tenants to these entries, in any order, and to no other. */
 async function expectEntries(
   { route, token, body }: { route: string; token?: string; body?: object },
-  expected: readonly (readonly [shop: 'here' | 'there', action: string, target: string])[],
+  expected: readonly (readonly [tenant: 'here' | 'there', action: string, target: string])[],
 ): Promise<void> {
   const requestId = randomUUID()
   const answer = await service.request(route, { token, body, headers: { 'x-request-id': requestId } })
   expect(answer.status).toBe(204)
   const written = await logs()
-  const { shops, user } = scene
+  const { tenants, user } = scene
   expect(written.map(({ tenant_id, action, target }) => `${tenant_id} ${action} ${target}`).toSorted()).toEqual(
-    expected.map(([shop, action, target]) => `${shops[shop]} ${action} ${target}`).toSorted(),
+    expected.map(([tenant, action, target]) => `${tenants[tenant]} ${action} ${target}`).toSorted(),
   )
   // What they tell of was written by the very transaction that wrote the entries.
-  const changed = await sql()`
+  const changed = await service.sql`
     select xmin::text as written_in from app.sessions where user_id = ${user} and revoked_at is not null
     union select xmin::text from app.users where id = ${user} and password_hash <> ${passwordHash}`
   for (const entry of written) {
@@ -107,7 +105,7 @@ describe('audit entries of ended sessions', () => {
 
   it('records every other revoked session in the log of its own tenant', async () => {
     const { here, there, pending } = scene
-    const second = await mintSession(sql(), { email: scene.email, slug: `here-${scenes}` })
+    const second = await mintSession(service.sql, { email: scene.email, slug: `here-${scenes}` })
     await expectEntries({ route: 'DELETE /v1/auth/sessions', token: pending.token }, [
       ['here', 'session.revoked', `session ${here.id}`],
       ['here', 'session.revoked', `session ${second.id}`],
@@ -154,7 +152,7 @@ describe('audit entries of ended sessions', () => {
 
   it('records nothing for refused requests', async () => {
     const { here, there, pending } = scene
-    const colleague = await mintSession(sql(), { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
+    const colleague = await mintSession(service.sql, { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
     const wrong = { current_password: `not ${PASSWORD}`, new_password: NEW_PASSWORD }
     for (const [route, token, body] of [
       [`DELETE /v1/auth/sessions/${there.id}`, colleague.token],
@@ -171,13 +169,13 @@ describe('audit entries of ended sessions', () => {
 describe('one transaction for an ended session and its audit entry', () => {
   /** Does something while rows that are added to a table are refused, as a database that has no room left refuses them. */
   async function whileRefusing(table: string, work: () => Promise<void>): Promise<void> {
-    await sql().unsafe(`
+    await service.sql.unsafe(`
       create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
       create trigger refuse before insert on ${table} for each row execute function app.refuse()`)
     try {
       await work()
     } finally {
-      await sql().unsafe('drop function app.refuse() cascade')
+      await service.sql.unsafe('drop function app.refuse() cascade')
     }
   }
   const changePassword = () => ({

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createShop, mintSession, type TestMember } from '#tests/support/minted-session.ts'
-import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+import { createMember, mintSession, type TestMember } from '#tests/support/minted-session.ts'
+import { type Answer, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const NEW_PASSWORD = 'a passphrase of the audited'
 const IP_HASHES = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((ip) => keyedHash(PEPPER, 'ip', ip).toString('hex'))
@@ -21,33 +22,25 @@ interface Entry {
   readonly ip_hash: string
 }
 
-let service: TestService
+const service = useService({ env: { INVITE_TENANT_LIMIT: '1000' } })
 let slug: string
-let shop: string
+let tenant: string
 let owner: TestMember
 let sales: TestMember
 
-beforeAll(async () => {
-  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
-  ;({ slug, shop, owner, sales } = await createShop(sql(), 'owner', 'sales'))
+  ;({ slug, id: tenant, owner, sales } = await service.newTenant('owner', 'sales'))
 })
 
-const sql = () => service.database.admin
 const list = (query = '', by = owner): Promise<Answer> =>
   service.request(`GET /v1/audit-log${query}`, { token: by.token })
 const entries = async (query = ''): Promise<Entry[]> => (await list(query)).body.data
-/** Writes entries at these times, as if each had happened then. */
-async function plant(
-  times: readonly string[],
-  { tenant = shop, action = 'session.tenant_selected' } = {},
-): Promise<void> {
+/** Inserts one entry for each of these times. */
+async function plant(times: readonly string[]): Promise<void> {
   for (const time of times) {
-    await sql()`
+    await service.sql`
       insert into app.audit_log (tenant_id, occurred_at, actor_user_id, action, target_type, request_id)
-      values (${tenant}, ${time}::text::timestamptz, ${owner.userId}, ${action}, 'session', ${`planted-${slug}`})`
+      values (${tenant}, ${time}::text::timestamptz, ${owner.userId}, 'session.tenant_selected', 'session', ${`planted-${slug}`})`
   }
 }
 
@@ -67,11 +60,11 @@ describe('GET /v1/audit-log', () => {
     await service.mail.deliver()
     const token = tokenIn(service.mail.to(email)[0])
     const accepted = await act('POST /v1/auth/invitations/accept', { token, password: NEW_PASSWORD })
-    const [member] = await sql()`
+    const [member] = await service.sql`
       select m.id, m.user_id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
     const changed = await act(`PATCH /v1/members/${member?.['id']}`, { role: 'viewer' })
-    const pending = await mintSession(sql(), { email })
-    const selected = await act(`POST /v1/auth/tenants/${shop}/select`, undefined, pending.token)
+    const pending = await mintSession(service.sql, { email })
+    const selected = await act(`POST /v1/auth/tenants/${tenant}/select`, undefined, pending.token)
     const revoked = await act(`DELETE /v1/members/${member?.['id']}`)
     const other = await act('POST /v1/members/invite', { email: `other@${slug}.test`, role: 'viewer' })
     const cancelled = await act(`DELETE /v1/members/invitations/${other.body.id}`)
@@ -105,7 +98,7 @@ describe('GET /v1/audit-log', () => {
       ],
     ] as const
     const answer = await list()
-    expectContract(answer, shop)
+    expectContract(answer, tenant)
     const written: Entry[] = answer.body.data.toReversed()
     expect(written).toHaveLength(expected.length)
     for (const [index, [request, action, actor, target, before, after]] of expected.entries()) {
@@ -158,17 +151,17 @@ describe('GET /v1/audit-log', () => {
       ['production', 403],
       ['viewer', 403],
     ] as const) {
-      const by = await createMember(sql(), { email: `reader-${role}@${slug}.test`, role, slug })
+      const by = await createMember(service.sql, { email: `reader-${role}@${slug}.test`, role, slug })
       expect((await list('', by)).status, role).toBe(status)
     }
   })
 
   it('lists no entry of another tenant, whatever the query', async () => {
-    const before = { shop, owner }
+    const before = { tenant, owner }
     await plant(['2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'])
     const { next_cursor: cursor } = (await list('?limit=1')).body
     const actor = owner.userId
-    ;({ slug, shop, owner } = await createShop(sql(), 'owner'))
+    ;({ slug, id: tenant, owner } = await service.newTenant('owner'))
     for (const query of ['', `?actor=${actor}`, `?cursor=${cursor}`, '?action=session.tenant_selected', '?limit=100']) {
       expect(await entries(query), query).toEqual([])
     }
@@ -220,8 +213,8 @@ describe('GET /v1/audit-log', () => {
     await plant(Array.from({ length: 7 }, () => moment))
     await plant(Array.from({ length: 9 }, (_, index) => `2026-05-02T00:00:00.00000${index}Z`))
     await plant(['2027-01-01T00:00:00Z', '2029-01-01T00:00:00Z'])
-    const rows = await sql()`
-      select id from app.audit_log where tenant_id = ${shop} order by occurred_at desc, id desc`
+    const rows = await service.sql`
+      select id from app.audit_log where tenant_id = ${tenant} order by occurred_at desc, id desc`
     for (const limit of [1, 5, 18, 100]) {
       const seen: string[] = []
       let cursor: string | null = null

@@ -7,22 +7,21 @@ import { expectContract } from '#tests/support/expect-answer.ts'
 import { createUser, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const COST = { memoryKib: 64, iterations: 1 }
 const OLD = 'the old passphrase'
 const NEW = 'the new passphrase'
 
-let service: TestService
+const service = useService()
 let oldHash: string
 let email: string
 let session: MintedSession
 let people = 0
 
 beforeAll(async () => {
-  service = await startService()
   oldHash = await hashPassword(OLD, COST)
 })
-afterAll(() => service.close())
 
 async function newPerson(of: TestService): Promise<{ email: string; session: MintedSession }> {
   people += 1
@@ -64,16 +63,16 @@ describe('POST /v1/auth/password/change', () => {
     expectContract(answer, answer.headers.get('x-tenant-id'))
     expect(await signsIn(NEW)).toBe(true)
     expect(await signsIn(OLD)).toBe(false)
-    const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
+    const [row] = await service.sql`select password_hash from app.users where email = ${email}`
     expect(row?.['password_hash']).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
   })
 
   it('ends every other session of the user, but not the calling session or those of other users', async () => {
     const others = [
-      await mintSession(service.database.admin, { email }),
-      await mintSession(service.database.admin, { email, slug: 'acme-print' }),
+      await mintSession(service.sql, { email }),
+      await mintSession(service.sql, { email, slug: 'acme-print' }),
     ]
-    const colleague = await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
+    const colleague = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
     expect((await change(NEW)).status).toBe(204)
     for (const other of others) expect(await isLive(other)).toBe(false)
     expect(await isLive(session)).toBe(true)
@@ -81,7 +80,7 @@ describe('POST /v1/auth/password/change', () => {
   })
 
   it('changes the password in a session without a tenant', async () => {
-    const pending = await mintSession(service.database.admin, { email })
+    const pending = await mintSession(service.sql, { email })
     expect((await change(NEW, OLD, service, pending)).status).toBe(204)
     expect(await isLive(pending)).toBe(true)
     expect(await isLive(session)).toBe(false)
@@ -89,7 +88,7 @@ describe('POST /v1/auth/password/change', () => {
   })
 
   it('rejects a wrong current password with 422, changes nothing and ends no session', async () => {
-    const other = await mintSession(service.database.admin, { email })
+    const other = await mintSession(service.sql, { email })
     for (const wrong of ['not the old one', OLD.toUpperCase(), `${OLD} `, NEW]) {
       const answer = await change(NEW, wrong)
       expect(answer.status).toBe(422)
@@ -102,15 +101,14 @@ describe('POST /v1/auth/password/change', () => {
   })
 
   it('rejects a password change of a user who has no password to confirm', async () => {
-    await service.database.admin`update app.users set password_hash = null where email = ${email}`
+    await service.sql`update app.users set password_hash = null where email = ${email}`
     expect((await change(NEW)).status).toBe(422)
-    const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
+    const [row] = await service.sql`select password_hash from app.users where email = ${email}`
     expect(row?.['password_hash']).toBeNull()
   })
 
   it('changes only the caller’s password, even when the body names another user', async () => {
-    const [victim] = await service.database
-      .admin`select id, password_hash from app.users where email = 'owner@acme.test'`
+    const [victim] = await service.sql`select id, password_hash from app.users where email = 'owner@acme.test'`
     const answer = await service.request('POST /v1/auth/password/change', {
       token: session.token,
       body: {
@@ -122,14 +120,13 @@ describe('POST /v1/auth/password/change', () => {
       },
     })
     expect(answer.status).toBe(204)
-    const [after] = await service.database
-      .admin`select id, password_hash from app.users where email = 'owner@acme.test'`
+    const [after] = await service.sql`select id, password_hash from app.users where email = 'owner@acme.test'`
     expect(after).toEqual(victim)
     expect(await signsIn(NEW)).toBe(true)
   })
 
   it('lets exactly one of two concurrent password changes succeed', async () => {
-    const other = await mintSession(service.database.admin, { email })
+    const other = await mintSession(service.sql, { email })
     const answers = await Promise.all([
       change('the first passphrase'),
       change('the second passphrase', OLD, service, other),
@@ -192,14 +189,14 @@ describe('the rules for a new password', () => {
   })
 
   it('rejects a new password that is the user’s email or name or the tenant’s slug or name', async () => {
-    await service.database.admin`
+    await service.sql`
       insert into app.tenants (slug, legal_name, status)
       values ('prints-and-shirts', 'Prints And Shirts Ltd', 'active') on conflict do nothing`
-    await service.database.admin`
+    await service.sql`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
       select t.id, u.id, 7, now() from app.tenants t, app.users u
        where t.slug = 'prints-and-shirts' and u.email = ${email}`
-    session = await mintSession(service.database.admin, { email, slug: 'prints-and-shirts' })
+    session = await mintSession(service.sql, { email, slug: 'prints-and-shirts' })
     for (const known of [
       email,
       email.toUpperCase(),

@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
 import { type Cost, startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createUser } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import { type Answer, startService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
+const service = useService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
 beforeAll(async () => {
-  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
-  await createUser(sql(), { email: 'known@forgot.test' })
-  await createUser(sql(), { email: 'disabled@forgot.test' })
-  await sql()`update app.users set disabled_at = now() where email = 'disabled@forgot.test'`
+  await createUser(service.sql, { email: 'known@forgot.test' })
+  await createUser(service.sql, { email: 'disabled@forgot.test' })
+  await service.sql`update app.users set disabled_at = now() where email = 'disabled@forgot.test'`
 })
-afterAll(() => service.close())
 
-const sql = () => service.database.admin
 const forgot = (email: unknown, { of = service } = {}): Promise<Answer> =>
   of.request('POST /v1/auth/password/forgot', { body: { email } })
 
@@ -43,22 +41,6 @@ describe('POST /v1/auth/password/forgot', () => {
     }
   })
 
-  it('rejects a password reset request whose email is not a string with 422 and sends nothing', async () => {
-    await service.mail.deliver()
-    const before = service.mail.to('known@forgot.test').length
-    for (const email of [
-      ['known@forgot.test'],
-      ['known@forgot.test', 'x@evil.test'],
-      { 0: 'known@forgot.test' },
-      null,
-    ]) {
-      expect((await forgot(email)).status).toBe(422)
-    }
-    expect(await service.mail.deliver()).toBe(0)
-    expect(service.mail.to('known@forgot.test')).toHaveLength(before)
-    expect(service.mail.to('x@evil.test')).toEqual([])
-  })
-
   it('sends the password reset only to the stored address, in whatever case it was requested', async () => {
     await service.mail.deliver()
     for (const email of ['unknown@forgot.test', 'disabled@forgot.test']) await forgot(email)
@@ -75,7 +57,7 @@ describe('POST /v1/auth/password/forgot', () => {
     await service.mail.deliver()
     const [second, first] = service.mail.to('known@forgot.test')
     expect(tokenIn(second)).not.toBe(tokenIn(first))
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select expires_at - now() > interval '59 minutes' and expires_at - now() <= interval '1 hour' as hour
         from app.tokens where purpose = 'password_reset' order by created_at desc limit 1`
     expect(row?.['hour']).toBe(true)
@@ -133,9 +115,9 @@ describe('the cost of requesting an email', () => {
       await ask(`any${index}@forgot.test`, spentIp)
     }
     const run = randomUUID()
-    await createUser(sql(), { email: `known-${run}@forgot.test` })
-    const disabled = await createUser(sql(), { email: `disabled-${run}@forgot.test` })
-    await sql()`update app.users set disabled_at = now() where id = ${disabled}`
+    await createUser(service.sql, { email: `known-${run}@forgot.test` })
+    const disabled = await createUser(service.sql, { email: `disabled-${run}@forgot.test` })
+    await service.sql`update app.users set disabled_at = now() where id = ${disabled}`
     for (const [what, kind, email, ip] of [
       ['known', 'mail', `known-${run}@forgot.test`, newIp()],
       ['unknown', 'mail', `unknown-${run}@forgot.test`, newIp()],
@@ -145,9 +127,9 @@ describe('the cost of requesting an email', () => {
       ['over the limit of the sender', 'idle', `fresh-${run}@forgot.test`, spentIp],
       ['over both', 'idle', 'spent@forgot.test', spentIp],
     ] as const) {
-      await sql()`delete from app.jobs`
+      await service.sql`delete from app.jobs`
       expect(await ask(email, ip), what).toEqual({ statements: 3, roundTrips: 3, cache: 2, woken: 1 })
-      expect(await sql()`select kind from app.jobs`, what).toEqual([{ kind }])
+      expect(await service.sql`select kind from app.jobs`, what).toEqual([{ kind }])
     }
   })
 
@@ -155,11 +137,11 @@ describe('the cost of requesting an email', () => {
     retry: 2,
   }, async () => {
     const costOf = await counted()
-    const person = await createMember(sql(), { email: `resend-${randomUUID()}@forgot.test`, slug: 'acme-print' })
+    const person = await createMember(service.sql, { email: `resend-${randomUUID()}@forgot.test`, slug: 'acme-print' })
     const headers = { authorization: `Bearer ${person.token}` }
     const costs: object[] = []
     for (let index = 0; index < 7; index += 1) costs.push(await costOf(RESEND, { headers }))
-    await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
+    await service.sql`update app.users set email_verified_at = now() where id = ${person.userId}`
     costs.push(await costOf(RESEND, { headers }))
     // The first ones prepare their statements.
     for (const cost of costs.slice(2)) expect(cost).toEqual({ statements: 4, roundTrips: 4, cache: 2, woken: 1 })
@@ -167,7 +149,7 @@ describe('the cost of requesting an email', () => {
 
   it('does not count requests from a client over its limit against the recipient’s limit', async () => {
     const costOf = await counted()
-    await createUser(sql(), { email: 'spared@forgot.test' })
+    await createUser(service.sql, { email: 'spared@forgot.test' })
     const spentIp = newIp()
     for (let index = 0; index < 5; index += 1) {
       await costOf(FORGOT, { body: { email: `other${index}@forgot.test` }, sourceIp: spentIp })

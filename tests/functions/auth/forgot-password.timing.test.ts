@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '1000000' } })
-})
-afterAll(() => service.close())
+const service = useService({ env: { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '1000000' } })
 
 const forgot = (email: string): Promise<Answer> => service.request('POST /v1/auth/password/forgot', { body: { email } })
 

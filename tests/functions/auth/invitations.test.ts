@@ -1,28 +1,24 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createMember, createUser, createShop, type TestMember } from '#tests/support/minted-session.ts'
+import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const NEW_PASSWORD = 'a passphrase of the invited'
 
-let service: TestService
+const service = useService({ env: { INVITE_TENANT_LIMIT: '1000' } })
 let slug: string
-let shop: string
+let tenant: string
 let owner: TestMember
 let admin: TestMember
 
-beforeAll(async () => {
-  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000' } })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
-  ;({ slug, shop, owner, admin } = await createShop(sql(), 'owner', 'admin'))
+  ;({ slug, id: tenant, owner, admin } = await service.newTenant('owner', 'admin'))
 })
 
-const sql = () => service.database.admin
 /** Invites an address and opens its letter. */
 async function invited(email: string, { role = 'sales', by = owner } = {}): Promise<{ id: string; token: string }> {
   // What is due already goes out before, so that the newest letter is the invitation.
@@ -38,16 +34,16 @@ const accept = (token: string, body: object = { password: NEW_PASSWORD, full_nam
   service.request('POST /v1/auth/invitations/accept', { body: { token, ...body } })
 const signIn = (email: string, password = NEW_PASSWORD): Promise<Answer> =>
   service.request('POST /v1/auth/login', { body: { email, password } })
-const accountOf = async (email: string) => (await sql()`select * from app.users where email = ${email}`)[0]
+const accountOf = async (email: string) => (await service.sql`select * from app.users where email = ${email}`)[0]
 const consumed = async (id: string): Promise<boolean> =>
-  (await sql()`select consumed_at from app.tokens where id = ${id}`)[0]?.['consumed_at'] !== null
+  (await service.sql`select consumed_at from app.tokens where id = ${id}`)[0]?.['consumed_at'] !== null
 /** Everything that accepting could have touched. */
 const state = async (): Promise<unknown> => [
-  await sql()`select * from app.users order by id`,
-  await sql()`select * from app.memberships order by id`,
-  await sql()`select * from app.tokens order by id`,
-  await sql()`select * from app.audit_log order by id`,
-  await sql()`select id from app.jobs order by id`,
+  await service.sql`select * from app.users order by id`,
+  await service.sql`select * from app.memberships order by id`,
+  await service.sql`select * from app.tokens order by id`,
+  await service.sql`select * from app.audit_log order by id`,
+  await service.sql`select id from app.jobs order by id`,
 ]
 
 describe('POST /v1/auth/invitations/inspect', () => {
@@ -66,7 +62,7 @@ describe('POST /v1/auth/invitations/inspect', () => {
       })
     }
     expect(await consumed(id)).toBe(false)
-    await createUser(sql(), { email })
+    await createUser(service.sql, { email })
     expect((await inspect(token)).body.account_exists).toBe(true)
   })
 })
@@ -79,7 +75,7 @@ describe('accepting an invitation without an account', () => {
     expect(answer.status).toBe(200)
     expectContract(answer, null)
     expect(answer.body).toEqual({
-      tenant: { id: shop, slug, legal_name: `Shop ${slug}` },
+      tenant: { id: tenant, slug, legal_name: `Shop ${slug}` },
       email,
       role: 'sales',
       account_created: true,
@@ -89,7 +85,7 @@ describe('accepting an invitation without an account', () => {
     const login = await signIn(email)
     expect(login.status).toBe(200)
     const { body } = await service.request('GET /v1/auth/tenants', { token: login.body.token })
-    expect(body.data).toMatchObject([{ tenant: { id: shop }, role: { code: 'sales' } }])
+    expect(body.data).toMatchObject([{ tenant: { id: tenant }, role: { code: 'sales' } }])
     await service.mail.deliver()
     expect(service.mail.to(email)[0]?.subject).toBe(`You were added to Shop ${slug}`)
   })
@@ -125,7 +121,7 @@ describe('accepting an invitation without an account', () => {
       tenant_id: '00000000-0000-4000-8000-000000000000',
       user_id: owner.userId,
     })
-    expect(answer.body).toMatchObject({ email, role: 'viewer', tenant: { id: shop }, account_created: true })
+    expect(answer.body).toMatchObject({ email, role: 'viewer', tenant: { id: tenant }, account_created: true })
     expect(await accountOf(email)).toBeDefined()
     expect((await signIn(`owner@${slug}.test`)).status).toBe(401)
   })
@@ -134,12 +130,12 @@ describe('accepting an invitation without an account', () => {
     const email = `case@${slug}.test`
     const first = await invited(email.toUpperCase())
     expect((await accept(first.token)).body.account_created).toBe(true)
-    const { owner: boss } = await createShop(sql(), 'owner')
+    const { owner: boss } = await service.newTenant('owner')
     const second = await invited(email, { by: boss })
     expect((await inspect(second.token)).body.account_exists).toBe(true)
     expect((await accept(second.token, {})).body.account_created).toBe(false)
-    expect(await sql()`select from app.users where email = ${email}`).toHaveLength(1)
-    expect(await sql()`select from app.users where lower(email collate "C") = ${email}`).toHaveLength(1)
+    expect(await service.sql`select from app.users where email = ${email}`).toHaveLength(1)
+    expect(await service.sql`select from app.users where lower(email collate "C") = ${email}`).toHaveLength(1)
     expect((await signIn(email)).status).toBe(200)
   })
 
@@ -150,8 +146,8 @@ describe('accepting an invitation without an account', () => {
     for (const { status } of answers) expect(status).toBe(200)
     expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
     const account = await accountOf(email)
-    expect(await sql()`select from app.memberships where user_id = ${account?.['id']}`).toHaveLength(1)
-    const entries = await sql()`
+    expect(await service.sql`select from app.memberships where user_id = ${account?.['id']}`).toHaveLength(1)
+    const entries = await service.sql`
       select from app.audit_log where actor_user_id = ${account?.['id']} and action = 'membership.accepted'`
     expect(entries).toHaveLength(1)
   })
@@ -160,23 +156,23 @@ describe('accepting an invitation without an account', () => {
 describe('accepting an invitation with an account', () => {
   it('adds only the membership when the invited person has an account, and ignores the password sent', async () => {
     const email = `old@${slug}.test`
-    await createUser(sql(), { email })
+    await createUser(service.sql, { email })
     const { token } = await invited(email)
     const before = await accountOf(email)
     const answer = await accept(token, { password: NEW_PASSWORD, full_name: 'Another Name' })
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
-      tenant: { id: shop, slug, legal_name: `Shop ${slug}` },
+      tenant: { id: tenant, slug, legal_name: `Shop ${slug}` },
       email,
       role: 'sales',
       account_created: false,
     })
     expect(await accountOf(email)).toEqual(before)
     expect((await signIn(email)).status).toBe(401)
-    expect(await sql()`select from app.sessions where user_id = ${before?.['id']}`).toHaveLength(0)
-    const [membership] = await sql()`
+    expect(await service.sql`select from app.sessions where user_id = ${before?.['id']}`).toHaveLength(0)
+    const [membership] = await service.sql`
       select accepted_at, invited_by, tenant_id from app.memberships where user_id = ${before?.['id']}`
-    expect(membership).toEqual({ accepted_at: expect.any(Date), invited_by: owner.userId, tenant_id: shop })
+    expect(membership).toEqual({ accepted_at: expect.any(Date), invited_by: owner.userId, tenant_id: tenant })
   })
 
   it('accepts an invitation without a password, or with a weak one, when the account exists', async () => {
@@ -185,7 +181,7 @@ describe('accepting an invitation with an account', () => {
       ['weak', { password: 'weak' }],
     ] as const) {
       const email = `${name}@${slug}.test`
-      await createUser(sql(), { email })
+      await createUser(service.sql, { email })
       expect((await accept((await invited(email)).token, body)).status, name).toBe(200)
     }
   })
@@ -199,10 +195,10 @@ describe('accepting an invitation again', () => {
     const before = await state()
     const again = await accept(token, { password: 'another passphrase entirely', full_name: 'Somebody Else' })
     expect(again.status).toBe(200)
-    expect(again.body).toMatchObject({ email, role: 'sales', account_created: false, tenant: { id: shop } })
+    expect(again.body).toMatchObject({ email, role: 'sales', account_created: false, tenant: { id: tenant } })
     expect((await accept(token, {})).status).toBe(200)
     expect(await state()).toEqual(before)
-    await sql()`update app.tokens set expires_at = now() - interval '1 day' where id = ${id}`
+    await service.sql`update app.tokens set expires_at = now() - interval '1 day' where id = ${id}`
     expect((await accept(token)).status).toBe(200)
     expect((await signIn(email, 'another passphrase entirely')).status).toBe(401)
   })
@@ -211,11 +207,11 @@ describe('accepting an invitation again', () => {
 describe('refused invitation tokens', () => {
   it('returns the same 400 for an unknown, expired, cancelled, malformed or wrong-purpose invitation token', async () => {
     const expired = await invited(`expired@${slug}.test`)
-    await sql()`update app.tokens set expires_at = now() where id = ${expired.id}`
+    await service.sql`update app.tokens set expires_at = now() where id = ${expired.id}`
     const cancelled = await invited(`cancelled@${slug}.test`)
     await service.request(`DELETE /v1/members/invitations/${cancelled.id}`, { token: owner.token })
     const reset = `reset@${slug}.test`
-    await createUser(sql(), { email: reset })
+    await createUser(service.sql, { email: reset })
     await service.request('POST /v1/auth/password/forgot', { body: { email: reset } })
     await service.mail.deliver()
     const live = await invited(`live@${slug}.test`)
@@ -255,36 +251,36 @@ describe('refused invitation tokens', () => {
     const { id, token } = await invited(email, { role: 'sales', by: admin })
     const membership = admin.membershipId
     const obstacles = [
-      ['designer', sql()`update app.memberships set role_id = 5 where id = ${membership}`],
-      ['revoked', sql()`update app.memberships set role_id = 2, revoked_at = now() where id = ${membership}`],
-      ['disabled', sql()`update app.users set disabled_at = now() where id = ${admin.userId}`],
+      ['designer', service.sql`update app.memberships set role_id = 5 where id = ${membership}`],
+      ['revoked', service.sql`update app.memberships set role_id = 2, revoked_at = now() where id = ${membership}`],
+      ['disabled', service.sql`update app.users set disabled_at = now() where id = ${admin.userId}`],
     ] as const
     for (const [why, obstruct] of obstacles) {
       await obstruct
-      if (why === 'disabled') await sql()`update app.memberships set revoked_at = null where id = ${membership}`
+      if (why === 'disabled') await service.sql`update app.memberships set revoked_at = null where id = ${membership}`
       const answer = await accept(token)
       expect(answer.status, why).toBe(400)
       expect(answer.body.type, why).toBe(`${PROBLEMS}/token-invalid`)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(email)).toBeUndefined()
-    await sql()`update app.users set disabled_at = null where id = ${admin.userId}`
+    await service.sql`update app.users set disabled_at = null where id = ${admin.userId}`
     expect((await accept(token)).status).toBe(200)
   })
 
   it('rejects an invitation to a role above the inviter’s current rank', async () => {
-    const second = await createMember(sql(), { email: `second@${slug}.test`, slug })
+    const second = await createMember(service.sql, { email: `second@${slug}.test`, slug })
     const { token } = await invited(`above@${slug}.test`, { role: 'owner', by: second })
-    await sql()`update app.memberships set role_id = 2 where id = ${second.membershipId}`
+    await service.sql`update app.memberships set role_id = 2 where id = ${second.membershipId}`
     expect((await accept(token)).status).toBe(400)
-    await sql()`update app.memberships set role_id = 1 where id = ${second.membershipId}`
+    await service.sql`update app.memberships set role_id = 1 where id = ${second.membershipId}`
     expect((await accept(token)).status).toBe(200)
   })
 
   it.each(['suspended', 'cancelled', 'deleted'])('rejects an invitation to a tenant that is %s', async (status) => {
     const { id, token } = await invited(`closed@${slug}.test`)
-    if (status === 'deleted') await sql()`update app.tenants set deleted_at = now() where id = ${shop}`
-    else await sql()`update app.tenants set status = ${status} where id = ${shop}`
+    if (status === 'deleted') await service.sql`update app.tenants set deleted_at = now() where id = ${tenant}`
+    else await service.sql`update app.tenants set status = ${status} where id = ${tenant}`
     for (const answer of [await inspect(token), await accept(token)]) {
       expect(answer.status).toBe(400)
       expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)

@@ -1,37 +1,34 @@
 import { createHash, createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
-import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+import { type Answer, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const COST = { memoryKib: 64, iterations: 1 }
 const RFC3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
+const service = useService()
 
 const login = (email: string, password = PASSWORD, headers: Record<string, string> = {}): Promise<Answer> =>
   service.request('POST /v1/auth/login', { body: { email, password }, headers })
 
 const sessionRow = async (id: string): Promise<any> => {
-  const [row] = await service.database.admin`select * from app.sessions where id = ${id}`
+  const [row] = await service.sql`select * from app.sessions where id = ${id}`
   return row
 }
 
 /** A person of this file alone, with a password hash that the test chose. */
 async function personWithHash(email: string, passwordHash: string | null): Promise<void> {
-  await createUser(service.database.admin, { email })
-  await service.database.admin`update app.users set password_hash = ${passwordHash} where email = ${email}`
+  await createUser(service.sql, { email })
+  await service.sql`update app.users set password_hash = ${passwordHash} where email = ${email}`
 }
 
 const storedHash = async (email: string): Promise<string> => {
-  const [row] = await service.database.admin`select password_hash from app.users where email = ${email}`
+  const [row] = await service.sql`select password_hash from app.users where email = ${email}`
   return row?.['password_hash']
 }
 
@@ -84,7 +81,7 @@ describe('a successful login', () => {
     const { body } = await login('sales@acme.test')
     const row = await sessionRow(body.session.id)
     expect(row.token_key.equals(createHash('sha256').update(PEPPER).update(body.token).digest())).toBe(true)
-    const [{ text } = { text: '' }] = await service.database.admin<{ text: string }[]>`
+    const [{ text } = { text: '' }] = await service.sql<{ text: string }[]>`
       select string_agg(to_jsonb(s)::text, '') as text from app.sessions s`
     expect(text).not.toContain(body.token)
     expect(text).not.toContain(Buffer.from(body.token).toString('hex'))
@@ -133,7 +130,7 @@ describe('a successful login', () => {
   })
 
   it('creates a new token at each login, even when a live session token is sent', async () => {
-    const victim = await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
+    const victim = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
     const tokens = new Set([victim.token])
     for (const authorization of ['', `Bearer ${victim.token}`, 'Bearer x']) {
       const { status, body } = await login('viewer@bolt.test', PASSWORD, { authorization })
@@ -250,7 +247,7 @@ describe('a failed login', () => {
       'a disabled user with a wrong one': login('disabled@login.test', 'a wrong password'),
       'no password': login('no-password@login.test'),
       'a hash of another cost': login('outdated@login.test', 'a wrong password'),
-      'a member of no shop with a wrong password': login('nobody@shops.test', 'a wrong password'),
+      'a member of no tenant with a wrong password': login('nobody@shops.test', 'a wrong password'),
     }
     for (const [cause, answer] of Object.entries(causes)) {
       expect(indistinguishable(await answer), cause).toEqual(indistinguishable(unknown))

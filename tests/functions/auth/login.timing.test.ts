@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { expectSameCost } from '#tests/support/compare.ts'
 import { createUser } from '#tests/support/minted-session.ts'
-import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 /** The cost that the service has by default, so that what is compared is what an attacker would compare. */
 const COST = { memoryKib: 19_456, iterations: 2 }
 
-let service: TestService
+const service = useService({
+  env: { ARGON2_MEMORY_KIB: String(COST.memoryKib), ARGON2_ITERATIONS: String(COST.iterations) },
+})
 beforeAll(async () => {
-  service = await startService({
-    env: { ARGON2_MEMORY_KIB: String(COST.memoryKib), ARGON2_ITERATIONS: String(COST.iterations) },
-  })
   const { admin } = service.database
   const hash = await hashPassword(PASSWORD, COST)
   for (const [email, passwordHash] of [
@@ -24,7 +24,6 @@ beforeAll(async () => {
   }
   await admin`update app.users set disabled_at = now() where email = 'disabled@timing.test'`
 })
-afterAll(() => service.close())
 
 describe('a failed login', () => {
   it('takes the same CPU time and duration for an unknown email, a disabled user, no password and a wrong password', async () => {

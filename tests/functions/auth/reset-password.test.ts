@@ -1,29 +1,25 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const NEW_PASSWORD = 'a passphrase of the reset'
 
-let service: TestService
+const service = useService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
 let people = 0
 let email: string
 let person: Awaited<ReturnType<typeof createMember>>
 
-beforeAll(async () => {
-  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   people += 1
   email = `person${people}@reset.test`
-  person = await createMember(sql(), { email, role: 'viewer', slug: 'acme-print' })
+  person = await createMember(service.sql, { email, role: 'viewer', slug: 'acme-print' })
 })
 
-const sql = () => service.database.admin
 const reset = (token: string, password = NEW_PASSWORD): Promise<Answer> =>
   service.request('POST /v1/auth/password/reset', { body: { token, password } })
 const signsIn = async (password = NEW_PASSWORD): Promise<boolean> =>
@@ -33,17 +29,17 @@ async function resetToken(): Promise<string> {
   await service.mail.deliver()
   return tokenIn(service.mail.to(email)[0])
 }
-const userRow = async () => (await sql()`select * from app.users where id = ${person.userId}`)[0]
+const userRow = async () => (await service.sql`select * from app.users where id = ${person.userId}`)[0]
 const state = async (): Promise<unknown> => [
   await userRow(),
-  await sql()`select * from app.tokens where user_id = ${person.userId} order by id`,
-  await sql()`select id, revoked_at from app.sessions where user_id = ${person.userId} order by id`,
-  await sql()`select id from app.jobs order by id`,
+  await service.sql`select * from app.tokens where user_id = ${person.userId} order by id`,
+  await service.sql`select id, revoked_at from app.sessions where user_id = ${person.userId} order by id`,
+  await service.sql`select id from app.jobs order by id`,
 ]
 
 describe('POST /v1/auth/password/reset', () => {
   it('sets the password, ends all sessions, voids other tokens, verifies the address and mails the user', async () => {
-    const pending = await mintSession(sql(), { email })
+    const pending = await mintSession(service.sql, { email })
     const other = await resetToken()
     const token = await resetToken()
     expect((await userRow())?.['email_verified_at']).toBeNull()
@@ -54,7 +50,7 @@ describe('POST /v1/auth/password/reset', () => {
       expect((await service.request('GET /v1/auth/session', { token: session.token })).status).toBe(401)
     }
     expect((await userRow())?.['email_verified_at']).toBeInstanceOf(Date)
-    const [live] = await sql()`
+    const [live] = await service.sql`
       select count(*)::int as live from app.sessions where user_id = ${person.userId} and revoked_at is null`
     expect(live?.['live']).toBe(0)
     expect(await signsIn()).toBe(true)
@@ -70,7 +66,7 @@ describe('POST /v1/auth/password/reset', () => {
     const first = { email, person, token: await resetToken() }
     people += 1
     email = `person${people}@reset.test`
-    person = await createMember(sql(), { email, role: 'viewer', slug: 'acme-print' })
+    person = await createMember(service.sql, { email, role: 'viewer', slug: 'acme-print' })
     const before = await state()
     expect((await reset(first.token)).status).toBe(204)
     const [after] = [await state()]
@@ -78,7 +74,7 @@ describe('POST /v1/auth/password/reset', () => {
   })
 
   it('keeps the time of an earlier email verification when a password is reset', async () => {
-    await sql()`update app.users set email_verified_at = '2025-01-01T00:00:00Z' where id = ${person.userId}`
+    await service.sql`update app.users set email_verified_at = '2025-01-01T00:00:00Z' where id = ${person.userId}`
     await reset(await resetToken())
     expect((await userRow())?.['email_verified_at']).toEqual(new Date('2025-01-01T00:00:00Z'))
   })
@@ -86,7 +82,7 @@ describe('POST /v1/auth/password/reset', () => {
   it('returns 204 and changes nothing when a password reset token is used again', async () => {
     const token = await resetToken()
     await reset(token)
-    const session = await mintSession(sql(), { email })
+    const session = await mintSession(service.sql, { email })
     const before = await state()
     for (const password of [NEW_PASSWORD, 'another passphrase entirely', 'weak']) {
       const again = await reset(token, password)
@@ -125,7 +121,7 @@ describe('POST /v1/auth/password/reset', () => {
 
   it('returns the same 400 for an unknown, expired, malformed or wrong-purpose password reset token', async () => {
     const expired = await resetToken()
-    await sql()`update app.tokens set expires_at = now() where user_id = ${person.userId}`
+    await service.sql`update app.tokens set expires_at = now() where user_id = ${person.userId}`
     await service.request('POST /v1/auth/verify/resend', { token: person.token })
     await service.mail.deliver()
     const verification = tokenIn(service.mail.to(email)[0])
@@ -157,7 +153,7 @@ describe('POST /v1/auth/password/reset', () => {
   it('rejects a password reset of a disabled user and sends no email that was still pending', async () => {
     const token = await resetToken()
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
-    await sql()`update app.users set disabled_at = now() where id = ${person.userId}`
+    await service.sql`update app.users set disabled_at = now() where id = ${person.userId}`
     expect(await service.mail.deliver()).toBe(0)
     const before = await state()
     expect((await reset(token)).status).toBe(400)
@@ -169,7 +165,7 @@ describe('POST /v1/auth/password/reset', () => {
     const path = `/v1/auth/password/reset?token=${token}&password=${encodeURIComponent(NEW_PASSWORD)}`
     expect((await service.request(`GET ${path}`)).status).toBe(405)
     expect((await service.request(`POST ${path}`, { body: { password: NEW_PASSWORD } })).status).toBe(422)
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select count(*)::int as open from app.tokens where user_id = ${person.userId} and consumed_at is null`
     expect(row?.['open']).toBe(1)
   })

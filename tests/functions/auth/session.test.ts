@@ -1,26 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const IDLE_MS = 12 * 3600 * 1000
 const DAY_MS = 86_400 * 1000
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
-
-const sql = () => service.database.admin
+const service = useService()
 
 const row = async (id: string): Promise<any> => {
-  const [session] = await sql()`select *, now() as now from app.sessions where id = ${id}`
+  const [session] = await service.sql`select *, now() as now from app.sessions where id = ${id}`
   return session
 }
 
 const read = (token: string) => service.request('GET /v1/auth/session', { token })
 
-const active = (email = 'sales@acme.test', slug = 'acme-print') => mintSession(sql(), { email, slug })
+const active = (email = 'sales@acme.test', slug = 'acme-print') => mintSession(service.sql, { email, slug })
 
 describe('GET /v1/auth/session', () => {
   it('returns exactly the session, user, tenant, role and permissions', async () => {
@@ -32,7 +26,7 @@ describe('GET /v1/auth/session', () => {
     expect(body.session.id).toBe(id)
     expect(Object.keys(body.user).toSorted()).toEqual(['avatar_url', 'email', 'email_verified_at', 'full_name', 'id'])
     expect(body.tenant).toEqual({
-      id: await tenantId(sql(), 'acme-print'),
+      id: await tenantId(service.sql, 'acme-print'),
       slug: 'acme-print',
       legal_name: 'Acme Print',
       status: 'active',
@@ -45,7 +39,7 @@ describe('GET /v1/auth/session', () => {
   it('lists each role’s permissions as stored, sorted, with * for an owner', async () => {
     for (const role of ['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']) {
       const { token } = await active(`${role}@acme.test`)
-      const rows = await sql()<{ permission: string }[]>`
+      const rows = await service.sql<{ permission: string }[]>`
         select p.permission from app.role_permissions p join app.roles r on r.id = p.role_id where r.code = ${role}`
       const { body } = await read(token)
       expect(body.permissions).toEqual(rows.map(({ permission }) => permission).toSorted())
@@ -54,18 +48,18 @@ describe('GET /v1/auth/session', () => {
   })
 
   it('returns no tenant, role or permissions before a tenant is selected', async () => {
-    const { token } = await mintSession(sql(), { email: 'sales@acme.test' })
+    const { token } = await mintSession(service.sql, { email: 'sales@acme.test' })
     expect((await read(token)).body).toMatchObject({ tenant: null, role: null, permissions: [] })
   })
 
   it('reflects changes of user, tenant and role on the next request', async () => {
-    await createTenant(sql(), 'changing-shop')
-    await createUser(sql(), { email: 'changing@session.test', role: 'viewer', slugs: ['changing-shop'] })
+    await createTenant(service.sql, 'changing-shop')
+    await createUser(service.sql, { email: 'changing@session.test', role: 'viewer', slugs: ['changing-shop'] })
     const { token } = await active('changing@session.test', 'changing-shop')
     expect((await read(token)).body).toMatchObject({ role: { code: 'viewer' }, tenant: { status: 'active' } })
-    await sql()`update app.users set full_name = 'Renamed' where email = 'changing@session.test'`
-    await sql()`update app.tenants set status = 'past_due', legal_name = 'Renamed Shop' where slug = 'changing-shop'`
-    await sql()`
+    await service.sql`update app.users set full_name = 'Renamed' where email = 'changing@session.test'`
+    await service.sql`update app.tenants set status = 'past_due', legal_name = 'Renamed Shop' where slug = 'changing-shop'`
+    await service.sql`
       update app.memberships m set role_id = 2 from app.users u where u.id = m.user_id and u.email = 'changing@session.test'`
     const { body } = await read(token)
     expect(body).toMatchObject({
@@ -77,8 +71,8 @@ describe('GET /v1/auth/session', () => {
   })
 
   it('accepts sessions of tenants in trial, active or past due', async () => {
-    await createTenant(sql(), 'open-shop')
-    await createUser(sql(), { email: 'open@session.test', slugs: ['open-shop'] })
+    await createTenant(service.sql, 'open-shop')
+    await createUser(service.sql, { email: 'open@session.test', slugs: ['open-shop'] })
     const { token } = await active('open@session.test', 'open-shop')
     for (const [status, expected] of [
       ['trial', 200],
@@ -87,7 +81,7 @@ describe('GET /v1/auth/session', () => {
       ['suspended', 401],
       ['cancelled', 401],
     ] as const) {
-      await sql()`update app.tenants set status = ${status} where slug = 'open-shop'`
+      await service.sql`update app.tenants set status = ${status} where slug = 'open-shop'`
       expect((await read(token)).status, status).toBe(expected)
     }
   })
@@ -97,7 +91,7 @@ describe('the idle expiry', () => {
   it('extends the idle expiry to twelve hours at each use', async () => {
     const { token, id } = await active()
     for (const left of ['1 second', '1 hour', '11 hours 59 minutes']) {
-      await sql()`update app.sessions set idle_expires_at = now() + ${left}::interval where id = ${id}`
+      await service.sql`update app.sessions set idle_expires_at = now() + ${left}::interval where id = ${id}`
       const { body } = await read(token)
       const after = await row(id)
       expect(after.idle_expires_at - after.last_seen_at).toBe(IDLE_MS)
@@ -114,7 +108,7 @@ describe('the idle expiry', () => {
       [`DELETE /v1/auth/sessions/${crypto.randomUUID()}`, undefined, 404],
       ['POST /v1/auth/password/change', {}, 422],
     ] as const) {
-      await sql()`update app.sessions set idle_expires_at = now() + interval '1 minute' where id = ${id}`
+      await service.sql`update app.sessions set idle_expires_at = now() + interval '1 minute' where id = ${id}`
       expect((await service.request(route, { token, body })).status).toBe(status)
       const { idle_expires_at, last_seen_at } = await row(id)
       expect(idle_expires_at - last_seen_at, route).toBe(IDLE_MS)
@@ -123,7 +117,7 @@ describe('the idle expiry', () => {
 
   it('never extends the idle expiry beyond the absolute expiry', async () => {
     const { token, id } = await active()
-    await sql()`
+    await service.sql`
       update app.sessions set idle_expires_at = now() + interval '1 minute', absolute_expires_at = now() + interval '1 hour'
        where id = ${id}`
     const { body } = await read(token)
@@ -135,9 +129,9 @@ describe('the idle expiry', () => {
   it('does not extend the idle expiry of an ended session', async () => {
     const { token, id } = await active()
     for (const end of [
-      sql()`update app.sessions set idle_expires_at = now() where id = ${id}`,
-      sql()`update app.sessions set idle_expires_at = now() + interval '1 hour', absolute_expires_at = now() where id = ${id}`,
-      sql()`
+      service.sql`update app.sessions set idle_expires_at = now() where id = ${id}`,
+      service.sql`update app.sessions set idle_expires_at = now() + interval '1 hour', absolute_expires_at = now() where id = ${id}`,
+      service.sql`
         update app.sessions set absolute_expires_at = now() + interval '1 day', revoked_at = now() where id = ${id}`,
     ]) {
       await end
@@ -152,22 +146,25 @@ describe('the idle expiry', () => {
   })
 
   it('does not extend the idle expiry before a tenant is selected', async () => {
-    const { token, id } = await mintSession(sql(), { email: 'sales@acme.test' })
-    await sql()`update app.sessions set last_seen_at = now() - interval '1 hour' where id = ${id}`
+    const { token, id } = await mintSession(service.sql, { email: 'sales@acme.test' })
+    await service.sql`update app.sessions set last_seen_at = now() - interval '1 hour' where id = ${id}`
     const before = await row(id)
     for (let use = 0; use < 3; use += 1) expect((await read(token)).status).toBe(200)
     const after = await row(id)
     expect(after.idle_expires_at).toEqual(before.idle_expires_at)
     expect(after.last_seen_at > before.last_seen_at).toBe(true)
-    await sql()`update app.sessions set idle_expires_at = now() where id = ${id}`
+    await service.sql`update app.sessions set idle_expires_at = now() where id = ${id}`
     expect((await read(token)).status).toBe(401)
   })
 
   it('extends the idle expiry when a tenant is selected', async () => {
-    const { token, id } = await mintSession(sql(), { email: 'sales@acme.test' })
-    const selected = await service.request(`POST /v1/auth/tenants/${await tenantId(sql(), 'acme-print')}/select`, {
-      token,
-    })
+    const { token, id } = await mintSession(service.sql, { email: 'sales@acme.test' })
+    const selected = await service.request(
+      `POST /v1/auth/tenants/${await tenantId(service.sql, 'acme-print')}/select`,
+      {
+        token,
+      },
+    )
     const { idle_expires_at, last_seen_at } = await row(id)
     expect(idle_expires_at - last_seen_at).toBe(IDLE_MS)
     expect(selected.body.session.idle_expires_at).toBe(idle_expires_at.toISOString())
@@ -176,13 +173,13 @@ describe('the idle expiry', () => {
 
 describe('the absolute expiry', () => {
   it('never moves the absolute expiry of a session', async () => {
-    const { token, id } = await mintSession(sql(), { email: 'both@shops.test' })
+    const { token, id } = await mintSession(service.sql, { email: 'both@shops.test' })
     const { absolute_expires_at: end } = await row(id)
-    const shops = [await tenantId(sql(), 'acme-print'), await tenantId(sql(), 'bolt-apparel')]
+    const tenants = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
     for (const route of [
       'GET /v1/auth/session',
       'GET /v1/auth/tenants',
-      ...shops.map((shop) => `POST /v1/auth/tenants/${shop}/select`),
+      ...tenants.map((tenant) => `POST /v1/auth/tenants/${tenant}/select`),
       'GET /v1/catalog/styles',
       'DELETE /v1/auth/sessions',
       'DELETE /v1/auth/session',
@@ -195,7 +192,7 @@ describe('the absolute expiry', () => {
   it('rejects a session past its absolute expiry even when it was just used', async () => {
     const { token, id } = await active()
     expect((await read(token)).status).toBe(200)
-    await sql()`
+    await service.sql`
       update app.sessions set absolute_expires_at = now() - interval '1 millisecond', created_at = now() - ${`${7 * DAY_MS} ms`}::interval
        where id = ${id}`
     expect((await read(token)).status).toBe(401)
@@ -206,8 +203,8 @@ describe('DELETE /v1/auth/session', () => {
   it('ends only the calling session, with or without a tenant', async () => {
     for (const slug of ['acme-print', null]) {
       const [ended, kept] = [
-        await mintSession(sql(), { email: 'sales@acme.test', slug }),
-        await mintSession(sql(), { email: 'sales@acme.test', slug }),
+        await mintSession(service.sql, { email: 'sales@acme.test', slug }),
+        await mintSession(service.sql, { email: 'sales@acme.test', slug }),
       ]
       const answer = await service.request('DELETE /v1/auth/session', { token: ended.token })
       expect(answer.status).toBe(204)
@@ -231,26 +228,26 @@ describe('GET /v1/auth/tenants', () => {
       'not-revoked',
       'not-accepted',
     ])
-      await createTenant(sql(), slug)
-    await createUser(sql(), {
+      await createTenant(service.sql, slug)
+    await createUser(service.sql, {
       email: 'chooser@session.test',
       role: 'designer',
       slugs: ['listed-b', 'listed-a', 'not-suspended', 'not-cancelled', 'not-deleted', 'not-revoked', 'not-accepted'],
     })
-    await sql()`update app.tenants set status = 'trial' where slug = 'listed-a'`
-    await sql()`update app.tenants set status = 'suspended' where slug = 'not-suspended'`
-    await sql()`update app.tenants set status = 'cancelled' where slug = 'not-cancelled'`
-    await sql()`update app.tenants set deleted_at = now() where slug = 'not-deleted'`
-    await sql()`update app.memberships set revoked_at = now()
+    await service.sql`update app.tenants set status = 'trial' where slug = 'listed-a'`
+    await service.sql`update app.tenants set status = 'suspended' where slug = 'not-suspended'`
+    await service.sql`update app.tenants set status = 'cancelled' where slug = 'not-cancelled'`
+    await service.sql`update app.tenants set deleted_at = now() where slug = 'not-deleted'`
+    await service.sql`update app.memberships set revoked_at = now()
       where role_id <> 1 and tenant_id = (select id from app.tenants where slug = 'not-revoked')`
-    await sql()`update app.memberships set accepted_at = null
+    await service.sql`update app.memberships set accepted_at = null
       where role_id <> 1 and tenant_id = (select id from app.tenants where slug = 'not-accepted')`
     for (const slug of [null, 'listed-b']) {
-      const { token } = await mintSession(sql(), { email: 'chooser@session.test', slug })
+      const { token } = await mintSession(service.sql, { email: 'chooser@session.test', slug })
       const { status, body } = await service.request('GET /v1/auth/tenants', { token })
       expect(status).toBe(200)
       expect(Object.keys(body)).toEqual(['data'])
-      const memberships = await sql()<{ slug: string; id: string }[]>`
+      const memberships = await service.sql<{ slug: string; id: string }[]>`
         select t.slug, m.id from app.memberships m
           join app.tenants t on t.id = m.tenant_id
           join app.users u on u.id = m.user_id and u.email = 'chooser@session.test'
@@ -262,7 +259,7 @@ describe('GET /v1/auth/tenants', () => {
             { slug: 'listed-b', status: 'active' },
           ].map(async ({ slug, status }) => ({
             membership_id: memberships.find((membership) => membership.slug === slug)?.id,
-            tenant: { id: await tenantId(sql(), slug), slug, legal_name: `Shop ${slug}`, status },
+            tenant: { id: await tenantId(service.sql, slug), slug, legal_name: `Shop ${slug}`, status },
             role: { code: 'designer', label: 'Designer', rank: 50 },
           })),
         ),
@@ -271,7 +268,7 @@ describe('GET /v1/auth/tenants', () => {
   })
 
   it('lists no tenants for a user without memberships', async () => {
-    const { token } = await mintSession(sql(), { email: 'nobody@shops.test' })
+    const { token } = await mintSession(service.sql, { email: 'nobody@shops.test' })
     expect((await service.request('GET /v1/auth/tenants', { token })).body).toEqual({ data: [] })
   })
 })

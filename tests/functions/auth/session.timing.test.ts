@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { mintSession } from '#tests/support/minted-session.ts'
-import { startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
-beforeAll(async () => {
-  // One connection, whose statistics can then be read to the last update.
-  service = await startService({ env: { DATABASE_CONNECTIONS: '1' } })
-})
-afterAll(() => service.close())
-
-const sql = () => service.database.admin
+// One connection, whose statistics can then be read to the last update.
+const service = useService({ env: { DATABASE_CONNECTIONS: '1' } })
 
 describe('the idle expiry', () => {
   it('slides a session by HOT updates only: no index contains the columns that change', async () => {
-    const { token } = await mintSession(sql(), { email: 'sales@acme.test', slug: 'acme-print' })
+    const { token } = await mintSession(service.sql, { email: 'sales@acme.test', slug: 'acme-print' })
     const statistics = async (): Promise<{ updates: number; inPlace: number }> => {
       await service.runtime.database.sql`select pg_stat_force_next_flush()`
       await service.runtime.database.sql`select 1`
-      const [table] = await sql()<{ updates: number; inPlace: number }[]>`
+      const [table] = await service.sql<{ updates: number; inPlace: number }[]>`
         select n_tup_upd::int as updates, n_tup_hot_upd::int as "inPlace" from pg_stat_user_tables
          where relid = 'app.sessions'::regclass`
       return table ?? { updates: Number.NaN, inPlace: Number.NaN }
@@ -30,7 +24,7 @@ describe('the idle expiry', () => {
     expect(after.updates - before.updates).toBe(200)
     // A page is cleaned of old versions as it is read, except while somebody else, such as autovacuum, may still see them.
     expect(after.inPlace - before.inPlace).toBeGreaterThanOrEqual(198)
-    const indexed = await sql()`
+    const indexed = await service.sql`
       select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
        where i.indrelid = 'app.sessions'::regclass and a.attname in ('idle_expires_at', 'last_seen_at')`
     expect(indexed).toEqual([])

@@ -1,24 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
 import { createUser, createTenant, type MintedSession, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
+const service = useService()
 let email: string
 let people = 0
-beforeAll(async () => {
-  service = await startService()
-})
 beforeEach(async () => {
   people += 1
   email = `person${people}@sessions.test`
-  await createUser(service.database.admin, { email, slugs: ['acme-print', 'bolt-apparel'] })
+  await createUser(service.sql, { email, slugs: ['acme-print', 'bolt-apparel'] })
 })
-afterAll(() => service.close())
 
-const sql = () => service.database.admin
-const mint = (slug: string | null = null): Promise<MintedSession> => mintSession(sql(), { email, slug })
+const mint = (slug: string | null = null): Promise<MintedSession> => mintSession(service.sql, { email, slug })
 const isLive = async ({ token }: MintedSession): Promise<boolean> =>
   (await service.request('GET /v1/auth/session', { token })).status === 200
 const list = async ({ token }: MintedSession): Promise<any[]> => {
@@ -32,7 +27,7 @@ const ids = (sessions: readonly { id: string }[]): string[] => sessions.map(({ i
 describe('GET /v1/auth/sessions', () => {
   it('lists the caller’s live sessions with their tenants and marks the current one', async () => {
     const [pending, acme, bolt] = [await mint(), await mint('acme-print'), await mint('bolt-apparel')]
-    await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
+    await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
     for (const asking of [pending, acme, bolt]) {
       const data = await list(asking)
       expect(ids(data)).toEqual(ids([pending, acme, bolt]))
@@ -42,7 +37,7 @@ describe('GET /v1/auth/sessions', () => {
     const data = await list(pending)
     expect(data.find(({ id }) => id === pending.id).tenant).toBeNull()
     expect(data.find(({ id }) => id === acme.id).tenant).toEqual({
-      id: await tenantId(sql(), 'acme-print'),
+      id: await tenantId(service.sql, 'acme-print'),
       slug: 'acme-print',
       legal_name: 'Acme Print',
       status: 'active',
@@ -69,7 +64,7 @@ describe('GET /v1/auth/sessions', () => {
       expect(session.user_agent).toBe('a test')
     }
     expect(answer.text).not.toContain(asking.token)
-    const rows = await sql()<{ token_key: Buffer; csrf_secret: Buffer; ip_hash: Buffer }[]>`
+    const rows = await service.sql<{ token_key: Buffer; csrf_secret: Buffer; ip_hash: Buffer }[]>`
       select token_key, csrf_secret, ip_hash from app.sessions`
     for (const secret of rows.flatMap((row) => [row.token_key, row.csrf_secret, row.ip_hash])) {
       for (const encoding of ['hex', 'base64', 'base64url'] as const) {
@@ -81,24 +76,24 @@ describe('GET /v1/auth/sessions', () => {
   it('omits ended sessions from the list', async () => {
     const asking = await mint()
     const [revoked, idle, absolute] = [await mint(), await mint('acme-print'), await mint('acme-print')]
-    await sql()`update app.sessions set revoked_at = now() where id = ${revoked.id}`
-    await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
-    await sql()`update app.sessions set absolute_expires_at = now() where id = ${absolute.id}`
+    await service.sql`update app.sessions set revoked_at = now() where id = ${revoked.id}`
+    await service.sql`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
+    await service.sql`update app.sessions set absolute_expires_at = now() where id = ${absolute.id}`
     expect(ids(await list(asking))).toEqual([asking.id])
   })
 
   it('omits sessions whose tenant is closed or whose membership is revoked', async () => {
     const asking = await mint()
-    await createTenant(sql(), `closed-${people}`)
-    await createTenant(sql(), `left-${people}`)
-    await sql()`
+    await createTenant(service.sql, `closed-${people}`)
+    await createTenant(service.sql, `left-${people}`)
+    await service.sql`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
       select t.id, u.id, 1, now() from app.tenants t, app.users u
        where u.email = ${email} and t.slug in (${`closed-${people}`}, ${`left-${people}`})`
     const [closed, left] = [await mint(`closed-${people}`), await mint(`left-${people}`)]
     expect(ids(await list(asking))).toEqual(ids([asking, closed, left]))
-    await sql()`update app.tenants set status = 'suspended' where slug = ${`closed-${people}`}`
-    await sql()`
+    await service.sql`update app.tenants set status = 'suspended' where slug = ${`closed-${people}`}`
+    await service.sql`
       update app.memberships m set revoked_at = now() from app.tenants t
        where t.id = m.tenant_id and t.slug = ${`left-${people}`}
          and m.user_id = (select id from app.users where email = ${email})`
@@ -130,8 +125,8 @@ describe('DELETE /v1/auth/sessions/{id}', () => {
 
   it('returns the same 404 for another user’s session as for an unknown one, and keeps it alive', async () => {
     const asking = await mint('acme-print')
-    const colleague = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
-    const stranger = await mintSession(sql(), { email: 'owner@bolt.test', slug: 'bolt-apparel' })
+    const colleague = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
+    const stranger = await mintSession(service.sql, { email: 'owner@bolt.test', slug: 'bolt-apparel' })
     const unknown = await revoke(asking, randomUUID())
     expect(unknown.status).toBe(404)
     for (const other of [colleague, stranger]) {
@@ -142,12 +137,12 @@ describe('DELETE /v1/auth/sessions/{id}', () => {
 
   it('returns 404 for a session of the caller that has already ended', async () => {
     const [asking, revoked, idle, absolute] = [await mint(), await mint(), await mint(), await mint()]
-    await sql()`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${revoked.id}`
-    await sql()`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
-    await sql()`update app.sessions set absolute_expires_at = now() where id = ${absolute.id}`
-    const before = await sql()`select id, revoked_at from app.sessions order by id`
+    await service.sql`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${revoked.id}`
+    await service.sql`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
+    await service.sql`update app.sessions set absolute_expires_at = now() where id = ${absolute.id}`
+    const before = await service.sql`select id, revoked_at from app.sessions order by id`
     for (const { id } of [revoked, idle, absolute]) expect((await revoke(asking, id)).status).toBe(404)
-    expect(await sql()`select id, revoked_at from app.sessions order by id`).toEqual(before)
+    expect(await service.sql`select id, revoked_at from app.sessions order by id`).toEqual(before)
   })
 })
 
@@ -155,7 +150,7 @@ describe('DELETE /v1/auth/sessions', () => {
   it('ends all other sessions of the caller in every tenant, and none of other users', async () => {
     const asking = await mint('acme-print')
     const others = [await mint(), await mint('acme-print'), await mint('bolt-apparel')]
-    const colleague = await mintSession(sql(), { email: 'owner@acme.test', slug: 'acme-print' })
+    const colleague = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
     const answer = await service.request('DELETE /v1/auth/sessions', { token: asking.token })
     expect(answer.status).toBe(204)
     for (const other of others) expect(await isLive(other)).toBe(false)
@@ -167,9 +162,9 @@ describe('DELETE /v1/auth/sessions', () => {
 
   it('keeps the revocation time of sessions that ended earlier', async () => {
     const [asking, ended] = [await mint(), await mint()]
-    await sql()`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${ended.id}`
-    const before = await sql()`select revoked_at from app.sessions where id = ${ended.id}`
+    await service.sql`update app.sessions set revoked_at = now() - interval '1 hour' where id = ${ended.id}`
+    const before = await service.sql`select revoked_at from app.sessions where id = ${ended.id}`
     await service.request('DELETE /v1/auth/sessions', { token: asking.token })
-    expect(await sql()`select revoked_at from app.sessions where id = ${ended.id}`).toEqual(before)
+    expect(await service.sql`select revoked_at from app.sessions where id = ${ended.id}`).toEqual(before)
   })
 })

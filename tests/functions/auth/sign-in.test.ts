@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createClient, type ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
+const service = useService()
 
 const client = (token?: string) =>
   createClient({ baseUrl: service.gateway.url, fetch: seeingFetch, ...(token === undefined ? {} : { token }) })

@@ -1,33 +1,29 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, tenantId } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const NEW_PASSWORD = 'a passphrase of the matrix'
 
-let service: TestService
+const service = useService({ env: { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '1000000' } })
 let people = 0
 let email: string
 let person: Awaited<ReturnType<typeof createMember>>
 
-beforeAll(async () => {
-  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '1000000' } })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   people += 1
   email = `person${people}@verify.test`
-  person = await createMember(sql(), { email, slug: 'acme-print' })
+  person = await createMember(service.sql, { email, slug: 'acme-print' })
 })
 
-const sql = () => service.database.admin
 const resend = (): Promise<Answer> => service.request('POST /v1/auth/verify/resend', { token: person.token })
 const verify = (token: string): Promise<Answer> => service.request('POST /v1/auth/verify', { body: { token } })
 const verifiedAt = async () =>
-  (await sql()`select email_verified_at from app.users where id = ${person.userId}`)[0]?.['email_verified_at']
+  (await service.sql`select email_verified_at from app.users where id = ${person.userId}`)[0]?.['email_verified_at']
 async function verification(): Promise<string> {
   await resend()
   await service.mail.deliver()
@@ -59,7 +55,7 @@ describe('POST /v1/auth/verify', () => {
 
   it('returns the same 400 for an unknown, expired or malformed verification token', async () => {
     const expired = await verification()
-    await sql()`update app.tokens set expires_at = now() where user_id = ${person.userId}`
+    await service.sql`update app.tokens set expires_at = now() where user_id = ${person.userId}`
     const answers = new Set<string>()
     for (const token of [newToken(), expired, person.token, '', 'x', 'x'.repeat(44), `${expired} `]) {
       const answer = await verify(token)
@@ -77,23 +73,23 @@ describe('POST /v1/auth/verify/resend', () => {
   it('sends a verification email whose link is valid for 24 hours', async () => {
     const answer = await resend()
     expect(answer.status).toBe(204)
-    expectContract(answer, await tenantId(sql(), 'acme-print'))
+    expectContract(answer, await tenantId(service.sql, 'acme-print'))
     expect(await service.mail.deliver()).toBe(1)
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select expires_at - now() > interval '23 hours 59 minutes' and expires_at - now() <= interval '24 hours' as day
         from app.tokens where user_id = ${person.userId} and purpose = 'email_verify'`
     expect(row?.['day']).toBe(true)
   })
 
   it('returns 204 and sends nothing when the address is already verified', async () => {
-    await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
+    await service.sql`update app.users set email_verified_at = now() where id = ${person.userId}`
     expect((await resend()).status).toBe(204)
     expect(await service.mail.deliver()).toBe(0)
   })
 
   it('sends no verification email when the address was verified before delivery', async () => {
     await resend()
-    await sql()`update app.users set email_verified_at = now() where id = ${person.userId}`
+    await service.sql`update app.users set email_verified_at = now() where id = ${person.userId}`
     expect(await service.mail.deliver()).toBe(0)
   })
 
@@ -134,13 +130,13 @@ describe('single-use tokens', () => {
   it.each(pairs)('accepts a token for $purpose as $use only if the purposes match', async ({ purpose, use }) => {
     const token = await issue[purpose]()
     const send = (route: string) => service.request(route, { body: { token, password: NEW_PASSWORD } })
-    const before = await sql()`select * from app.tokens order by id`
+    const before = await service.sql`select * from app.tokens order by id`
     const answer = await send(ROUTES[use])
     if (purpose === use) expect(answer.status).toBe(use === 'invite' ? 200 : 204)
     else {
       expect(answer.status).toBe(400)
       expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
-      expect(await sql()`select * from app.tokens order by id`).toEqual(before)
+      expect(await service.sql`select * from app.tokens order by id`).toEqual(before)
       expect(await verifiedAt()).toBeNull()
       // It was not used up by the attempt.
       expect((await send(ROUTES[purpose])).status).toBeLessThan(300)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { SESv2Client } from '@aws-sdk/client-sesv2'
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
 import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Message } from '#infra/local/mail/mailbox.ts'
@@ -8,7 +8,7 @@ import type { Database, Sql } from '#shared/db/connect.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
 import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 // Failures are what is tested here, and each is a line of the log.
 vi.hoisted(() => {
@@ -19,18 +19,16 @@ vi.hoisted(() => {
 const ATTEMPTS = 12
 const LEASE_SECONDS = 90
 
-let service: TestService
+const service = useService({ env: { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '100' } })
 let owner: string
 let acme: string
 beforeAll(async () => {
-  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '100' } })
-  owner = (await mintSession(service.database.admin, { email: 'owner@acme.test', slug: 'acme-print' })).token
-  acme = await tenantId(service.database.admin, 'acme-print')
+  owner = (await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })).token
+  acme = await tenantId(service.sql, 'acme-print')
 })
-afterAll(() => service.close())
 afterEach(async () => {
   await service.mail.faults.set({ part: 'ses', mode: 'ok' })
-  await service.database.admin`delete from app.jobs`
+  await service.sql`delete from app.jobs`
 })
 
 let people = 0
@@ -46,13 +44,13 @@ async function invite(email = newAddress(), role = 'viewer'): Promise<{ email: s
 const inviteMany = (count: number) => Promise.all(Array.from({ length: count }, () => invite()))
 
 /** Lets time pass: what waits for another attempt is due, what a dead worker leased is free. */
-const passTime = () => service.database.admin`
+const passTime = () => service.sql`
   update app.jobs set run_at = least(run_at, now()),
          leased_until = case when leased_until is not null then now() - interval '1 second' end
    where completed_at is null and dead_at is null`
 
 const jobs = () =>
-  service.database.admin<
+  service.sql<
     { completed_at: Date | null; dead_at: Date | null; attempts: number; last_error: string | null; run_at: Date }[]
   >`select * from app.jobs where kind = 'mail' order by created_at`
 
@@ -141,7 +139,7 @@ describe('a mailer that dies', () => {
   })
 
   it('reuses the one password reset token when the email is sent again', async () => {
-    await createUser(service.database.admin, { email: 'forgetful@mail.test' })
+    await createUser(service.sql, { email: 'forgetful@mail.test' })
     const body = { email: 'forgetful@mail.test' }
     expect((await service.request('POST /v1/auth/password/forgot', { body })).status).toBe(204)
     void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)
@@ -149,7 +147,7 @@ describe('a mailer that dies', () => {
     await passTime()
     expect(await service.mail.deliver()).toBe(1)
     expect(new Set(mailbox(body.email).map(tokenIn)).size).toBe(1)
-    const tokens = await service.database.admin`
+    const tokens = await service.sql`
       select from app.tokens t join app.users u on u.id = t.user_id where u.email = ${body.email}`
     expect(tokens).toHaveLength(1)
   })
@@ -212,15 +210,15 @@ describe('invitation emails', () => {
 
   it('sends no email for an invitation that expired before delivery', async () => {
     const { email, id } = await invite()
-    await service.database.admin`update app.tokens set expires_at = now() - interval '1 second' where id = ${id}`
+    await service.sql`update app.tokens set expires_at = now() - interval '1 second' where id = ${id}`
     expect(await service.mail.deliver()).toBe(0)
     expect(mailbox(email)).toEqual([])
   })
 
   it('sends no invitation of one tenant for a job of another tenant', async () => {
     const { email, id } = await invite()
-    const bolt = await tenantId(service.database.admin, 'bolt-apparel')
-    await service.database.admin`update app.jobs set tenant_id = ${bolt} where payload ->> 'invitation_id' = ${id}`
+    const bolt = await tenantId(service.sql, 'bolt-apparel')
+    await service.sql`update app.jobs set tenant_id = ${bolt} where payload ->> 'invitation_id' = ${id}`
     await service.mail.deliver()
     expect(mailbox(email)).toEqual([])
   })
@@ -340,7 +338,7 @@ describe('jobs that no mailer can read', () => {
 
   it('dead-letters exhausted jobs without delaying others, even when they fill a whole claim', async () => {
     for (let count = 0; count < 10; count += 1) await poison({ template: 'unknown' })
-    await service.database.admin`
+    await service.sql`
       update app.jobs set attempts = ${ATTEMPTS}, run_at = now() - interval '1 hour',
              lease_token = gen_random_uuid(), leased_until = now() - interval '1 second'`
     const { email } = await invite()

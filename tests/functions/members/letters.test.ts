@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Message } from '#infra/local/mail/mailbox.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { tokenEncodings } from '#tests/support/encodings.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
-import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { PASSWORD, startService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: x@evil.test\u2028</title><script>`
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
+const service = useService()
 
-const sql = () => service.database.admin
-
-/** Each kind of letter, written about a shop and by a person of hostile names. */
+/** Each kind of letter, written about a tenant and by a person of hostile names. */
 async function letters(slug: string): Promise<Record<string, Message | undefined>> {
-  await createTenant(sql(), slug)
-  const owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
-  await sql()`update app.tenants set legal_name = ${HOSTILE}, timezone = ${`No/Where${HOSTILE}`} where slug = ${slug}`
-  await sql()`update app.users set full_name = ${HOSTILE} where id = ${owner.userId}`
+  await createTenant(service.sql, slug)
+  const owner = await createMember(service.sql, { email: `owner@${slug}.test`, slug })
+  await service.sql`update app.tenants set legal_name = ${HOSTILE}, timezone = ${`No/Where${HOSTILE}`} where slug = ${slug}`
+  await service.sql`update app.users set full_name = ${HOSTILE} where id = ${owner.userId}`
   const email = `new@${slug}.test`
   const found: Record<string, Message | undefined> = {}
   const send = async (kind: string, route: string, body?: object, token?: string): Promise<void> => {
@@ -34,14 +29,14 @@ async function letters(slug: string): Promise<Record<string, Message | undefined
   await send('invitation', 'POST /v1/members/invite', { email, role: 'viewer' }, owner.token)
   const token = tokenIn(found['invitation'])
   await send('added', 'POST /v1/auth/invitations/accept', { token, password: PASSWORD })
-  await sql()`update app.users set full_name = ${HOSTILE} where email = ${email}`
+  await service.sql`update app.users set full_name = ${HOSTILE} where email = ${email}`
   await send('verification', 'POST /v1/auth/verify/resend', undefined, owner.token)
   await send('reset', 'POST /v1/auth/password/forgot', { email })
   await send('changed', 'POST /v1/auth/password/reset', {
     token: tokenIn(found['reset']),
     password: 'a passphrase of the letters',
   })
-  const [member] = await sql()`
+  const [member] = await service.sql`
     select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
   await send('removed', `DELETE /v1/members/${member?.['id']}`, undefined, owner.token)
   return found
@@ -136,14 +131,14 @@ describe('links in emails', () => {
 
 /** Where a value is, over every column of every table that is not the catalogue's: bytea is read as hex. */
 async function findIn(needles: Readonly<Record<string, string>>): Promise<string[]> {
-  const columns = await sql()<{ name: string; column: string }[]>`
+  const columns = await service.sql<{ name: string; column: string }[]>`
     select format('%I.%I', c.relnamespace::regnamespace, c.relname) as name, quote_ident(a.attname) as column
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
      where c.relkind in ('r', 'm') and c.relnamespace::regnamespace::text !~ '^(pg_|information_schema)'`
   const found: string[] = []
   for (const { name, column } of columns) {
     for (const [how, needle] of Object.entries(needles)) {
-      const rows = await sql().unsafe(
+      const rows = await service.sql.unsafe(
         `select 1 from ${name} where strpos(lower(${column}::text collate "C"), $1) > 0 limit 1`,
         [needle.toLowerCase()],
       )
@@ -164,11 +159,11 @@ describe('raw tokens', () => {
   it('finds a raw token that is planted in a table', async () => {
     const token = newToken()
     const bytes = Buffer.from(token, 'base64url')
-    await sql()`create table app.leaks (kept text, raw bytea, doc jsonb)`
+    await service.sql`create table app.leaks (kept text, raw bytea, doc jsonb)`
     try {
-      await sql()`insert into app.leaks values (null, ${bytes}, null)`
-      await sql()`insert into app.leaks values (${bytes.toString('base64')}, ${Buffer.from(token)}, null)`
-      await sql()`insert into app.leaks values (null, null, ${sql().json({ deep: [{ token }] })})`
+      await service.sql`insert into app.leaks values (null, ${bytes}, null)`
+      await service.sql`insert into app.leaks values (${bytes.toString('base64')}, ${Buffer.from(token)}, null)`
+      await service.sql`insert into app.leaks values (null, null, ${service.sql.json({ deep: [{ token }] })})`
       expect(await findIn(tokenEncodings(token))).toEqual(
         expect.arrayContaining([
           'app.leaks.raw in hex of the bytes',
@@ -178,7 +173,7 @@ describe('raw tokens', () => {
         ]),
       )
     } finally {
-      await sql()`drop table app.leaks`
+      await service.sql`drop table app.leaks`
     }
   })
 })

@@ -9,48 +9,43 @@ import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { fillManyShops } from '#tests/support/many-shops.ts'
 import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
-let shops = 0
+const service = useService()
+let tenants = 0
 let slug: string
-let shop: string
+let tenant: string
 let token: string
 
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
-
-const sql = () => service.database.admin
 const list = (query = '', by = token): Promise<Answer> => service.request(`GET /v1/members${query}`, { token: by })
 const emails = ({ body }: Answer): string[] => body.data.map(({ user }: { user: { email: string } }) => user.email)
 const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 
-/** A shop with its founder, an owner who asks, one who was invited and one who was revoked. */
-async function newShop(): Promise<void> {
-  shops += 1
-  slug = `list-shop-${shops}`
-  shop = await createTenant(sql(), slug)
-  const owner = await createMember(sql(), { email: `owner@${slug}.test`, slug })
+/** A tenant with its founder, an owner who asks, one who was invited and one who was revoked. */
+async function newTenant(): Promise<void> {
+  tenants += 1
+  slug = `list-${tenants}`
+  tenant = await createTenant(service.sql, slug)
+  const owner = await createMember(service.sql, { email: `owner@${slug}.test`, slug })
   token = owner.token
   for (const [name, change] of [
-    ['invited', sql()`accepted_at = null, invited_by = ${owner.userId}`],
-    ['revoked', sql()`revoked_at = now()`],
+    ['invited', service.sql`accepted_at = null, invited_by = ${owner.userId}`],
+    ['revoked', service.sql`revoked_at = now()`],
   ] as const) {
-    const userId = await createUser(sql(), { email: `${name}@${slug}.test`, role: 'sales', slugs: [slug] })
-    await sql()`update app.memberships set ${change} where user_id = ${userId}`
+    const userId = await createUser(service.sql, { email: `${name}@${slug}.test`, role: 'sales', slugs: [slug] })
+    await service.sql`update app.memberships set ${change} where user_id = ${userId}`
   }
 }
 
 describe('GET /v1/members', () => {
   it('lists members with exactly the documented fields', async () => {
-    await newShop()
+    await newTenant()
     const answer = await list('?status=active,invited,revoked')
     expect(answer.status).toBe(200)
-    expectContract(answer, shop)
+    expectContract(answer, tenant)
     const invited = answer.body.data.find(({ user }: { user: { email: string } }) => user.email.startsWith('invited@'))
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select m.id, m.created_at, m.invited_by, m.user_id from app.memberships m join app.users u on u.id = m.user_id
        where u.email = ${`invited@${slug}.test`}`
     expect(invited).toEqual({
@@ -71,7 +66,7 @@ describe('GET /v1/members', () => {
   })
 
   it('lists revoked members only when asked, and filters by status', async () => {
-    await newShop()
+    await newTenant()
     const founder = `founder@${slug}.test`
     const [owner, invited, revoked] = [`owner@${slug}.test`, `invited@${slug}.test`, `revoked@${slug}.test`]
     expect(emails(await list())).toEqual([founder, owner, invited])
@@ -87,8 +82,8 @@ describe('GET /v1/members', () => {
   })
 
   it('searches members by part of email or name, ignoring case', async () => {
-    await newShop()
-    await sql()`update app.users set full_name = 'Zoë O''Hara 100%_\\' where email = ${`invited@${slug}.test`}`
+    await newTenant()
+    await service.sql`update app.users set full_name = 'Zoë O''Hara 100%_\\' where email = ${`invited@${slug}.test`}`
     const invited = [`invited@${slug}.test`]
     for (const q of ['INVITED@', 'ited', 'zoë', 'ZOË', "o'hara", '100%', '%_\\', ' hara ']) {
       expect(emails(await list(`?q=${encodeURIComponent(q)}`)), q).toEqual(invited)
@@ -100,13 +95,13 @@ describe('GET /v1/members', () => {
   })
 
   it('pages through members, each exactly once, even when created at the same time', async () => {
-    await newShop()
+    await newTenant()
     for (let index = 0; index < 23; index += 1) {
-      await createUser(sql(), { email: `page${index}@${slug}.test`, role: 'viewer', slugs: [slug] })
+      await createUser(service.sql, { email: `page${index}@${slug}.test`, role: 'viewer', slugs: [slug] })
     }
-    await sql()`update app.memberships set created_at = '2026-01-02T03:04:05.678912Z' where tenant_id = ${shop}`
-    const [rows] = await sql()`
-      select array_agg(id order by id) as ids from app.memberships where tenant_id = ${shop} and revoked_at is null`
+    await service.sql`update app.memberships set created_at = '2026-01-02T03:04:05.678912Z' where tenant_id = ${tenant}`
+    const [rows] = await service.sql`
+      select array_agg(id order by id) as ids from app.memberships where tenant_id = ${tenant} and revoked_at is null`
     for (const limit of [1, 7, 25, 26, 100]) {
       const seen: string[] = []
       let cursor: string | null = null
@@ -123,12 +118,12 @@ describe('GET /v1/members', () => {
   })
 
   it('orders members by creation time to the microsecond across pages', async () => {
-    await newShop()
+    await newTenant()
     const made =
-      await sql()`select id from app.memberships where tenant_id = ${shop} and revoked_at is null order by id`
+      await service.sql`select id from app.memberships where tenant_id = ${tenant} and revoked_at is null order by id`
     for (const [index, { id }] of made.entries()) {
       const at = `2026-01-02T03:04:05.00000${9 - index}Z`
-      await sql()`update app.memberships set created_at = ${at}::text::timestamptz where id = ${id}`
+      await service.sql`update app.memberships set created_at = ${at}::text::timestamptz where id = ${id}`
     }
     const first = await list('?limit=1')
     const second = await list(`?limit=1&cursor=${first.body.next_cursor}`)
@@ -140,7 +135,7 @@ describe('GET /v1/members', () => {
   it.each(['GET /v1/members', 'GET /v1/members/invitations', 'GET /v1/audit-log'])(
     'rejects a cursor of %s with an impossible time',
     async (route) => {
-      await newShop()
+      await newTenant()
       for (const time of [
         '2026-02-30T00:00:00.000000Z',
         '2026-02-31T12:00:00.000000Z',
@@ -159,10 +154,10 @@ describe('GET /v1/members', () => {
   )
 
   it('lists no member of another tenant with any cursor', async () => {
-    await newShop()
+    await newTenant()
     const first = await list('?limit=1')
-    const foreign = { token, shop, slug }
-    await newShop()
+    const foreign = { token, tenant, slug }
+    await newTenant()
     expect(emails(await list('?status=active,invited,revoked')).every((email) => email.includes(slug))).toBe(true)
     const continued = await list(`?cursor=${first.body.next_cursor}`)
     expect(emails(continued).some((email) => email.includes(foreign.slug))).toBe(false)
@@ -210,12 +205,12 @@ describe('the cost of a page among many tenants', () => {
   const SHOP = 51
   const windows = Object.entries<Readonly<Record<string, string>>>(WINDOWS)
   let database: TestDatabase
-  let manyShop: string
+  let manyTenant: string
   let counted: Counted
   let headers: Readonly<Record<string, string>>
   beforeAll(async () => {
     database = await createTestDatabase()
-    manyShop = await fillManyShops(database.admin, {
+    manyTenant = await fillManyShops(database.admin, {
       tenants: 2000,
       users: 5000,
       memberships: 20_000,
@@ -261,7 +256,7 @@ describe('the cost of a page among many tenants', () => {
     }
     let scans: Scan[] = []
     await app.begin(async (tx) => {
-      await tx`select app.set_tenant(${manyShop})`
+      await tx`select app.set_tenant(${manyTenant})`
       await tx.unsafe(`set local plan_cache_mode = force_${plan}_plan`)
       const explain = async (parts: TemplateStringsArray, ...values: readonly unknown[]) => {
         await tx.unsafe(`prepare members as ${parts.reduce((text, part, at) => `${text}$${at}${part}`)}`)

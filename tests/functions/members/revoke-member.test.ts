@@ -1,68 +1,56 @@
-import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import {
-  createMember,
-  createUser,
-  createShop,
-  createTenant,
-  mintSession,
-  type TestMember,
-} from '#tests/support/minted-session.ts'
+import { createUser, createTenant, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { PROBLEMS } from '#tests/support/problems.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
+const service = useService()
 let slug: string
-let shop: string
+let tenant: string
 let owner: TestMember
 let admin: TestMember
 let sales: TestMember
 
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
 beforeEach(async () => {
-  ;({ slug, shop, owner, admin, sales } = await createShop(sql(), 'owner', 'admin', 'sales'))
+  ;({ slug, id: tenant, owner, admin, sales } = await service.newTenant('owner', 'admin', 'sales'))
 })
 
-const sql = () => service.database.admin
 const revoke = (id: string, by = owner): Promise<Answer> =>
   service.request(`DELETE /v1/members/${id}`, { token: by.token })
 const statusOf = async (token: string): Promise<number> =>
   (await service.request('GET /v1/auth/session', { token })).status
-const rowOf = async (id: string) => (await sql()`select * from app.memberships where id = ${id}`)[0]
+const rowOf = async (id: string) => (await service.sql`select * from app.memberships where id = ${id}`)[0]
 
 describe('DELETE /v1/members/{id}', () => {
   it('returns the revoked member and ends all sessions of the membership', async () => {
     const email = `sales@${slug}.test`
-    const second = await mintSession(sql(), { email, slug })
-    const elsewhere = await mintSession(sql(), { email })
+    const second = await mintSession(service.sql, { email, slug })
+    const elsewhere = await mintSession(service.sql, { email })
     expect([await statusOf(sales.token), await statusOf(second.token)]).toEqual([200, 200])
     const answer = await revoke(sales.membershipId)
     expect(answer.status).toBe(200)
-    expectContract(answer, shop)
+    expectContract(answer, tenant)
     expect(answer.body).toMatchObject({ id: sales.membershipId, user: { email }, role: { code: 'sales' } })
     expect(Date.parse(answer.body.revoked_at)).not.toBeNaN()
     expect([await statusOf(sales.token), await statusOf(second.token)]).toEqual([401, 401])
-    const [live] = await sql()`
-      select count(*)::int as live from app.sessions where tenant_id = ${shop} and user_id = ${sales.userId}
+    const [live] = await service.sql`
+      select count(*)::int as live from app.sessions where tenant_id = ${tenant} and user_id = ${sales.userId}
          and revoked_at is null`
     expect(live?.['live']).toBe(0)
-    // A session that is bound to no shop is not the shop's to end; it no longer finds the way in.
+    // A session that is bound to no tenant is not the tenant's to end; it no longer finds the way in.
     expect(await statusOf(elsewhere.token)).toBe(200)
-    const chosen = await service.request(`POST /v1/auth/tenants/${shop}/select`, { token: elsewhere.token })
+    const chosen = await service.request(`POST /v1/auth/tenants/${tenant}/select`, { token: elsewhere.token })
     expect(chosen.status).toBe(404)
   })
 
   it('keeps the person’s sessions in other tenants when a membership is revoked', async () => {
     const other = `${slug}-other`
-    const otherShop = await createTenant(sql(), other)
-    await sql()`
-      insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${otherShop}, ${sales.userId}, 7, now())`
-    const there = await mintSession(sql(), { email: `sales@${slug}.test`, slug: other })
+    const otherTenant = await createTenant(service.sql, other)
+    await service.sql`
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${otherTenant}, ${sales.userId}, 7, now())`
+    const there = await mintSession(service.sql, { email: `sales@${slug}.test`, slug: other })
     await revoke(sales.membershipId)
     expect(await statusOf(there.token)).toBe(200)
   })
@@ -72,7 +60,7 @@ describe('DELETE /v1/members/{id}', () => {
     const second = await revoke(sales.membershipId, admin)
     expect(second.status).toBe(200)
     expect(second.body).toEqual(first.body)
-    const entries = await sql()`select from app.audit_log where target_id = ${sales.membershipId}`
+    const entries = await service.sql`select from app.audit_log where target_id = ${sales.membershipId}`
     expect(entries).toHaveLength(1)
     await service.mail.deliver()
     expect(service.mail.to(`sales@${slug}.test`)).toHaveLength(1)
@@ -81,7 +69,7 @@ describe('DELETE /v1/members/{id}', () => {
   it('rejects revoking a member above the caller’s rank', async () => {
     const answer = await revoke(owner.membershipId, admin)
     expect(answer.status).toBe(403)
-    expectContract(answer, shop)
+    expectContract(answer, tenant)
     expect((await rowOf(owner.membershipId))?.['revoked_at']).toBeNull()
     expect(await statusOf(owner.token)).toBe(200)
     expect((await revoke(admin.membershipId, owner)).status).toBe(200)
@@ -89,25 +77,19 @@ describe('DELETE /v1/members/{id}', () => {
   })
 
   it('keeps the last owner and its sessions: rejects the revocation with 409', async () => {
-    const [founder] = await sql()`
+    const [founder] = await service.sql`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
     expect((await revoke(founder?.['id'])).status).toBe(200)
     const answer = await revoke(owner.membershipId)
     expect(answer.status).toBe(409)
     expect(answer.body.type).toBe(`${PROBLEMS}/last-owner`)
-    expectContract(answer, shop)
+    expectContract(answer, tenant)
     expect(await statusOf(owner.token)).toBe(200)
   })
 
   it('lets members revoke themselves', async () => {
     expect((await revoke(admin.membershipId, admin)).status).toBe(200)
     expect(await statusOf(admin.token)).toBe(401)
-  })
-
-  it('returns 404 when a member of another tenant or an unknown one is revoked', async () => {
-    const foreign = await createMember(sql(), { email: `foreign@${slug}.test`, role: 'viewer', slug: 'bolt-apparel' })
-    for (const id of [foreign.membershipId, randomUUID()]) expect((await revoke(id)).status).toBe(404)
-    expect(await statusOf(foreign.token)).toBe(200)
   })
 
   it('mails a revoked member, but not an invited person who had not accepted', async () => {
@@ -117,11 +99,11 @@ describe('DELETE /v1/members/{id}', () => {
     expect(letter?.subject).toBe(`You were removed from Shop ${slug}`)
     expect(letter?.text).toContain(`Shop ${slug}`)
     const email = `waiting@${slug}.test`
-    const userId = await createUser(sql(), { email })
+    const userId = await createUser(service.sql, { email })
     await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales' } })
     await service.mail.deliver()
     const raw = tokenIn(service.mail.to(email)[0])
-    const [membership] = await sql()`select id from app.memberships where user_id = ${userId}`
+    const [membership] = await service.sql`select id from app.memberships where user_id = ${userId}`
     expect((await revoke(membership?.['id'])).status).toBe(200)
     await service.mail.deliver()
     expect(service.mail.to(email)).toHaveLength(1)
@@ -139,14 +121,14 @@ describe('DELETE /v1/members/{id}', () => {
     const accept = () =>
       service.request('POST /v1/auth/invitations/accept', { body: { token, password: 'a passphrase of the replay' } })
     expect((await accept()).body.account_created).toBe(true)
-    const [membership] = await sql()`
+    const [membership] = await service.sql`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
     await revoke(membership?.['id'])
     const before = await rowOf(membership?.['id'])
     expect((await accept()).status).toBe(200)
     expect(await rowOf(membership?.['id'])).toEqual(before)
     expect(before?.['revoked_at']).not.toBeNull()
-    const session = await mintSession(sql(), { email, slug })
+    const session = await mintSession(service.sql, { email, slug })
     expect(await statusOf(session.token)).toBe(401)
   })
 })

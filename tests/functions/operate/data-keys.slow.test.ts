@@ -6,108 +6,100 @@ import { CreateKeyCommand, DisableKeyCommand, EnableKeyCommand } from '@aws-sdk/
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/operate/data-keys.ts'
 import { operateKeys } from '#functions/operate/operate.ts'
-import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
+import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
-import { createShop } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
-let anyVendor: HttpServer
+// Accepts every secret, so that each account can have its own.
+const vendor = await startHttpServer({ answer: () => json(200, []) })
+afterAll(() => vendor.close())
+const service = useService({
+  env: { VENDOR_TENANT_LIMIT: '100000000', VENDOR_URLS: JSON.stringify({ 'ss-activewear': vendor.url }) },
+})
 let operators: Database
-
-beforeAll(async () => {
-  // A vendor that accepts every secret, so that each account can have its own.
-  anyVendor = await startHttpServer({ answer: () => json(200, []) })
-  service = await startService({
-    env: { VENDOR_TENANT_LIMIT: '100000000', VENDOR_URLS: JSON.stringify({ 'ss-activewear': anyVendor.url }) },
-  })
+beforeAll(() => {
   operators = connectTo(service.database.operatorUrl)
 })
-afterAll(async () => {
-  await operators.close()
-  await service.close()
-  await anyVendor.close()
-})
+afterAll(() => operators.close())
 afterEach(() => service.vault.faults.set({ part: 'kms', mode: 'ok' }))
 
-const admin = () => service.database.admin
-
-interface Shop {
+interface Tenant {
   readonly slug: string
-  readonly shop: string
+  readonly id: string
   readonly token: string
 }
 
-async function openShop(): Promise<Shop> {
-  const { slug, shop, admin: member } = await createShop(admin(), 'admin')
-  return { slug, shop, token: member.token }
+async function newTenant(): Promise<Tenant> {
+  const { slug, id, admin } = await service.newTenant('admin')
+  return { slug, id, token: admin.token }
 }
 
-const post = ({ token }: Shop, secret: string): Promise<Answer> =>
+const post = ({ token }: Tenant, secret: string): Promise<Answer> =>
   service.request('POST /v1/vendor-accounts', { token, body: { vendor: 'ss-activewear', account_number: '1', secret } })
-const put = ({ token }: Shop, id: string, secret: string): Promise<Answer> =>
+const put = ({ token }: Tenant, id: string, secret: string): Promise<Answer> =>
   service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
-const revoke = ({ token }: Shop, id: string): Promise<Answer> =>
+const revoke = ({ token }: Tenant, id: string): Promise<Answer> =>
   service.request(`DELETE /v1/vendor-accounts/${id}`, { token })
 
-/** A shop with this many accounts, and the secret of each by its id. */
-async function filled(count: number): Promise<Shop & { readonly secrets: Map<string, string> }> {
-  const shop = await openShop()
+/** A tenant with this many accounts, and the secret of each by its id. */
+async function filled(count: number): Promise<Tenant & { readonly secrets: Map<string, string> }> {
+  const tenant = await newTenant()
   const secrets = new Map<string, string>()
-  await post(shop, 'the first').then(({ body }) => secrets.set(body.id, 'the first'))
+  await post(tenant, 'the first').then(({ body }) => secrets.set(body.id, 'the first'))
   await Promise.all(
     Array.from({ length: count - 1 }, async (_, n) => {
-      const { body, status } = await post(shop, `secret ${n}`)
+      const { body, status } = await post(tenant, `secret ${n}`)
       expect(status).toBe(200)
       secrets.set(body.id, `secret ${n}`)
     }),
   )
-  return { ...shop, secrets }
+  return { ...tenant, secrets }
 }
 
-const workOn = ({ shop }: Shop, vault: Vault = service.runtime.vault): KeyWork => ({
+const workOn = ({ id }: Tenant, vault: Vault = service.runtime.vault): KeyWork => ({
   vault,
-  tenantId: shop,
+  tenantId: id,
   requestId: 'a test',
   shouldStop: () => false,
 })
 
 const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
-const secretOf = async ({ shop }: Shop, accountId: string, vault = service.runtime.vault): Promise<string | null> =>
-  (await openVendorCredential(vault, { tenantId: shop, accountId }, OPENING))?.secret ?? null
+const secretOf = async ({ id }: Tenant, accountId: string, vault = service.runtime.vault): Promise<string | null> =>
+  (await openVendorCredential(vault, { tenantId: id, accountId }, OPENING))?.secret ?? null
 
-const keysOf = async ({ shop }: Shop): Promise<string[]> =>
+const keysOf = async ({ id }: Tenant): Promise<string[]> =>
   (
-    await admin()<{ status: string }[]>`
-      select status from app.data_keys where tenant_id = ${shop} order by created_at, status`
+    await service.sql<{ status: string }[]>`
+      select status from app.data_keys where tenant_id = ${id} order by created_at, status`
   ).map(({ status }) => status)
 
-const audited = async ({ shop }: Shop, action: string): Promise<(string | null)[]> =>
+const audited = async ({ id }: Tenant, action: string): Promise<(string | null)[]> =>
   (
-    await admin()<{ target_id: string }[]>`
-      select target_id from app.audit_log where tenant_id = ${shop} and action = ${action} order by occurred_at`
+    await service.sql<{ target_id: string }[]>`
+      select target_id from app.audit_log where tenant_id = ${id} and action = ${action} order by occurred_at`
   ).map(({ target_id }) => target_id)
 
 /** Every secret is what it should be, to an instance that knows no key yet. */
-async function expectAll(shop: Shop, secrets: ReadonlyMap<string, string>): Promise<void> {
+async function expectAll(tenant: Tenant, secrets: ReadonlyMap<string, string>): Promise<void> {
   const cold = service.vault.openVault(service.database)
   const found = new Map<string, string | null>()
-  for (const id of secrets.keys()) found.set(id, await secretOf(shop, id, cold))
+  for (const id of secrets.keys()) found.set(id, await secretOf(tenant, id, cold))
   await cold.close()
   expect(found).toEqual(secrets)
 }
 
-async function expectRotated(shop: Shop, secrets: ReadonlyMap<string, string>): Promise<void> {
-  const keys = await keysOf(shop)
+async function expectRotated(tenant: Tenant, secrets: ReadonlyMap<string, string>): Promise<void> {
+  const keys = await keysOf(tenant)
   expect(keys.filter((status) => status === 'active')).toHaveLength(1)
   expect(keys.filter((status) => status === 'decrypt_only')).toEqual([])
-  const destroyed = await audited(shop, 'data_key.destroyed')
+  const destroyed = await audited(tenant, 'data_key.destroyed')
   expect(destroyed).toHaveLength(keys.length - 1)
   expect(new Set(destroyed).size).toBe(destroyed.length)
-  await expectAll(shop, secrets)
+  await expectAll(tenant, secrets)
 }
 
 async function anotherKmsKey(): Promise<string> {
@@ -116,13 +108,13 @@ async function anotherKmsKey(): Promise<string> {
 }
 
 /** Four who write accounts of their own, and one who opens every account in turn, until they are stopped. */
-function busy(shop: Shop & { readonly secrets: Map<string, string> }) {
+function busy(tenant: Tenant & { readonly secrets: Map<string, string> }) {
   const state = { stopped: false }
   let [writes, reads] = [0, 0]
   const wrong: unknown[] = []
   /** What may be found of an account: null for none. */
   const possible = new Map<string, Set<string | null>>()
-  for (const [id, secret] of shop.secrets) possible.set(id, new Set([secret]))
+  for (const [id, secret] of tenant.secrets) possible.set(id, new Set([secret]))
   const allowed = (id: string, ...secrets: (string | null)[]) => possible.set(id, new Set(secrets))
   const writer = async (which: number, mine: string[]) => {
     for (let turn = 0; !state.stopped; turn += 1) {
@@ -130,26 +122,26 @@ function busy(shop: Shop & { readonly secrets: Map<string, string> }) {
       const [id] = mine
       let answer: Answer
       if (turn % 3 === 0 || id === undefined) {
-        answer = await post(shop, secret)
+        answer = await post(tenant, secret)
         if (answer.status === 200) {
           mine.push(answer.body.id)
-          shop.secrets.set(answer.body.id, secret)
+          tenant.secrets.set(answer.body.id, secret)
           allowed(answer.body.id, secret)
         }
       } else if (turn % 3 === 1) {
         mine.push(...mine.splice(0, 1))
-        allowed(id, shop.secrets.get(id) ?? '', secret)
-        answer = await put(shop, id, secret)
+        allowed(id, tenant.secrets.get(id) ?? '', secret)
+        answer = await put(tenant, id, secret)
         if (answer.status === 200) {
-          shop.secrets.set(id, secret)
+          tenant.secrets.set(id, secret)
           allowed(id, secret)
         }
       } else {
         mine.splice(0, 1)
-        allowed(id, shop.secrets.get(id) ?? '', null)
-        answer = await revoke(shop, id)
+        allowed(id, tenant.secrets.get(id) ?? '', null)
+        answer = await revoke(tenant, id)
         if (answer.status === 200) {
-          shop.secrets.delete(id)
+          tenant.secrets.delete(id)
           allowed(id, null)
         }
       }
@@ -160,9 +152,9 @@ function busy(shop: Shop & { readonly secrets: Map<string, string> }) {
   const reader = async () => {
     const vault = service.vault.openVault(service.database)
     while (!state.stopped) {
-      for (const id of Array.from(shop.secrets.keys())) {
+      for (const id of Array.from(tenant.secrets.keys())) {
         const before = possible.get(id) ?? new Set()
-        const found = await secretOf(shop, id, vault).catch((error: unknown) => error)
+        const found = await secretOf(tenant, id, vault).catch((error: unknown) => error)
         // What was possible when it was asked, or is by now.
         if (!before.has(found as string) && !possible.get(id)?.has(found as string))
           wrong.push([id, found, [...before]])
@@ -172,7 +164,7 @@ function busy(shop: Shop & { readonly secrets: Map<string, string> }) {
     }
     await vault.close()
   }
-  const ids = [...shop.secrets.keys()]
+  const ids = [...tenant.secrets.keys()]
   const all = Promise.all([
     ...[0, 1, 2, 3].map((which) =>
       writer(
@@ -205,66 +197,66 @@ describe('rotate-data-key', () => {
   it('keeps every secret readable and every write intact while a data key is rotated', {
     timeout: 120_000,
   }, async () => {
-    const shop = await filled(100)
-    const work = busy(shop)
+    const tenant = await filled(100)
+    const work = busy(tenant)
     const instances = [service.runtime.vault, service.vault.openVault(service.database)]
-    for (let round = 0; round < 6; round += 1) await rotateToTheEnd(workOn(shop, instances[round % 2]))
+    for (let round = 0; round < 6; round += 1) await rotateToTheEnd(workOn(tenant, instances[round % 2]))
     const { writes, reads } = await work.stop()
     expect([writes > 100, reads > 100]).toEqual([true, true])
-    await rotateToTheEnd(workOn(shop))
-    await expectRotated(shop, shop.secrets)
-    expect(await audited(shop, 'data_key.rotated')).toHaveLength(7)
+    await rotateToTheEnd(workOn(tenant))
+    await expectRotated(tenant, tenant.secrets)
+    expect(await audited(tenant, 'data_key.rotated')).toHaveLength(7)
     await instances[1]?.close()
   })
 
   it('leaves one data key after two concurrent rotations', { timeout: 120_000 }, async () => {
-    const shop = await filled(30)
-    const work = busy(shop)
+    const tenant = await filled(30)
+    const work = busy(tenant)
     const other = service.vault.openVault(service.database)
     for (let round = 0; round < 6; round += 1) {
-      await Promise.all([rotateToTheEnd(workOn(shop)), rotateToTheEnd(workOn(shop, other))])
+      await Promise.all([rotateToTheEnd(workOn(tenant)), rotateToTheEnd(workOn(tenant, other))])
     }
     await work.stop()
-    await rotateToTheEnd(workOn(shop))
-    await expectRotated(shop, shop.secrets)
+    await rotateToTheEnd(workOn(tenant))
+    await expectRotated(tenant, tenant.secrets)
     await other.close()
   })
 
   it('resumes a rotation that stopped early', async () => {
-    const shop = await filled(12)
+    const tenant = await filled(12)
     let calls = 0
     for (let left = 3; ; left = 3) {
-      const told = await rotateDataKey({ ...workOn(shop), shouldStop: () => (left -= 1) < 0 })
+      const told = await rotateDataKey({ ...workOn(tenant), shouldStop: () => (left -= 1) < 0 })
       calls += 1
       if (told?.['finished'] === true) break
       expect(told).toEqual({ resealed: 3, destroyed: 0, unreadable: [], finished: false })
     }
     expect(calls).toBeGreaterThan(3)
-    await expectRotated(shop, shop.secrets)
-    expect(await audited(shop, 'data_key.rotated')).toHaveLength(1)
+    await expectRotated(tenant, tenant.secrets)
+    expect(await audited(tenant, 'data_key.rotated')).toHaveLength(1)
   })
 
   it('reports a secret that does not decrypt, keeps its key, and finishes when that account is revoked', async () => {
-    const shop = await filled(5)
-    const [broken = ''] = shop.secrets.keys()
-    await admin()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${broken}`
-    expect(await rotateDataKey(workOn(shop))).toEqual({
+    const tenant = await filled(5)
+    const [broken = ''] = tenant.secrets.keys()
+    await service.sql`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${broken}`
+    expect(await rotateDataKey(workOn(tenant))).toEqual({
       resealed: 4,
       destroyed: 0,
       unreadable: [broken],
       finished: true,
     })
-    expect(await keysOf(shop)).toEqual(expect.arrayContaining(['active', 'decrypt_only']))
-    shop.secrets.delete(broken)
-    await expectAll(shop, shop.secrets)
-    expect(await rotateDataKey(workOn(shop))).toMatchObject({ resealed: 0, unreadable: [broken] })
-    expect((await revoke(shop, broken)).status).toBe(200)
-    expect(await rotateDataKey(workOn(shop))).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
-    await expectRotated(shop, shop.secrets)
+    expect(await keysOf(tenant)).toEqual(expect.arrayContaining(['active', 'decrypt_only']))
+    tenant.secrets.delete(broken)
+    await expectAll(tenant, tenant.secrets)
+    expect(await rotateDataKey(workOn(tenant))).toMatchObject({ resealed: 0, unreadable: [broken] })
+    expect((await revoke(tenant, broken)).status).toBe(200)
+    expect(await rotateDataKey(workOn(tenant))).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
+    await expectRotated(tenant, tenant.secrets)
   })
 
   it('encrypts a secret again when a concurrent rotation destroys the new key', async () => {
-    const shop = await filled(3)
+    const tenant = await filled(3)
     let overtaken = false
     const vault: Vault = {
       ...service.runtime.vault,
@@ -272,101 +264,101 @@ describe('rotate-data-key', () => {
         const sealed = await service.runtime.vault.seal(...of)
         // As a second rotation that began at the same moment does.
         if (!overtaken) {
-          await admin()`
+          await service.sql`
             update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
-             where tenant_id = ${shop.shop} and status = 'active'`
+             where tenant_id = ${tenant.id} and status = 'active'`
         }
         overtaken = true
         return sealed
       },
     }
-    expect(await rotateDataKey(workOn(shop, vault))).toMatchObject({ resealed: 3, destroyed: 1, finished: true })
-    expect(await keysOf(shop)).toEqual(['destroyed', 'destroyed', 'active'])
-    await expectAll(shop, shop.secrets)
+    expect(await rotateDataKey(workOn(tenant, vault))).toMatchObject({ resealed: 3, destroyed: 1, finished: true })
+    expect(await keysOf(tenant)).toEqual(['destroyed', 'destroyed', 'active'])
+    await expectAll(tenant, tenant.secrets)
   })
 
   it('returns null when the tenant to rotate has no data key', async () => {
-    expect(await rotateDataKey(workOn(await openShop()))).toBeNull()
+    expect(await rotateDataKey(workOn(await newTenant()))).toBeNull()
   })
 })
 
 describe('rewrap', () => {
   it('moves data keys to another KMS key, which alone is needed afterwards', async () => {
-    const shop = await filled(5)
-    await rotateDataKey({ ...workOn(shop), shouldStop: enoughAfter(3) })
-    expect(await keysOf(shop)).toHaveLength(2)
+    const tenant = await filled(5)
+    await rotateDataKey({ ...workOn(tenant), shouldStop: enoughAfter(3) })
+    expect(await keysOf(tenant)).toHaveLength(2)
     const toKeyArn = await anotherKmsKey()
-    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 2, unreadable: [], finished: true })
-    expect(await rewrapDataKeys(workOn(shop), toKeyArn)).toEqual({ rewrapped: 0, unreadable: [], finished: true })
+    expect(await rewrapDataKeys(workOn(tenant), toKeyArn)).toEqual({ rewrapped: 2, unreadable: [], finished: true })
+    expect(await rewrapDataKeys(workOn(tenant), toKeyArn)).toEqual({ rewrapped: 0, unreadable: [], finished: true })
     await service.vault.kms.send(new DisableKeyCommand({ KeyId: service.vault.keyArn }))
     try {
-      await expectAll(shop, shop.secrets)
-      const { body } = await post(shop, 'another')
-      await expectAll(shop, shop.secrets.set(body.id, 'another'))
+      await expectAll(tenant, tenant.secrets)
+      const { body } = await post(tenant, 'another')
+      await expectAll(tenant, tenant.secrets.set(body.id, 'another'))
       // Keys made now are wrapped by the key of the settings.
-      const fresh = await post(await openShop(), 'x')
+      const fresh = await post(await newTenant(), 'x')
       expect(fresh.status).toBe(503)
     } finally {
       await service.vault.kms.send(new EnableKeyCommand({ KeyId: service.vault.keyArn }))
     }
     await service.vault.kms.send(new DisableKeyCommand({ KeyId: toKeyArn }))
-    const [id = ''] = shop.secrets.keys()
+    const [id = ''] = tenant.secrets.keys()
     const cold = service.vault.openVault(service.database)
-    await expect(secretOf(shop, id, cold)).rejects.toMatchObject({ name: 'KeyServiceUnavailable' })
+    await expect(secretOf(tenant, id, cold)).rejects.toMatchObject({ name: 'KeyServiceUnavailable' })
     await cold.close()
   })
 
   it('reports a data key that KMS cannot decrypt and moves the others', async () => {
-    const shop = await filled(3)
-    await rotateDataKey({ ...workOn(shop), shouldStop: enoughAfter(1) })
-    const [broken] = await admin()<{ id: string }[]>`
+    const tenant = await filled(3)
+    await rotateDataKey({ ...workOn(tenant), shouldStop: enoughAfter(1) })
+    const [broken] = await service.sql<{ id: string }[]>`
       update app.data_keys set wrapped_key = wrapped_key || '\\x00'
-       where tenant_id = ${shop.shop} and status = 'decrypt_only' returning id`
-    const told = await rewrapDataKeys(workOn(shop), await anotherKmsKey())
+       where tenant_id = ${tenant.id} and status = 'decrypt_only' returning id`
+    const told = await rewrapDataKeys(workOn(tenant), await anotherKmsKey())
     expect(told).toEqual({ rewrapped: 1, unreadable: [broken?.id], finished: true })
   })
 
   it('keeps every secret readable while rewrap, rotations and writes run concurrently', {
     timeout: 60_000,
   }, async () => {
-    const shop = await filled(20)
-    const work = busy(shop)
+    const tenant = await filled(20)
+    const work = busy(tenant)
     const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
     const other = service.vault.openVault(service.database)
     for (let round = 0; round < 5; round += 1) {
       const to = round % 2 === 0 ? first : second
-      await Promise.all([rotateToTheEnd(workOn(shop)), rewrapDataKeys(workOn(shop, other), to)])
+      await Promise.all([rotateToTheEnd(workOn(tenant)), rewrapDataKeys(workOn(tenant, other), to)])
     }
     await work.stop()
-    await rotateToTheEnd(workOn(shop))
-    await expectRotated(shop, shop.secrets)
+    await rotateToTheEnd(workOn(tenant))
+    await expectRotated(tenant, tenant.secrets)
     await other.close()
   })
 })
 
 describe('shred', () => {
   it('leaves nothing to decrypt or list after a shred, and creates a new key for a new secret', async () => {
-    const shop = await filled(5)
+    const tenant = await filled(5)
     const bystander = await filled(2)
     const before = service.vault.openVault(service.database)
-    for (const id of shop.secrets.keys()) await secretOf(shop, id, before)
-    expect(await shredTenant(workOn(shop))).toMatchObject({ secrets_erased: 5, keys_destroyed: 1 })
-    for (const id of shop.secrets.keys()) expect(await secretOf(shop, id, before)).toBeNull()
+    for (const id of tenant.secrets.keys()) await secretOf(tenant, id, before)
+    expect(await shredTenant(workOn(tenant))).toMatchObject({ secrets_erased: 5, keys_destroyed: 1 })
+    for (const id of tenant.secrets.keys()) expect(await secretOf(tenant, id, before)).toBeNull()
     await before.close()
-    expect((await service.request('GET /v1/vendor-accounts', { token: shop.token })).body.data).toEqual([])
-    const rows = await admin()`
-      select from app.vendor_accounts where tenant_id = ${shop.shop} and (sealed_secret is not null or data_key_id is not null)`
+    expect((await service.request('GET /v1/vendor-accounts', { token: tenant.token })).body.data).toEqual([])
+    const rows = await service.sql`
+      select from app.vendor_accounts where tenant_id = ${tenant.id} and (sealed_secret is not null or data_key_id is not null)`
     expect(rows).toHaveLength(0)
-    expect(await keysOf(shop)).toEqual(['destroyed'])
-    expect((await audited(shop, 'vendor_account.revoked')).length).toBe(5)
-    const { status, body } = await post(shop, 'after it')
-    expect([status, await secretOf(shop, body.id)]).toEqual([200, 'after it'])
-    expect(await keysOf(shop)).toEqual(['destroyed', 'active'])
+    expect(await keysOf(tenant)).toEqual(['destroyed'])
+    expect((await audited(tenant, 'vendor_account.revoked')).length).toBe(5)
+    const { status, body } = await post(tenant, 'after it')
+    expect([status, await secretOf(tenant, body.id)]).toEqual([200, 'after it'])
+    expect(await keysOf(tenant)).toEqual(['destroyed', 'active'])
     await expectAll(bystander, bystander.secrets)
   })
 
   it('destroys all earlier secrets and breaks no concurrent write', { timeout: 60_000 }, async () => {
-    const shop = await openShop()
+    const tenant = await newTenant()
     const state = { stopped: false }
     const wrong: string[] = []
     const answered: { id: string; secret: string; from: number }[] = []
@@ -374,10 +366,10 @@ describe('shred', () => {
       for (let turn = 0; !state.stopped; turn += 1) {
         const secret = `${which}, ${turn}`
         const from = performance.now()
-        const posted = await post(shop, secret)
+        const posted = await post(tenant, secret)
         if (posted.status === 200) answered.push({ id: posted.body.id, secret, from })
         else wrong.push(posted.text)
-        const replaced = await put(shop, posted.body.id, `${secret} again`)
+        const replaced = await put(tenant, posted.body.id, `${secret} again`)
         if (replaced.status !== 200 && replaced.status !== 404) wrong.push(replaced.text)
       }
     })
@@ -385,8 +377,8 @@ describe('shred', () => {
     let last = 0
     for (let round = 0; round < 5; round += 1) {
       const written = answered.length
-      expect(await shredTenant(workOn(shop))).toMatchObject({ keys_destroyed: expect.any(Number) })
-      for (const { id } of answered.slice(0, written)) expect(await secretOf(shop, id)).toBeNull()
+      expect(await shredTenant(workOn(tenant))).toMatchObject({ keys_destroyed: expect.any(Number) })
+      for (const { id } of answered.slice(0, written)) expect(await secretOf(tenant, id)).toBeNull()
       last = performance.now()
       await sleep(50)
     }
@@ -394,24 +386,24 @@ describe('shred', () => {
     await Promise.all(writers)
     expect(wrong).toEqual([])
     for (const { id, secret, from } of answered) {
-      const found = await secretOf(shop, id)
+      const found = await secretOf(tenant, id)
       if (found === null) expect(from).toBeLessThan(last)
       else expect([`${secret} again`, secret]).toContain(found)
     }
-    expect((await keysOf(shop)).filter((status) => status !== 'destroyed').length).toBeLessThanOrEqual(1)
+    expect((await keysOf(tenant)).filter((status) => status !== 'destroyed').length).toBeLessThanOrEqual(1)
   })
 
   it('finishes a shred and a rotation that run concurrently', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const shop = await filled(12)
+      const tenant = await filled(12)
       const other = service.vault.openVault(service.database)
       const [rotated] = await Promise.all([
-        rotateDataKey(workOn(shop, other)),
-        sleep(round * 8).then(() => shredTenant(workOn(shop))),
+        rotateDataKey(workOn(tenant, other)),
+        sleep(round * 8).then(() => shredTenant(workOn(tenant))),
       ])
       expect(rotated === null || rotated['finished'] === true || rotated['finished'] === false).toBe(true)
-      expect(await shredTenant(workOn(shop))).toHaveProperty('secrets_erased')
-      expect(new Set(await keysOf(shop))).toEqual(new Set(['destroyed']))
+      expect(await shredTenant(workOn(tenant))).toHaveProperty('secrets_erased')
+      expect(new Set(await keysOf(tenant))).toEqual(new Set(['destroyed']))
       await other.close()
     }
   })
@@ -432,29 +424,29 @@ const carryOut = (command: Command, work: KeyWork, toKeyArn: string): Promise<un
     shred: () => shredTenant(work),
   })[command]()
 
-async function expectDone(command: Command, shop: Shop & { secrets: Map<string, string> }, toKeyArn: string) {
-  if (command === 'rotate') return expectRotated(shop, shop.secrets)
+async function expectDone(command: Command, tenant: Tenant & { secrets: Map<string, string> }, toKeyArn: string) {
+  if (command === 'rotate') return expectRotated(tenant, tenant.secrets)
   if (command === 'shred') {
-    expect(new Set(await keysOf(shop))).toEqual(new Set(['destroyed']))
-    for (const id of shop.secrets.keys()) expect(await secretOf(shop, id)).toBeNull()
+    expect(new Set(await keysOf(tenant))).toEqual(new Set(['destroyed']))
+    for (const id of tenant.secrets.keys()) expect(await secretOf(tenant, id)).toBeNull()
     return
   }
-  const keys = await admin()`
-    select from app.data_keys where tenant_id = ${shop.shop} and kms_key_arn <> ${toKeyArn} and wrapped_key is not null`
+  const keys = await service.sql`
+    select from app.data_keys where tenant_id = ${tenant.id} and kms_key_arn <> ${toKeyArn} and wrapped_key is not null`
   expect(keys).toHaveLength(0)
-  await expectAll(shop, shop.secrets)
+  await expectAll(tenant, tenant.secrets)
 }
 
 describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
   it('resumes after an interruption before or after any commit', { timeout: 120_000 }, async () => {
     const toKeyArn = await anotherKmsKey()
-    const shop = await filled(4)
+    const tenant = await filled(4)
     let cuts = 0
     for (const when of ['before', 'after'] as const) {
       for (let step = 1; ; step += 1) {
         if (command === 'shred') {
-          const { body } = await post(shop, 'more')
-          shop.secrets.set(body.id, 'more')
+          const { body } = await post(tenant, 'more')
+          tenant.secrets.set(body.id, 'more')
         }
         const to = (step + (when === 'after' ? 1 : 0)) % 2 === 0 ? service.vault.keyArn : toKeyArn
         let calls = 0
@@ -472,14 +464,14 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
             },
           },
         }
-        const outcome = await carryOut(command, workOn(shop, cut), to).catch((error: Error) => error.message)
+        const outcome = await carryOut(command, workOn(tenant, cut), to).catch((error: Error) => error.message)
         await vault.close()
         if (outcome === 'cut off') {
           cuts += 1
-          if (command !== 'shred') await expectAll(shop, shop.secrets)
+          if (command !== 'shred') await expectAll(tenant, tenant.secrets)
         }
-        await carryOut(command, workOn(shop), to)
-        await expectDone(command, shop, to)
+        await carryOut(command, workOn(tenant), to)
+        await expectDone(command, tenant, to)
         if (outcome !== 'cut off') break
       }
     }
@@ -487,7 +479,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
   })
 
   it('resumes in another process after SIGKILL', { timeout: 120_000 }, async () => {
-    const shop = await filled(40)
+    const tenant = await filled(40)
     const [first, second] = [await anotherKmsKey(), await anotherKmsKey()]
     const ends: string[] = []
     for (let round = 0; round < 4; round += 1) {
@@ -495,7 +487,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
       const { database, vault } = service
       const told = {
         command,
-        tenantId: shop.shop,
+        tenantId: tenant.id,
         vaultUrl: database.vaultUrl,
         kmsUrl: vault.kmsUrl,
         keyArn: vault.keyArn,
@@ -515,33 +507,33 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
       child.kill('SIGKILL')
       const [code, signal] = await ended
       ends.push(String(signal ?? code))
-      if (command !== 'shred') await expectAll(shop, shop.secrets)
-      await carryOut(command, workOn(shop), toKeyArn)
-      await expectDone(command, shop, toKeyArn)
+      if (command !== 'shred') await expectAll(tenant, tenant.secrets)
+      await carryOut(command, workOn(tenant), toKeyArn)
+      await expectDone(command, tenant, toKeyArn)
       if (command === 'shred') {
-        const { body } = await post(shop, 'more')
-        shop.secrets.set(body.id, 'more')
+        const { body } = await post(tenant, 'more')
+        tenant.secrets.set(body.id, 'more')
       }
     }
     expect(ends).toContain('SIGKILL')
   })
 
   it('changes nothing while KMS is down and succeeds when it is back', async () => {
-    const shop = await filled(3)
+    const tenant = await filled(3)
     const toKeyArn = await anotherKmsKey()
-    const rows = () => admin()`
+    const rows = () => service.sql`
       select a.id, a.sealed_secret, a.data_key_id, k.status, k.wrapped_key from app.vendor_accounts a
         full join app.data_keys k on k.id = a.data_key_id
-       where coalesce(a.tenant_id, k.tenant_id) = ${shop.shop} order by a.id, k.id`
+       where coalesce(a.tenant_id, k.tenant_id) = ${tenant.id} order by a.id, k.id`
     const before = await rows()
     const names = { rotate: 'rotate-data-key', rewrap: 'rewrap', shred: 'shred' } as const
     const give = () =>
       operateKeys(
         { ...service.mail.worker, database: operators },
         command === 'rewrap'
-          ? { command, slug: shop.slug, key: toKeyArn }
-          : { command: names[command], slug: shop.slug },
-        { ...workOn(shop), vault: cold },
+          ? { command, slug: tenant.slug, key: toKeyArn }
+          : { command: names[command], slug: tenant.slug },
+        { ...workOn(tenant), vault: cold },
       )
     const cold = service.vault.openVault(service.database)
     for (const mode of ['refuse', 'hang']) {
@@ -559,7 +551,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
     }
     await service.vault.faults.set({ part: 'kms', mode: 'ok' })
     expect(await give()).toHaveProperty('done')
-    await expectDone(command, shop, toKeyArn)
+    await expectDone(command, tenant, toKeyArn)
     await cold.close()
   })
 })

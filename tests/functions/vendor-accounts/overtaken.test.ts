@@ -1,78 +1,68 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { operate } from '#functions/operate/operate.ts'
 import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
-import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+import { json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
-import { createShop, type TestMember } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { TestTenant } from '#tests/support/minted-session.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 // What happens to a request, or a job, while the vendor takes its time to answer.
 
 const LIMIT = 40
 
-let service: TestService
-let vendor: HttpServer
-let operators: Database
 let verdict = 200
 let asked = 0
 let hold: { arrived: () => void; answer: Promise<number> } | null = null
 
-beforeAll(async () => {
-  vendor = await startHttpServer({
-    answer: async (): Promise<LocalReply> => {
-      asked += 1
-      const held = hold
-      hold = null
-      held?.arrived()
-      const status = held === null ? verdict : await held.answer
-      return json(status, [])
-    },
-  })
-  service = await startService({
-    env: { VENDOR_TENANT_LIMIT: String(LIMIT), VENDOR_URLS: JSON.stringify({ 'ss-activewear': vendor.url }) },
-  })
+const vendor = await startHttpServer({
+  answer: async (): Promise<LocalReply> => {
+    asked += 1
+    const held = hold
+    hold = null
+    held?.arrived()
+    const status = held === null ? verdict : await held.answer
+    return json(status, [])
+  },
+})
+afterAll(() => vendor.close())
+const service = useService({
+  env: { VENDOR_TENANT_LIMIT: String(LIMIT), VENDOR_URLS: JSON.stringify({ 'ss-activewear': vendor.url }) },
+})
+let operators: Database
+beforeAll(() => {
   operators = connectTo(service.database.operatorUrl)
 })
-afterAll(async () => {
-  await operators.close()
-  await service.close()
-  await vendor.close()
-})
+afterAll(() => operators.close())
 afterEach(async () => {
   verdict = 200
   await service.vault.faults.set({ part: 'kms', mode: 'ok' })
 })
 
-const sql = () => service.database.admin
+type Tenant = TestTenant<'admin'>
+const newTenant = (): Promise<Tenant> => service.newTenant('admin')
 
-interface Shop {
-  readonly slug: string
-  readonly shop: string
-  readonly admin: TestMember
-}
-const openShop = (): Promise<Shop> => createShop(sql(), 'admin')
-
-const post = ({ admin: { token } }: Shop, secret = 'a secret') =>
+const post = ({ admin: { token } }: Tenant, secret = 'a secret') =>
   service.request('POST /v1/vendor-accounts', { token, body: { vendor: 'ss-activewear', account_number: '1', secret } })
-const put = ({ admin: { token } }: Shop, id: string, secret = 'another secret') =>
+const put = ({ admin: { token } }: Tenant, id: string, secret = 'another secret') =>
   service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
-const verify = ({ admin: { token } }: Shop, id: string) =>
+const verify = ({ admin: { token } }: Tenant, id: string) =>
   service.request(`POST /v1/vendor-accounts/${id}/verify`, { token })
-const revoke = ({ admin: { token } }: Shop, id: string) =>
+const revoke = ({ admin: { token } }: Tenant, id: string) =>
   service.request(`DELETE /v1/vendor-accounts/${id}`, { token })
 
-async function connected(shop: Shop, secret?: string): Promise<string> {
-  const { status, body } = await post(shop, secret)
+async function connected(tenant: Tenant, secret?: string): Promise<string> {
+  const { status, body } = await post(tenant, secret)
   expect(status).toBe(200)
   return body.id
 }
 
 /** An account that was connected while its vendor was down, with the job that verifies it. */
-async function waiting(shop: Shop): Promise<string> {
+async function waiting(tenant: Tenant): Promise<string> {
   verdict = 500
-  const id = await connected(shop)
+  const id = await connected(tenant)
   verdict = 200
   return id
 }
@@ -95,30 +85,30 @@ async function during<T>(request: () => Promise<T>, status: number, between: () 
   return requested
 }
 
-const stored = async (shop: Shop) => {
-  const rows = await sql()`
+const stored = async (tenant: Tenant) => {
+  const rows = await service.sql`
     select id, status, secret_version, last_error, sealed_secret is null as erased from app.vendor_accounts
-     where tenant_id = ${shop.shop} order by created_at`
+     where tenant_id = ${tenant.id} order by created_at`
   return Array.from(rows)
 }
-const audited = async (shop: Shop): Promise<string[]> =>
+const audited = async (tenant: Tenant): Promise<string[]> =>
   (
-    await sql()<{ action: string }[]>`
-      select action from app.audit_log where tenant_id = ${shop.shop} and action like 'vendor_account.%'
+    await service.sql<{ action: string }[]>`
+      select action from app.audit_log where tenant_id = ${tenant.id} and action like 'vendor_account.%'
        order by occurred_at`
   ).map(({ action }) => action.replace('vendor_account.', ''))
 
-const secretOf = async ({ shop }: Shop, accountId: string) => {
+const secretOf = async ({ id }: Tenant, accountId: string) => {
   const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
-  return (await openVendorCredential(service.runtime.vault, { tenantId: shop, accountId }, opening))?.secret ?? null
+  return (await openVendorCredential(service.runtime.vault, { tenantId: id, accountId }, opening))?.secret ?? null
 }
 
 const verifyDue = async (): Promise<number> => {
-  await sql()`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null and dead_at is null`
+  await service.sql`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null and dead_at is null`
   return verifyDueAccounts(service.mail.worker, () => false)
 }
 const jobOf = async (id: string) => {
-  const [job] = await sql()`
+  const [job] = await service.sql`
     select attempts, completed_at is not null as completed, dead_at is not null as dead, last_error from app.jobs
      where payload->>'account_id' = ${id}`
   return { ...job }
@@ -130,78 +120,82 @@ describe('a check of a secret that is replaced at the same time', () => {
     ['refused', 401],
     ['not answered', 500],
   ])('keeps the state of the new secret when a check of the old one is %s', async (_, status) => {
-    const shop = await openShop()
-    const id = await connected(shop)
+    const tenant = await newTenant()
+    const id = await connected(tenant)
     const answer = await during(
-      () => verify(shop, id),
+      () => verify(tenant, id),
       status,
-      async () => expect((await put(shop, id)).status).toBe(200),
+      async () => expect((await put(tenant, id)).status).toBe(200),
     )
     expect(answer.status).toBe(status === 500 ? 503 : 200)
     if (status !== 500) expect(answer.body).toMatchObject({ status: 'verified', last_error: null })
-    expect(await stored(shop)).toEqual([{ id, status: 'verified', secret_version: 2, last_error: null, erased: false }])
-    expect(await audited(shop)).toEqual(['created', 'opened', 'secret_replaced'])
-    expect(await secretOf(shop, id)).toBe('another secret')
+    expect(await stored(tenant)).toEqual([
+      { id, status: 'verified', secret_version: 2, last_error: null, erased: false },
+    ])
+    expect(await audited(tenant)).toEqual(['created', 'opened', 'secret_replaced'])
+    expect(await secretOf(tenant, id)).toBe('another secret')
   })
 
   it('keeps the state of the new secret when a job checks the old one', async () => {
-    const shop = await openShop()
-    const id = await waiting(shop)
-    await during(verifyDue, 401, async () => expect((await put(shop, id)).status).toBe(200))
-    expect(await stored(shop)).toEqual([{ id, status: 'verified', secret_version: 2, last_error: null, erased: false }])
-    expect(await audited(shop)).toEqual(['created', 'opened', 'secret_replaced'])
+    const tenant = await newTenant()
+    const id = await waiting(tenant)
+    await during(verifyDue, 401, async () => expect((await put(tenant, id)).status).toBe(200))
+    expect(await stored(tenant)).toEqual([
+      { id, status: 'verified', secret_version: 2, last_error: null, erased: false },
+    ])
+    expect(await audited(tenant)).toEqual(['created', 'opened', 'secret_replaced'])
   })
 })
 
 describe('an account that is revoked during the check', () => {
-  it.each<[string, (shop: Shop, id: string) => Promise<Answer>]>([
+  it.each<[string, (tenant: Tenant, id: string) => Promise<Answer>]>([
     ['a check', verify],
     ['a replacement', put],
   ])('keeps an account revoked during %s, which returns 404', async (_, request) => {
-    const shop = await openShop()
-    const id = await connected(shop)
+    const tenant = await newTenant()
+    const id = await connected(tenant)
     const answer = await during(
-      () => request(shop, id),
+      () => request(tenant, id),
       200,
-      async () => expect((await revoke(shop, id)).status).toBe(200),
+      async () => expect((await revoke(tenant, id)).status).toBe(200),
     )
     expect(answer.status).toBe(404)
-    expect(await stored(shop)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
+    expect(await stored(tenant)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
   })
 
   it('keeps an account revoked during a check by a job', async () => {
-    const shop = await openShop()
-    const id = await waiting(shop)
-    await during(verifyDue, 200, () => revoke(shop, id))
-    expect(await stored(shop)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
+    const tenant = await newTenant()
+    const id = await waiting(tenant)
+    await during(verifyDue, 200, () => revoke(tenant, id))
+    expect(await stored(tenant)).toEqual([expect.objectContaining({ id, status: 'revoked', erased: true })])
     expect(await jobOf(id)).toMatchObject({ completed: true })
   })
 })
 
 describe('a member who loses access during the check', () => {
-  const takings: [string, number, (shop: Shop) => Promise<unknown>][] = [
+  const takings: [string, number, (tenant: Tenant) => Promise<unknown>][] = [
     [
       'whose role was taken',
       403,
-      ({ admin }) => sql()`update app.memberships set role_id = 7 where id = ${admin.membershipId}`,
+      ({ admin }) => service.sql`update app.memberships set role_id = 7 where id = ${admin.membershipId}`,
     ],
     [
       'who was removed',
       401,
-      ({ admin }) => sql()`update app.memberships set revoked_at = now() where id = ${admin.membershipId}`,
+      ({ admin }) => service.sql`update app.memberships set revoked_at = now() where id = ${admin.membershipId}`,
     ],
     [
       'whose session was ended',
       401,
-      ({ admin }) => sql()`update app.sessions set revoked_at = now() where id = ${admin.id}`,
+      ({ admin }) => service.sql`update app.sessions set revoked_at = now() where id = ${admin.id}`,
     ],
     [
       'whose session acts elsewhere',
       403,
-      ({ admin }) => sql()`update app.sessions set tenant_id = null where id = ${admin.id}`,
+      ({ admin }) => service.sql`update app.sessions set tenant_id = null where id = ${admin.id}`,
     ],
     [
-      'whose shop was suspended',
+      'whose tenant was suspended',
       401,
       async ({ slug }) => {
         const worker = { ...service.mail.worker, database: operators }
@@ -214,21 +208,25 @@ describe('a member who loses access during the check', () => {
   it.each(takings)(
     'rejects a vendor account request of a member %s with %i and stores nothing',
     async (_, status, take) => {
-      const requests: ((shop: Shop, id: string) => Promise<Answer>)[] = [(shop) => post(shop, 'too late'), put, verify]
+      const requests: ((tenant: Tenant, id: string) => Promise<Answer>)[] = [
+        (tenant) => post(tenant, 'too late'),
+        put,
+        verify,
+      ]
       for (const request of requests) {
-        const shop = await openShop()
-        const id = await connected(shop)
-        const before = await stored(shop)
+        const tenant = await newTenant()
+        const id = await connected(tenant)
+        const before = await stored(tenant)
         const answer = await during(
-          () => request(shop, id),
+          () => request(tenant, id),
           200,
-          () => take(shop),
+          () => take(tenant),
         )
         expect(answer.status).toBe(status)
         expect(answer.text).not.toContain('secret')
-        expect(await stored(shop)).toEqual(before)
-        expect((await audited(shop)).filter((action) => action !== 'opened')).toEqual(['created'])
-        expect(await secretOf(shop, id)).toBe('a secret')
+        expect(await stored(tenant)).toEqual(before)
+        expect((await audited(tenant)).filter((action) => action !== 'opened')).toEqual(['created'])
+        expect(await secretOf(tenant, id)).toBe('a secret')
       }
     },
   )
@@ -238,39 +236,39 @@ describe('the verify-vendors job', () => {
   it.each(['suspended', 'cancelled'])(
     'decrypts nothing and calls no vendor for a tenant that is %s',
     async (status) => {
-      const shop = await openShop()
-      const id = await waiting(shop)
-      const before = await stored(shop)
-      await sql()`update app.tenants set status = ${status} where id = ${shop.shop}`
+      const tenant = await newTenant()
+      const id = await waiting(tenant)
+      const before = await stored(tenant)
+      await service.sql`update app.tenants set status = ${status} where id = ${tenant.id}`
       const askedBefore = asked
       expect(await verifyDue()).toBe(0)
       expect(asked).toBe(askedBefore)
-      expect(await stored(shop)).toEqual(before)
-      expect(await audited(shop)).toEqual(['created'])
+      expect(await stored(tenant)).toEqual(before)
+      expect(await audited(tenant)).toEqual(['created'])
       expect(await jobOf(id)).toMatchObject({ completed: true, dead: false })
     },
   )
 
   it('retries while KMS is down and leaves the account unchanged', async () => {
-    const shop = await openShop()
-    const id = await waiting(shop)
-    const before = await stored(shop)
+    const tenant = await newTenant()
+    const id = await waiting(tenant)
+    const before = await stored(tenant)
     const cold = service.vault.openVault(service.database)
     await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
-    await sql()`update app.jobs set run_at = now() where payload->>'account_id' = ${id}`
+    await service.sql`update app.jobs set run_at = now() where payload->>'account_id' = ${id}`
     await verifyDueAccounts({ ...service.mail.worker, vault: cold }, () => false)
     await cold.close()
-    expect(await stored(shop)).toEqual(before)
+    expect(await stored(tenant)).toEqual(before)
     expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: false, last_error: 'KeyServiceUnavailable' })
     await service.vault.faults.set({ part: 'kms', mode: 'ok' })
     expect(await verifyDue()).toBe(1)
-    expect(await stored(shop)).toMatchObject([{ status: 'verified' }])
+    expect(await stored(tenant)).toMatchObject([{ status: 'verified' }])
   })
 
   it('dead-letters a secret that does not decrypt', async () => {
-    const shop = await openShop()
-    const id = await waiting(shop)
-    await sql()`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
+    const tenant = await newTenant()
+    const id = await waiting(tenant)
+    await service.sql`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
     expect(await verifyDue()).toBe(0)
     expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: true, last_error: 'DecryptionFailed' })
   })
@@ -278,15 +276,15 @@ describe('the verify-vendors job', () => {
 
 describe('VENDOR_TENANT_LIMIT', () => {
   it('limits vendor checks per tenant across all routes', async () => {
-    const [shop, other] = [await openShop(), await openShop()]
-    const id = await connected(shop)
+    const [tenant, other] = [await newTenant(), await newTenant()]
+    const id = await connected(tenant)
     verdict = 401
     for (let turn = 1; turn < LIMIT; turn += 1) {
-      const { status } = turn % 2 === 0 ? await put(shop, id) : await post(shop, `guess ${turn}`)
+      const { status } = turn % 2 === 0 ? await put(tenant, id) : await post(tenant, `guess ${turn}`)
       expect(status).toBe(422)
     }
     const before = [asked, service.vault.faults.counts().kms]
-    for (const request of [() => post(shop, 'one more'), () => put(shop, id), () => verify(shop, id)]) {
+    for (const request of [() => post(tenant, 'one more'), () => put(tenant, id), () => verify(tenant, id)]) {
       const refused = await request()
       expect([refused.status, refused.body.type]).toEqual([429, expect.stringMatching(/rate-limited$/)])
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -294,17 +292,17 @@ describe('VENDOR_TENANT_LIMIT', () => {
     expect([asked, service.vault.faults.counts().kms]).toEqual(before)
     verdict = 200
     await connected(other)
-    const listed = await service.request('GET /v1/vendor-accounts', { token: shop.admin.token })
-    expect([listed.status, (await revoke(shop, id)).status]).toEqual([200, 200])
+    const listed = await service.request('GET /v1/vendor-accounts', { token: tenant.admin.token })
+    expect([listed.status, (await revoke(tenant, id)).status]).toEqual([200, 200])
   })
 
   it('does not count requests that call no vendor', async () => {
-    const shop = await openShop()
-    const { token } = shop.admin
+    const tenant = await newTenant()
+    const { token } = tenant.admin
     for (let turn = 0; turn < LIMIT; turn += 1) {
       const body = { vendor: 'ss-activewear', account_number: '1', secret: '' }
       expect((await service.request('POST /v1/vendor-accounts', { token, body })).status).toBe(422)
     }
-    await connected(shop)
+    await connected(tenant)
   })
 })

@@ -11,7 +11,7 @@ import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { encodings } from '#tests/support/encodings.ts'
-import { createShop } from '#tests/support/minted-session.ts'
+import { createTenantWith } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
 import { MAIL_KEY, PEPPER } from '#tests/support/service.ts'
 import { startTestVault } from '#tests/support/vault.ts'
@@ -159,16 +159,16 @@ const planted = (what: string): string => {
   return secret
 }
 
-interface Shop {
+interface Tenant {
   readonly slug: string
   readonly token: string
 }
-async function openShop(): Promise<Shop> {
-  const { slug, admin } = await createShop(database.admin, 'admin')
+async function newTenant(): Promise<Tenant> {
+  const { slug, admin } = await createTenantWith(database.admin, 'admin')
   return { slug, token: admin.token }
 }
 
-async function ask({ token }: Shop, route: string, body?: unknown): Promise<{ status: number; id: string }> {
+async function ask({ token }: Tenant, route: string, body?: unknown): Promise<{ status: number; id: string }> {
   const [method = '', path = ''] = route.split(' ')
   const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
   const headers = ['authorization', `Bearer ${token}`, 'content-type', 'application/json']
@@ -178,8 +178,8 @@ async function ask({ token }: Shop, route: string, body?: unknown): Promise<{ st
   return { status: answer.status, id: typeof id === 'string' ? id : '' }
 }
 
-const connect = (shop: Shop, secret: string, change: object = {}) =>
-  ask(shop, 'POST /v1/vendor-accounts', { vendor: 'ss-activewear', account_number: ACCOUNT, secret, ...change })
+const connect = (tenant: Tenant, secret: string, change: object = {}) =>
+  ask(tenant, 'POST /v1/vendor-accounts', { vendor: 'ss-activewear', account_number: ACCOUNT, secret, ...change })
 
 async function verifyDue(): Promise<void> {
   await database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null`
@@ -248,35 +248,35 @@ function leaksIn(text: string): string[] {
   return [...ofSecrets, ...ofKeys]
 }
 
-async function accounts(shop: Shop): Promise<void> {
+async function accounts(tenant: Tenant): Promise<void> {
   vendor = 'accept'
-  const { status, id } = await connect(shop, planted('accepted'), { label: 'Main' })
+  const { status, id } = await connect(tenant, planted('accepted'), { label: 'Main' })
   expect(status).toBe(200)
-  const put = (secret: string) => ask(shop, `PUT /v1/vendor-accounts/${id}/secret`, { secret })
-  const verify = async () => (await ask(shop, `POST /v1/vendor-accounts/${id}/verify`)).status
+  const put = (secret: string) => ask(tenant, `PUT /v1/vendor-accounts/${id}/secret`, { secret })
+  const verify = async () => (await ask(tenant, `POST /v1/vendor-accounts/${id}/verify`)).status
   expect((await put(planted('replaced'))).status).toBe(200)
   expect((await put(planted('the last one'))).status).toBe(200)
   expect(await verify()).toBe(200)
   vendor = 'refuse'
-  expect((await connect(shop, planted('refused'))).status).toBe(422)
+  expect((await connect(tenant, planted('refused'))).status).toBe(422)
   expect((await put(planted('refused as a replacement'))).status).toBe(422)
   expect(await verify()).toBe(200)
   for (const how of UNREACHED) {
     vendor = how
-    expect((await connect(shop, planted(`unreached, ${how}`))).status).toBe(200)
-    expect((await connect(shop, planted(`unreached by SOAP, ${how}`), { vendor: 'sanmar' })).status).toBe(200)
+    expect((await connect(tenant, planted(`unreached, ${how}`))).status).toBe(200)
+    expect((await connect(tenant, planted(`unreached by SOAP, ${how}`), { vendor: 'sanmar' })).status).toBe(200)
     expect((await put(planted(`unreached as a replacement, ${how}`))).status).toBe(503)
     expect(await verify()).toBe(503)
     await verifyDue()
   }
   vendor = 'accept'
   await verifyDue()
-  const revoked = await connect(shop, planted('revoked'))
-  expect((await ask(shop, `DELETE /v1/vendor-accounts/${revoked.id}`)).status).toBe(200)
-  expect((await ask(shop, 'GET /v1/vendor-accounts?status=verified,unverified,revoked')).status).toBe(200)
+  const revoked = await connect(tenant, planted('revoked'))
+  expect((await ask(tenant, `DELETE /v1/vendor-accounts/${revoked.id}`)).status).toBe(200)
+  expect((await ask(tenant, 'GET /v1/vendor-accounts?status=verified,unverified,revoked')).status).toBe(200)
 }
 
-async function badRequests(shop: Shop): Promise<void> {
+async function badRequests(tenant: Tenant): Promise<void> {
   const at = encodeURIComponent
   const body = { vendor: 'ss-activewear', account_number: ACCOUNT, secret: 'x' }
   for (const [route, sent, status] of [
@@ -292,19 +292,19 @@ async function badRequests(shop: Shop): Promise<void> {
     [`DELETE /v1/vendor-accounts/${at(planted('in a path'))}`, undefined, 404],
     [`PUT /v1/vendor-accounts/${randomUUID()}/secret`, { secret: planted('of no account') }, 404],
   ] as const) {
-    expect((await ask(shop, route, sent)).status, route).toBe(status)
+    expect((await ask(tenant, route, sent)).status, route).toBe(status)
   }
 }
 
 async function whileKmsFails(): Promise<void> {
-  const known = await openShop()
+  const known = await newTenant()
   vendor = 'broken'
   const waiting = await connect(known, planted('waiting for a check'))
   expect(waiting.status).toBe(200)
   for (const how of ['denied', 'failing', 'garbled', 'drop'] as const) {
     kms = how
     vendor = 'accept'
-    const fresh = await openShop()
+    const fresh = await newTenant()
     expect((await connect(fresh, planted(`while KMS fails, ${how}`))).status).toBe(503)
     await verifyDue()
     expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toEqual({ refused: expect.any(String) })
@@ -314,9 +314,9 @@ async function whileKmsFails(): Promise<void> {
   await verifyDue()
 }
 
-async function whileTheDatabaseFails(shop: Shop): Promise<void> {
+async function whileTheDatabaseFails(tenant: Tenant): Promise<void> {
   const { admin } = database
-  const { id } = await connect(shop, planted('before the database fails'))
+  const { id } = await connect(tenant, planted('before the database fails'))
   await admin`
     create function app.refuse() returns trigger language plpgsql as $$
     begin
@@ -324,30 +324,32 @@ async function whileTheDatabaseFails(shop: Shop): Promise<void> {
     end $$`
   await admin`create trigger refuse before insert or update on app.vendor_accounts for each row execute function app.refuse()`
   try {
-    expect((await connect(shop, planted('while the database fails'))).status).toBe(500)
-    const put = await ask(shop, `PUT /v1/vendor-accounts/${id}/secret`, { secret: planted('replacing while it fails') })
+    expect((await connect(tenant, planted('while the database fails'))).status).toBe(500)
+    const put = await ask(tenant, `PUT /v1/vendor-accounts/${id}/secret`, {
+      secret: planted('replacing while it fails'),
+    })
     expect(put.status).toBe(500)
-    expect((await ask(shop, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
-    expect(String(await operate({ command: 'rotate-data-key', slug: shop.slug }))).toContain('rror')
+    expect((await ask(tenant, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
+    expect(String(await operate({ command: 'rotate-data-key', slug: tenant.slug }))).toContain('rror')
   } finally {
     await admin`drop function app.refuse cascade`
   }
   await admin`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
-  expect((await ask(shop, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
-  expect(await operate({ command: 'rotate-data-key', slug: shop.slug })).toMatchObject({ done: { unreadable: [id] } })
-  expect(await operate({ command: 'shred', slug: shop.slug })).toHaveProperty('done')
+  expect((await ask(tenant, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
+  expect(await operate({ command: 'rotate-data-key', slug: tenant.slug })).toMatchObject({ done: { unreadable: [id] } })
+  expect(await operate({ command: 'shred', slug: tenant.slug })).toHaveProperty('done')
 }
 
 describe('a vendor secret', () => {
   it('leaks no vendor secret into a response, log line, metric, queue, audit entry or column, in any encoding or failure', {
     timeout: 120_000,
   }, async () => {
-    const shop = await openShop()
-    await accounts(shop)
-    await badRequests(shop)
+    const tenant = await newTenant()
+    await accounts(tenant)
+    await badRequests(tenant)
     await whileKmsFails()
     expect(leaksIn(await dump())).toEqual([])
-    await whileTheDatabaseFails(shop)
+    await whileTheDatabaseFails(tenant)
     expect(leaksIn(await dump())).toEqual([])
     expect(leaksIn(logged)).toEqual([])
     expect(leaksIn(answered)).toEqual([])

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { CreateKeyCommand } from '@aws-sdk/client-kms'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { rotateDataKey } from '#functions/operate/data-keys.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { enterTenant } from '#shared/db/scope.ts'
@@ -11,15 +11,14 @@ import { readSealedSecret } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
-import { createShop } from '#tests/support/minted-session.ts'
-import { startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 // Whoever can write rows, but not ask KMS, moves ciphertext and keys about: nothing may open in a place that is not its own.
 
-let service: TestService
+const service = useService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
 
-interface Shop {
-  readonly shop: string
+interface Tenant {
+  readonly id: string
   readonly token: string
 }
 interface Row {
@@ -32,21 +31,15 @@ interface Row {
 const [SS] = vendorAccounts as [(typeof vendorAccounts)[0]]
 const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
 
-beforeAll(async () => {
-  service = await startService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
-})
-afterAll(() => service.close())
-
-const admin = () => service.database.admin
 const vendor = (mode: 'ok' | 'refuse') => service.vault.faults.set({ part: 'vendor', mode })
 
-async function openShop(): Promise<Shop> {
-  const { shop, admin: member } = await createShop(admin(), 'admin')
-  return { shop, token: member.token }
+async function newTenant(): Promise<Tenant> {
+  const { id, admin } = await service.newTenant('admin')
+  return { id, token: admin.token }
 }
 
 /** An account with any secret: its vendor is down and cannot refuse it. */
-async function connect({ token }: Shop, secret: string): Promise<string> {
+async function connect({ token }: Tenant, secret: string): Promise<string> {
   await vendor('refuse')
   const connected = await service.request('POST /v1/vendor-accounts', {
     token,
@@ -58,44 +51,44 @@ async function connect({ token }: Shop, secret: string): Promise<string> {
 }
 
 async function rowOf(id: string): Promise<Row> {
-  const [row] = await admin()<Row[]>`
+  const [row] = await service.sql<Row[]>`
     select id, sealed_secret, data_key_id, secret_version from app.vendor_accounts where id = ${id}`
   if (row === undefined) throw new Error('no such account')
   return row
 }
 
-const keyOf = async ({ shop }: Shop) => {
-  const [key] = await admin()<{ id: string; wrapped_key: Buffer; kms_key_arn: string }[]>`
-    select id, wrapped_key, kms_key_arn from app.data_keys where tenant_id = ${shop} and status = 'active'`
+const keyOf = async ({ id }: Tenant) => {
+  const [key] = await service.sql<{ id: string; wrapped_key: Buffer; kms_key_arn: string }[]>`
+    select id, wrapped_key, kms_key_arn from app.data_keys where tenant_id = ${id} and status = 'active'`
   if (key === undefined) throw new Error('no key')
   return key
 }
 
 const putText = (id: string, sealed: Uint8Array) =>
-  admin()`update app.vendor_accounts set sealed_secret = ${Buffer.from(sealed)} where id = ${id}`
+  service.sql`update app.vendor_accounts set sealed_secret = ${Buffer.from(sealed)} where id = ${id}`
 const putWrapped = (id: string, wrapped: Uint8Array) =>
-  admin()`update app.data_keys set wrapped_key = ${Buffer.from(wrapped)} where id = ${id}`
+  service.sql`update app.data_keys set wrapped_key = ${Buffer.from(wrapped)} where id = ${id}`
 
 /** What opens in an account's place: the secret, or the error. */
-async function opened({ shop }: Shop, accountId: string, vault: Vault = service.runtime.vault): Promise<unknown> {
+async function opened({ id }: Tenant, accountId: string, vault: Vault = service.runtime.vault): Promise<unknown> {
   try {
-    return (await openVendorCredential(vault, { tenantId: shop, accountId }, OPENING))?.secret ?? null
+    return (await openVendorCredential(vault, { tenantId: id, accountId }, OPENING))?.secret ?? null
   } catch (error) {
     return error
   }
 }
 
 /** The same by an instance that has no key in memory, and by one that has. */
-async function expectBroken(shop: Shop, accountId: string): Promise<void> {
+async function expectBroken(tenant: Tenant, accountId: string): Promise<void> {
   const cold = service.vault.openVault(service.database)
-  expect(await opened(shop, accountId, cold)).toEqual(new DecryptionFailed())
+  expect(await opened(tenant, accountId, cold)).toEqual(new DecryptionFailed())
   await cold.close()
-  expect(await opened(shop, accountId)).toEqual(new DecryptionFailed())
-  await expectPlainFailure(shop, accountId)
+  expect(await opened(tenant, accountId)).toEqual(new DecryptionFailed())
+  await expectPlainFailure(tenant, accountId)
 }
 
 /** The answer of the route that opens a secret, which is the same whatever was done to it, and says nothing. */
-async function expectPlainFailure({ token }: Shop, accountId: string): Promise<void> {
+async function expectPlainFailure({ token }: Tenant, accountId: string): Promise<void> {
   const answer = await service.request(`POST /v1/vendor-accounts/${accountId}/verify`, { token })
   const { instance, ...said } = answer.body
   expect(instance).toEqual(expect.any(String))
@@ -103,16 +96,16 @@ async function expectPlainFailure({ token }: Shop, accountId: string): Promise<v
 }
 
 describe('ciphertext that is moved', () => {
-  let own: Shop
-  let other: Shop
+  let own: Tenant
+  let other: Tenant
   let first: Row
   let second: Row
   let foreign: Row
   beforeEach(async () => {
-    ;[own, other] = await Promise.all([openShop(), openShop()])
+    ;[own, other] = await Promise.all([newTenant(), newTenant()])
     first = await rowOf(await connect(own, 'the first secret'))
     second = await rowOf(await connect(own, 'the second secret'))
-    foreign = await rowOf(await connect(other, 'the secret of another shop'))
+    foreign = await rowOf(await connect(other, 'the secret of another tenant'))
   })
 
   it('decrypts no secret moved to another account of the tenant, until it is moved back', async () => {
@@ -126,17 +119,17 @@ describe('ciphertext that is moved', () => {
   })
 
   it('decrypts no secret moved to another tenant, with or without its key', async () => {
-    const move = admin()`
+    const move = service.sql`
       update app.vendor_accounts set sealed_secret = ${foreign.sealed_secret}, data_key_id = ${foreign.data_key_id}
        where id = ${first.id}`
     await expect(move).rejects.toMatchObject({ code: '23503', constraint_name: 'vendor_accounts_key_is_usable' })
     await putText(first.id, foreign.sealed_secret)
     await expectBroken(own, first.id)
     // Nor does the account when it is moved, with its id, text and key.
-    await admin()`update app.vendor_accounts set sealed_secret = null, data_key_id = null, status = 'revoked',
+    await service.sql`update app.vendor_accounts set sealed_secret = null, data_key_id = null, status = 'revoked',
                          revoked_at = now() where id = ${foreign.id}`
-    await admin()`update app.data_keys set tenant_id = ${own.shop}, status = 'decrypt_only' where id = ${foreign.data_key_id}`
-    await admin()`update app.vendor_accounts set tenant_id = ${own.shop}, sealed_secret = ${foreign.sealed_secret},
+    await service.sql`update app.data_keys set tenant_id = ${own.id}, status = 'decrypt_only' where id = ${foreign.data_key_id}`
+    await service.sql`update app.vendor_accounts set tenant_id = ${own.id}, sealed_secret = ${foreign.sealed_secret},
                          data_key_id = ${foreign.data_key_id}, status = 'verified', revoked_at = null where id = ${foreign.id}`
     await expectBroken(own, foreign.id)
   })
@@ -155,44 +148,44 @@ describe('ciphertext that is moved', () => {
     // With its version put back, which the trigger keeps from everybody who has not switched it off.
     const app = connectTo(service.database.appUrl)
     const back = app.transaction('read write', async (sql) => {
-      const scoped = await enterTenant(sql, own.shop)
+      const scoped = await enterTenant(sql, own.id)
       return scoped`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
                      where id = ${first.id}`
     })
     await expect(back).rejects.toMatchObject({ code: '23514' })
     await app.close()
-    const putBack = () => admin()`
+    const putBack = () => service.sql`
       update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1,
              data_key_id = ${first.data_key_id} where id = ${first.id}`
     await expect(putBack()).rejects.toMatchObject({ code: '23514' })
 
     // Whoever has: the row is what it was, whole, and opens, as long as its data key has not been rotated away.
-    await admin()`alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow`
+    await service.sql`alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow`
     try {
       await putBack()
       expect(await opened(own, first.id)).toBe('the first secret')
       await putText(first.id, present.sealed_secret)
-      await admin()`update app.vendor_accounts set secret_version = 2 where id = ${first.id}`
-      const work = { vault: service.runtime.vault, tenantId: own.shop, requestId: 'a test', shouldStop: () => false }
+      await service.sql`update app.vendor_accounts set secret_version = 2 where id = ${first.id}`
+      const work = { vault: service.runtime.vault, tenantId: own.id, requestId: 'a test', shouldStop: () => false }
       expect(await rotateDataKey(work)).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
       await expect(putBack()).rejects.toMatchObject({ code: '23503' })
-      await admin()`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
+      await service.sql`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
                      where id = ${first.id}`
       await expectBroken(own, first.id)
     } finally {
-      await admin()`alter table app.vendor_accounts enable trigger vendor_accounts_versions_grow`
+      await service.sql`alter table app.vendor_accounts enable trigger vendor_accounts_versions_grow`
     }
   })
 
   it('decrypts no secret under another key of the tenant or a later version', async () => {
     const key = await keyOf(own)
     const retired = randomUUID()
-    await admin()`
+    await service.sql`
       insert into app.data_keys (id, tenant_id, purpose, status, kms_key_arn, wrapped_key)
-      values (${retired}, ${own.shop}, 'vendor-credential', 'decrypt_only', ${key.kms_key_arn}, ${key.wrapped_key})`
-    await admin()`update app.vendor_accounts set data_key_id = ${retired} where id = ${first.id}`
+      values (${retired}, ${own.id}, 'vendor-credential', 'decrypt_only', ${key.kms_key_arn}, ${key.wrapped_key})`
+    await service.sql`update app.vendor_accounts set data_key_id = ${retired} where id = ${first.id}`
     await expectBroken(own, first.id)
-    await admin()`update app.vendor_accounts set secret_version = 7 where id = ${second.id}`
+    await service.sql`update app.vendor_accounts set secret_version = 7 where id = ${second.id}`
     await expectBroken(own, second.id)
   })
 
@@ -220,19 +213,19 @@ describe('ciphertext that is moved', () => {
 
 describe('a wrapped key that is changed', () => {
   it.each([
-    ["another shop's", async (_: Shop, other: Shop) => (await keyOf(other)).wrapped_key],
-    ['one for another purpose', (own: Shop) => made({ tenantId: own.shop, purpose: 'mail' })],
-    ['one whose context is in other letters', (own: Shop) => made({ tenantId: own.shop.toUpperCase() })],
+    ["another tenant's", async (_: Tenant, other: Tenant) => (await keyOf(other)).wrapped_key],
+    ['one for another purpose', (own: Tenant) => made({ tenantId: own.id, purpose: 'mail' })],
+    ['one whose context is in other letters', (own: Tenant) => made({ tenantId: own.id.toUpperCase() })],
     [
       'one whose purpose is in other letters',
-      (own: Shop) => made({ tenantId: own.shop, purpose: 'Vendor-Credential' }),
+      (own: Tenant) => made({ tenantId: own.id, purpose: 'Vendor-Credential' }),
     ],
-    ['another one that KMS made for the same shop', (own: Shop) => made({ tenantId: own.shop })],
-    ['one with a byte changed', async (own: Shop) => flipped((await keyOf(own)).wrapped_key)],
-    ['one that is cut short', async (own: Shop) => (await keyOf(own)).wrapped_key.subarray(0, -1)],
+    ['another one that KMS made for the same tenant', (own: Tenant) => made({ tenantId: own.id })],
+    ['one with a byte changed', async (own: Tenant) => flipped((await keyOf(own)).wrapped_key)],
+    ['one that is cut short', async (own: Tenant) => (await keyOf(own)).wrapped_key.subarray(0, -1)],
     ['what is none', async () => Buffer.from('none')],
   ])('decrypts nothing when the wrapped key is replaced by %s, even with the right key cached', async (_, change) => {
-    const [own, other] = [await openShop(), await openShop()]
+    const [own, other] = [await newTenant(), await newTenant()]
     const id = await connect(own, 'a secret')
     await connect(other, 'another')
     expect(await opened(own, id)).toBe('a secret')
@@ -244,11 +237,11 @@ describe('a wrapped key that is changed', () => {
   })
 
   it('decrypts nothing when the wrapped key names another KMS key', async () => {
-    const own = await openShop()
+    const own = await newTenant()
     const id = await connect(own, 'a secret')
     const key = await keyOf(own)
     const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
-    await admin()`update app.data_keys set kms_key_arn = ${KeyMetadata?.Arn ?? ''} where id = ${key.id}`
+    await service.sql`update app.data_keys set kms_key_arn = ${KeyMetadata?.Arn ?? ''} where id = ${key.id}`
     const cold = service.vault.openVault(service.database)
     expect(await opened(own, id, cold)).toEqual(new DecryptionFailed())
     await cold.close()
@@ -267,16 +260,16 @@ describe('decrypting a secret', () => {
   it('writes an audit entry for each decryption attempt, and reveals nothing when it fails', async () => {
     const error = vi.spyOn(log, 'error')
     try {
-      const own = await openShop()
+      const own = await newTenant()
       const id = await connect(own, 'S3CR3T-planted')
       const entries = async () =>
         (
-          await admin()`select tenant_id, action, after from app.audit_log
+          await service.sql`select tenant_id, action, after from app.audit_log
                         where target_id = ${id} and action = 'vendor_account.opened'`
         ).map((row) => row['tenant_id'])
       for (let time = 1; time <= 3; time += 1) {
         expect(await opened(own, id)).toBe('S3CR3T-planted')
-        expect(await entries()).toEqual(Array(time).fill(own.shop))
+        expect(await entries()).toEqual(Array(time).fill(own.id))
       }
       const { sealed_secret: text } = await rowOf(id)
       await putText(id, Buffer.concat([text, Buffer.of(0)]))
@@ -295,27 +288,27 @@ describe('decrypting a secret', () => {
   })
 
   it('decrypts no secret outside the scope of its tenant', async () => {
-    const [own, other] = [await openShop(), await openShop()]
+    const [own, other] = [await newTenant(), await newTenant()]
     const id = await connect(own, 'a secret')
     const { vault } = service.runtime
     const before = service.vault.faults.counts().kms
     const by = (tenantId: string) => openVendorCredential(vault, { tenantId, accountId: id }, OPENING)
-    expect(await by(other.shop)).toBeNull()
+    expect(await by(other.id)).toBeNull()
     expect(await by(randomUUID())).toBeNull()
     await expect(by('*')).rejects.toMatchObject({ code: '22P02' })
     await expect(by('')).rejects.toMatchObject({ code: '22P02' })
     const unscoped = await vault.database.transaction('read write', (sql) =>
-      // As one who forgot to act for a shop would.
+      // As one who forgot to act for a tenant would.
       readSealedSecret(sql as Parameters<typeof readSealedSecret>[0], id, OPENING),
     )
     expect(unscoped).toBeNull()
     expect(service.vault.faults.counts().kms).toBe(before)
     expect(
-      await admin()`select from app.audit_log where target_id = ${id} and action = 'vendor_account.opened'`,
+      await service.sql`select from app.audit_log where target_id = ${id} and action = 'vendor_account.opened'`,
     ).toHaveLength(0)
     const app = connectTo(service.database.appUrl)
     const byApp = app.transaction('read write', async (sql) =>
-      readSealedSecret(await enterTenant(sql, own.shop), id, OPENING),
+      readSealedSecret(await enterTenant(sql, own.id), id, OPENING),
     )
     await expect(byApp).rejects.toMatchObject({ code: '42501' })
     await app.close()

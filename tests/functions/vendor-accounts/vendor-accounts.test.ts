@@ -1,22 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-let service: TestService
+const service = useService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
 let token: string
 let tenant: string
 
 const [SS, SANMAR] = vendorAccounts as [(typeof vendorAccounts)[0], (typeof vendorAccounts)[0]]
 
 beforeAll(async () => {
-  service = await startService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
   token = await service.signIn('owner@acme.test', 'acme-print')
-  tenant = await tenantId(service.database.admin, 'acme-print')
+  tenant = await tenantId(service.sql, 'acme-print')
 })
-afterAll(() => service.close())
 afterEach(async () => {
   for (const part of ['kms', 'vendor']) await service.vault.faults.set({ part, mode: 'ok' })
 })
@@ -28,7 +27,7 @@ const connect = (change: object = {}, as = token): Promise<Answer> =>
   })
 
 const rows = async (): Promise<number> =>
-  Number((await service.database.admin`select count(*) from app.vendor_accounts`)[0]?.['count'])
+  Number((await service.sql`select count(*) from app.vendor_accounts`)[0]?.['count'])
 
 const fault = (part: 'kms' | 'vendor', mode: string, share = 1) => service.vault.faults.set({ part, mode, share })
 const kmsCalls = () => service.vault.faults.counts().kms
@@ -45,12 +44,12 @@ const secretOf = async (id: string): Promise<string | undefined> => {
 }
 
 const auditOf = async (id: string): Promise<string[]> =>
-  (await service.database.admin`select action from app.audit_log where target_id = ${id} order by occurred_at`).map(
+  (await service.sql`select action from app.audit_log where target_id = ${id} order by occurred_at`).map(
     (row) => row['action'],
   )
 
 const verifyDue = async (): Promise<number> => {
-  await service.database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor'`
+  await service.sql`update app.jobs set run_at = now() where kind = 'verify-vendor'`
   return verifyDueAccounts(service.mail.worker, () => false)
 }
 
@@ -119,7 +118,7 @@ describe('POST /v1/vendor-accounts', () => {
     expect(connected.body).toMatchObject({ status: 'unverified', verified_at: null })
     expect(connected.body.last_error).toMatch(/^[a-z_]+$/)
     expect(await verifyDue()).toBe(0)
-    const [waiting] = await service.database.admin`
+    const [waiting] = await service.sql`
       select attempts, run_at > now() as later, dead_at from app.jobs where payload->>'account_id' = ${connected.body.id}`
     expect(waiting).toEqual({ attempts: 1, later: true, dead_at: null })
 
@@ -160,10 +159,10 @@ describe('POST /v1/vendor-accounts', () => {
 
 describe('KMS failures', () => {
   it.each(['refuse', 'hang'])('returns 503, stores nothing and calls no vendor while KMS fails (%s)', async (mode) => {
-    // A shop with no key in any cache.
+    // A tenant with no key in any cache.
     const email = `kms-${mode}@bolt.test`
-    await createUser(service.database.admin, { email, role: 'admin', slugs: ['bolt-apparel'] })
-    const { token: other } = await mintSession(service.database.admin, { email, slug: 'bolt-apparel' })
+    await createUser(service.sql, { email, role: 'admin', slugs: ['bolt-apparel'] })
+    const { token: other } = await mintSession(service.sql, { email, slug: 'bolt-apparel' })
     await fault('kms', mode)
     const [before, asked] = [await rows(), vendorCalls()]
     const { answer, ms } = await timed(connect({}, other))
@@ -253,7 +252,7 @@ describe('PUT /v1/vendor-accounts/{id}/secret', () => {
     const { body } = await connect()
     const answers = await Promise.all(Array.from({ length: 3 }, () => put(body.id, SS.secret)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-    const [row] = await service.database.admin`select secret_version from app.vendor_accounts where id = ${body.id}`
+    const [row] = await service.sql`select secret_version from app.vendor_accounts where id = ${body.id}`
     expect(row?.['secret_version']).toBe(4)
     expect(await secretOf(body.id)).toBe(SS.secret)
   })
@@ -296,7 +295,7 @@ describe('DELETE /v1/vendor-accounts/{id}', () => {
     expect(revoked.status).toBe(200)
     expect(revoked.body).toEqual({ ...body, status: 'revoked', revoked_at: expect.any(String) })
     expect((await service.request(`DELETE ${path}`, { token })).body).toEqual(revoked.body)
-    const [row] = await service.database.admin`
+    const [row] = await service.sql`
       select sealed_secret, data_key_id from app.vendor_accounts where id = ${body.id}`
     expect(row).toEqual({ sealed_secret: null, data_key_id: null })
     expect(await secretOf(body.id)).toBeUndefined()
@@ -317,18 +316,18 @@ describe('DELETE /v1/vendor-accounts/{id}', () => {
 describe('the first secrets of a tenant', () => {
   it('creates one active data key for fifty concurrent first secrets', async () => {
     const slug = 'bolt-apparel'
-    const shop = await tenantId(service.database.admin, slug)
-    await service.database.admin`delete from app.vendor_accounts where tenant_id = ${shop}`
-    await service.database.admin`delete from app.data_keys where tenant_id = ${shop}`
+    const tenant = await tenantId(service.sql, slug)
+    await service.sql`delete from app.vendor_accounts where tenant_id = ${tenant}`
+    await service.sql`delete from app.data_keys where tenant_id = ${tenant}`
     const owner = await service.signIn('owner@bolt.test', slug)
     const answers = await Promise.all(Array.from({ length: 50 }, () => connect({}, owner)))
     expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200))
-    const keys = await service.database.admin`select status from app.data_keys where tenant_id = ${shop}`
+    const keys = await service.sql`select status from app.data_keys where tenant_id = ${tenant}`
     expect(keys.map((key) => key['status'])).toEqual(['active'])
     const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
     const other = service.vault.openVault(service.database)
     for (const { body } of answers) {
-      const credential = await openVendorCredential(other, { tenantId: shop, accountId: body.id }, opening)
+      const credential = await openVendorCredential(other, { tenantId: tenant, accountId: body.id }, opening)
       expect(credential?.secret).toBe(SS.secret)
     }
     await other.close()

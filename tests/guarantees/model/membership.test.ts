@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { mailToken } from '#shared/token/token.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
-import { MAIL_KEY, startService, type TestService } from '#tests/support/service.ts'
+import { MAIL_KEY } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
@@ -13,18 +14,14 @@ vi.hoisted(() => {
 const RUNS = 150
 const TIME_LIMIT_MS = 15_000
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ env: { INVITE_TENANT_LIMIT: '1000000' } })
-})
-afterAll(() => service.close())
+const service = useService({ env: { INVITE_TENANT_LIMIT: '1000000' } })
 
 const RANKS = { owner: 100, admin: 90, sales: 60, viewer: 10 } as const
 type Role = keyof typeof RANKS
 
 const mayManage = (role: Role): boolean => role === 'owner' || role === 'admin'
 
-// The model: what of a person's place in a shop decides any answer.
+// The model: what of a person's place in a tenant decides any answer.
 
 interface EncryptionContext {
   role: Role
@@ -37,8 +34,8 @@ interface Invitation {
   state: 'open' | 'accepted' | 'gone'
 }
 
-/** One shop: the places and the newest invitation of each person, by the person's number. */
-interface Shop {
+/** One tenant: the places and the newest invitation of each person, by the person's number. */
+interface Tenant {
   readonly places: Map<number, EncryptionContext>
   readonly invitations: Map<number, Invitation>
 }
@@ -55,36 +52,36 @@ type Action = OwnAction | RoleAction | RevokeAction
 
 const isOwn = (action: Action): action is OwnAction => action.kind === 'accept' || action.kind === 'select'
 
-const activeRole = ({ places }: Shop, person: number): Role | null => {
+const activeRole = ({ places }: Tenant, person: number): Role | null => {
   const place = places.get(person)
   return place?.status === 'active' ? place.role : null
 }
 
-const isLastOwner = (shop: Shop, person: number): boolean =>
-  activeRole(shop, person) === 'owner' &&
-  [...shop.places.keys()].every((other) => other === person || activeRole(shop, other) !== 'owner')
+const isLastOwner = (tenant: Tenant, person: number): boolean =>
+  activeRole(tenant, person) === 'owner' &&
+  [...tenant.places.keys()].every((other) => other === person || activeRole(tenant, other) !== 'owner')
 
 /** Does in the model what the action does, and says what it is answered. */
-const predict = (shop: Shop, action: Action): number =>
-  isOwn(action) ? predictOwn(shop, action) : predictManaging(shop, action)
+const predict = (tenant: Tenant, action: Action): number =>
+  isOwn(action) ? predictOwn(tenant, action) : predictManaging(tenant, action)
 
-function predictOwn(shop: Shop, { kind, actor }: OwnAction): number {
-  const { places, invitations } = shop
-  if (kind === 'select') return activeRole(shop, actor) === null ? 404 : 200
+function predictOwn(tenant: Tenant, { kind, actor }: OwnAction): number {
+  const { places, invitations } = tenant
+  if (kind === 'select') return activeRole(tenant, actor) === null ? 404 : 200
   const invitation = invitations.get(actor)
   if (invitation === undefined || invitation.state === 'gone') return 400
   if (invitation.state === 'accepted') return 200
-  const inviter = activeRole(shop, invitation.inviter)
+  const inviter = activeRole(tenant, invitation.inviter)
   if (inviter === null || !mayManage(inviter) || RANKS[inviter] < RANKS[invitation.role]) return 400
   invitation.state = 'accepted'
   places.set(actor, { role: invitation.role, status: 'active' })
   return 200
 }
 
-function predictManaging(shop: Shop, action: RoleAction | RevokeAction): number {
-  const { places, invitations } = shop
+function predictManaging(tenant: Tenant, action: RoleAction | RevokeAction): number {
+  const { places, invitations } = tenant
   const { actor, target } = action
-  const role = activeRole(shop, actor)
+  const role = activeRole(tenant, actor)
   if (role === null) return 401
   if (!mayManage(role)) return 403
   const rank = RANKS[role]
@@ -102,13 +99,13 @@ function predictManaging(shop: Shop, action: RoleAction | RevokeAction): number 
   if (action.kind === 'change role') {
     if (place.status === 'revoked') return 404
     if (RANKS[place.role] > rank || RANKS[action.role] > rank) return 403
-    if (action.role !== 'owner' && isLastOwner(shop, target)) return 409
+    if (action.role !== 'owner' && isLastOwner(tenant, target)) return 409
     place.role = action.role
     if (open !== undefined) open.role = action.role
     return 200
   }
   if (RANKS[place.role] > rank) return 403
-  if (isLastOwner(shop, target)) return 409
+  if (isLastOwner(tenant, target)) return 409
   place.status = 'revoked'
   if (open !== undefined) open.state = 'gone'
   return 200
@@ -116,19 +113,19 @@ function predictManaging(shop: Shop, action: RoleAction | RevokeAction): number 
 
 // The service, told the same.
 
-interface RealShop {
+interface RealTenant {
   readonly id: string
   readonly slug: string
 }
 
 interface World {
-  readonly shops: readonly RealShop[]
+  readonly tenants: readonly RealTenant[]
   readonly people: readonly { readonly email: string; readonly userId: string }[]
 }
 
 const PEOPLE = 5
-/** Who works where at first: an owner of each shop, and an admin of both. */
-const BEGINNING: readonly (readonly [shop: number, person: number, role: Role])[] = [
+/** Who works where at first: an owner of each tenant, and an admin of both. */
+const BEGINNING: readonly (readonly [tenant: number, person: number, role: Role])[] = [
   [0, 0, 'owner'],
   [1, 1, 'owner'],
   [0, 2, 'admin'],
@@ -144,50 +141,50 @@ async function build(): Promise<World> {
       return { email, userId: await createUser(admin, { email }) }
     }),
   )
-  const shops = await admin<RealShop[]>`
+  const tenants = await admin<RealTenant[]>`
     insert into app.tenants (slug, legal_name, status)
     select ${run} || '-' || n, 'Shop', 'active' from generate_series(0, 1) as n returning id, slug`
-  for (const [shop, person, role] of BEGINNING) {
+  for (const [tenant, person, role] of BEGINNING) {
     await admin`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
-      select ${shops[shop]?.id ?? ''}, ${people[person]?.userId ?? ''}, id, now() from app.roles where code = ${role}`
+      select ${tenants[tenant]?.id ?? ''}, ${people[person]?.userId ?? ''}, id, now() from app.roles where code = ${role}`
   }
-  return { shops, people }
+  return { tenants, people }
 }
 
-/** The newest invitation of an address in a shop. */
+/** The newest invitation of an address in a tenant. */
 const newestInvitation = new Map<string, string>()
 
-async function select(shop: RealShop, email: string): Promise<number> {
-  const { token } = await mintSession(service.database.admin, { email })
-  return (await service.request(`POST /v1/auth/tenants/${shop.id}/select`, { token })).status
+async function select(tenant: RealTenant, email: string): Promise<number> {
+  const { token } = await mintSession(service.sql, { email })
+  return (await service.request(`POST /v1/auth/tenants/${tenant.id}/select`, { token })).status
 }
 
-async function accept(shop: RealShop, email: string): Promise<number> {
-  const [job] = await service.database.admin<{ nonce: string }[]>`
+async function accept(tenant: RealTenant, email: string): Promise<number> {
+  const [job] = await service.sql<{ nonce: string }[]>`
     select payload ->> 'nonce' as nonce from app.jobs
-     where tenant_id = ${shop.id} and payload ->> 'template' = 'invitation'
-       and payload ->> 'invitation_id' = ${newestInvitation.get(`${shop.id} ${email}`) ?? ''}
+     where tenant_id = ${tenant.id} and payload ->> 'template' = 'invitation'
+       and payload ->> 'invitation_id' = ${newestInvitation.get(`${tenant.id} ${email}`) ?? ''}
      order by created_at desc limit 1`
   const token = mailToken(MAIL_KEY, 'invite', job?.nonce ?? randomUUID())
   return (await service.request('POST /v1/auth/invitations/accept', { body: { token } })).status
 }
 
-async function act(world: World, shop: RealShop, action: Action): Promise<number> {
+async function act(world: World, tenant: RealTenant, action: Action): Promise<number> {
   const { admin } = service.database
   const person = (index: number) => world.people[index] ?? { email: '', userId: '' }
   const { email } = person(action.actor)
-  if (isOwn(action)) return action.kind === 'select' ? select(shop, email) : accept(shop, email)
-  const { token } = await mintSession(admin, { email, slug: shop.slug })
+  if (isOwn(action)) return action.kind === 'select' ? select(tenant, email) : accept(tenant, email)
+  const { token } = await mintSession(admin, { email, slug: tenant.slug })
   const target = person(action.target)
   if (action.kind === 'invite') {
     const body = { email: target.email, role: action.role }
     const answer = await service.request('POST /v1/members/invite', { token, body })
-    if (answer.status === 200) newestInvitation.set(`${shop.id} ${target.email}`, answer.body.id)
+    if (answer.status === 200) newestInvitation.set(`${tenant.id} ${target.email}`, answer.body.id)
     return answer.status
   }
   const [membership] = await admin<{ id: string }[]>`
-    select id from app.memberships where tenant_id = ${shop.id} and user_id = ${target.userId}`
+    select id from app.memberships where tenant_id = ${tenant.id} and user_id = ${target.userId}`
   const path = `/v1/members/${membership?.id ?? randomUUID()}`
   const answer =
     action.kind === 'revoke'
@@ -196,8 +193,8 @@ async function act(world: World, shop: RealShop, action: Action): Promise<number
   return answer.status
 }
 
-async function placesOf(world: World, { id }: RealShop): Promise<Map<number, EncryptionContext>> {
-  const rows = await service.database.admin<{ user_id: string; role: Role; status: EncryptionContext['status'] }[]>`
+async function placesOf(world: World, { id }: RealTenant): Promise<Map<number, EncryptionContext>> {
+  const rows = await service.sql<{ user_id: string; role: Role; status: EncryptionContext['status'] }[]>`
     select m.user_id, r.code as role,
            case when m.revoked_at is not null then 'revoked' when m.accepted_at is null then 'invited' else 'active' end as status
       from app.memberships m join app.roles r on r.id = m.role_id where m.tenant_id = ${id}`
@@ -222,23 +219,23 @@ const actions: fc.Arbitrary<Action> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('revoke' as const), actor, target: person }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('select' as const), actor: person }) },
 )
-const step = fc.record({ shop: fc.nat(1), action: actions })
+const step = fc.record({ tenant: fc.nat(1), action: actions })
 
-it('whatever members do in two shops is answered as the model of membership, rank and status says', async () => {
+it('whatever members do in two tenants is answered as the model of membership, rank and status says', async () => {
   const answered = new Map<string, number>()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       const world = await build()
-      const model = world.shops.map((): Shop => ({ places: new Map(), invitations: new Map() }))
-      for (const [shop, index, held] of BEGINNING) model[shop]?.places.set(index, { role: held, status: 'active' })
-      for (const { shop, action } of steps) {
-        const [modelled, real] = [model[shop], world.shops[shop]]
-        if (modelled === undefined || real === undefined) throw new Error('no such shop')
+      const model = world.tenants.map((): Tenant => ({ places: new Map(), invitations: new Map() }))
+      for (const [tenant, index, held] of BEGINNING) model[tenant]?.places.set(index, { role: held, status: 'active' })
+      for (const { tenant, action } of steps) {
+        const [modelled, real] = [model[tenant], world.tenants[tenant]]
+        if (modelled === undefined || real === undefined) throw new Error('no such tenant')
         const expected = predict(modelled, action)
         expect(await act(world, real, action), JSON.stringify(action)).toBe(expected)
         answered.set(`${action.kind} ${expected}`, (answered.get(`${action.kind} ${expected}`) ?? 0) + 1)
       }
-      for (const [index, real] of world.shops.entries()) {
+      for (const [index, real] of world.tenants.entries()) {
         const places = [...(model[index]?.places ?? [])].toSorted(([one], [other]) => one - other)
         expect([...(await placesOf(world, real))]).toEqual(places)
       }

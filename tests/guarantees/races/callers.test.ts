@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { seedMemberships } from '#infra/local/seed.ts'
-import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
 })
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ groups: [writes] })
-})
-afterAll(() => service.close())
+const service = useService({ groups: [writes] })
 
 interface Principal {
   readonly email: string
@@ -115,8 +112,8 @@ it('each of 2,000 requests at the same time is answered for its own caller and i
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
 
-  // Each row lies in the shop of the one who wrote it.
-  const strays = await service.database.admin`
+  // Each row lies in the tenant of the one who wrote it.
+  const strays = await service.sql`
     select s.id from app.styles s where s.brand = ${brand} and s.tenant_id not in
       (select t.id from app.tenants t where t.slug in ('acme-print', 'bolt-apparel'))`
   expect(strays).toHaveLength(0)

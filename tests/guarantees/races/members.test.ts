@@ -25,18 +25,18 @@ const jitter = (ms: number): Promise<void> => delay(Math.random() * ms)
 let made = 0
 const newAddress = (): string => `person${(made += 1)}@races.test`
 
-interface Shop {
+interface Tenant {
   readonly id: string
   readonly slug: string
 }
 
-/** A shop in which nobody works yet. */
-async function newShop(): Promise<Shop> {
-  const slug = `race-shop-${(made += 1)}`
-  const [shop] = await admin()<Shop[]>`
+/** A tenant in which nobody works yet. */
+async function newTenant(): Promise<Tenant> {
+  const slug = `race-${(made += 1)}`
+  const [tenant] = await admin()<Tenant[]>`
     insert into app.tenants (slug, legal_name, status) values (${slug}, ${slug}, 'active') returning id, slug`
-  if (shop === undefined) throw new Error('no shop was made')
-  return shop
+  if (tenant === undefined) throw new Error('no tenant was made')
+  return tenant
 }
 
 interface Member {
@@ -46,8 +46,8 @@ interface Member {
   readonly token: string
 }
 
-/** A member with a session in the shop. */
-async function newMember({ slug, id }: Shop, role = 'owner', email = newAddress()): Promise<Member> {
+/** A member with a session in the tenant. */
+async function newMember({ slug, id }: Tenant, role = 'owner', email = newAddress()): Promise<Member> {
   const [known] = await admin()<{ id: string }[]>`select id from app.users where email = ${email}`
   const userId = known?.id ?? (await createUser(admin(), { email }))
   const [membership] = await admin()<{ id: string }[]>`
@@ -87,7 +87,7 @@ const membershipsOf = (email: string) => admin()<
   select m.tenant_id, r.code as role, m.accepted_at, m.revoked_at from app.memberships m
     join app.users u on u.id = m.user_id join app.roles r on r.id = m.role_id where u.email = ${email}`
 
-const owners = ({ id }: Shop) => admin()`
+const owners = ({ id }: Tenant) => admin()`
   select from app.memberships where tenant_id = ${id} and role_id = 1 and accepted_at is not null and revoked_at is null`
 
 /** Resolves once so many connections of the service wait for a lock. */
@@ -148,8 +148,8 @@ describe('a password reset', () => {
 
 describe('an invitation', () => {
   it('accepted ten times at once makes one account and one membership', async () => {
-    const shop = await newShop()
-    const owner = await newMember(shop)
+    const tenant = await newTenant()
+    const owner = await newMember(tenant)
     for (let round = 0; round < 15; round += 1) {
       const email = newAddress()
       expect((await invite(owner, email)).status).toBe(200)
@@ -165,8 +165,8 @@ describe('an invitation', () => {
   })
 
   it('of one address made ten times at once is one, and one link works', async () => {
-    const shop = await newShop()
-    const [owner, second] = [await newMember(shop), await newMember(shop, 'admin')]
+    const tenant = await newTenant()
+    const [owner, second] = [await newMember(tenant), await newMember(tenant, 'admin')]
     for (let round = 0; round < 15; round += 1) {
       const email = newAddress()
       const answers = await Promise.all(
@@ -180,9 +180,9 @@ describe('an invitation', () => {
     }
   })
 
-  it('of two shops to one new address, accepted at once, makes one account that works in both', async () => {
-    const shops = [await newShop(), await newShop()] as const
-    const inviters = [await newMember(shops[0]), await newMember(shops[1])] as const
+  it('of two tenants to one new address, accepted at once, makes one account that works in both', async () => {
+    const tenants = [await newTenant(), await newTenant()] as const
+    const inviters = [await newMember(tenants[0]), await newMember(tenants[1])] as const
     for (let round = 0; round < 20; round += 1) {
       const email = newAddress()
       await invite(inviters[0], email)
@@ -194,13 +194,13 @@ describe('an invitation', () => {
       expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
       expect(await admin()`select from app.users where email = ${email}`).toHaveLength(1)
       const live = (await membershipsOf(email)).filter((row) => row.accepted_at !== null && row.revoked_at === null)
-      expect(live.map(({ tenant_id }) => tenant_id).toSorted()).toEqual(shops.map(({ id }) => id).toSorted())
+      expect(live.map(({ tenant_id }) => tenant_id).toSorted()).toEqual(tenants.map(({ id }) => id).toSorted())
     }
   })
 
   it('cancelled while it is accepted is either cancelled or accepted, and both answers say so', async () => {
-    const shop = await newShop()
-    const owner = await newMember(shop)
+    const tenant = await newTenant()
+    const owner = await newMember(tenant)
     const seen = new Set<string>()
     for (let round = 0; round < 40; round += 1) {
       const email = newAddress()
@@ -225,14 +225,14 @@ describe('an invitation', () => {
     ['cancelled', (owner: Member, id: string) => cancel(owner, id)],
     ['replaced', async (owner: Member, _: string, email: string) => invite(owner, email)],
   ] as const)('%s between the look at its token and the write is not answered as accepted', async ([, change]) => {
-    const shop = await newShop()
-    const owner = await newMember(shop)
+    const tenant = await newTenant()
+    const owner = await newMember(tenant)
     const email = newAddress()
     const { body } = await invite(owner, email)
     const token = await mailedTo(email)
     const gate = await admin().reserve()
     await gate`begin`
-    await gate`select from app.tenants where id = ${shop.id} for no key update`
+    await gate`select from app.tenants where id = ${tenant.id} for no key update`
     // Row locks are given in the order of asking: the change first, then the acceptance, which has read its token by then.
     const changing = change(owner, body.id, email)
     await waiting(1)
@@ -246,8 +246,8 @@ describe('an invitation', () => {
   })
 
   it('whose role is changed between the look at its token and the write gives the new role', async () => {
-    const shop = await newShop()
-    const owner = await newMember(shop)
+    const tenant = await newTenant()
+    const owner = await newMember(tenant)
     const email = newAddress()
     await createUser(admin(), { email })
     await invite(owner, email, 'admin')
@@ -256,7 +256,7 @@ describe('an invitation', () => {
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
     const gate = await admin().reserve()
     await gate`begin`
-    await gate`select from app.tenants where id = ${shop.id} for no key update`
+    await gate`select from app.tenants where id = ${tenant.id} for no key update`
     const changing = changeRole(owner, { membershipId: outstanding?.id ?? '' }, 'viewer')
     await waiting(1)
     const accepting = accept(token)
@@ -278,20 +278,20 @@ describe('two owners', () => {
     ['who remove each other', (actor: Member, other: Member) => remove(actor, other)],
     ['who each demote themselves', (actor: Member) => changeRole(actor, actor, 'admin')],
     ['who each remove themselves', (actor: Member) => remove(actor, actor)],
-  ] as const)('%s at once leave the shop one owner, and none of them a 5xx', async ([, act]) => {
+  ] as const)('%s at once leave the tenant one owner, and none of them a 5xx', async ([, act]) => {
     for (let round = 0; round < ROUNDS; round += 1) {
-      const shop = await newShop()
-      const [first, second] = [await newMember(shop), await newMember(shop)]
+      const tenant = await newTenant()
+      const [first, second] = [await newMember(tenant), await newMember(tenant)]
       const answers = await Promise.all([act(first, second), act(second, first)])
       for (const { status } of answers) expect(ALLOWED).toContain(status)
       expect(statuses(answers).filter((status) => status === 200)).toHaveLength(1)
-      expect(await owners(shop)).toHaveLength(1)
+      expect(await owners(tenant)).toHaveLength(1)
     }
   })
 
-  it('of two shops who remove each other, each in another of them, both succeed and neither gets a 5xx', async () => {
+  it('of two tenants who remove each other, each in another of them, both succeed and neither gets a 5xx', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const [here, there] = [await newShop(), await newShop()]
+      const [here, there] = [await newTenant(), await newTenant()]
       const [a, b] = [await newMember(here), await newMember(there)]
       const [aThere, bHere] = [await newMember(there, 'owner', a.email), await newMember(here, 'owner', b.email)]
       const answers = await Promise.all([remove(a, bHere), remove(b, aThere)])
@@ -301,8 +301,8 @@ describe('two owners', () => {
 
   it('and an inviter who is removed while the invited person accepts leave no answer that is a 5xx', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const shop = await newShop()
-      const [owner, inviter] = [await newMember(shop), await newMember(shop, 'admin')]
+      const tenant = await newTenant()
+      const [owner, inviter] = [await newMember(tenant), await newMember(tenant, 'admin')]
       const email = newAddress()
       await invite(inviter, email)
       const token = await mailedTo(email)
@@ -329,8 +329,8 @@ describe('the writes in flight of a member', () => {
     const endings = new Set<number>()
     let early = 0
     for (let round = 0; round < ROUNDS; round += 1) {
-      const shop = await newShop()
-      const [owner, member] = [await newMember(shop), await newMember(shop, 'sales')]
+      const tenant = await newTenant()
+      const [owner, member] = [await newMember(tenant), await newMember(tenant, 'sales')]
       const brand = randomUUID()
       const rows = async (): Promise<number> => (await admin()`select from app.styles where brand = ${brand}`).length
       const write = async () => {
@@ -355,12 +355,16 @@ describe('the writes in flight of a member', () => {
   })
 })
 
-describe('a shop that is suspended', () => {
+describe('a tenant that is suspended', () => {
   it('while members choose it, invite and accept has no live session afterwards, and answers no 5xx', async () => {
     const seen = new Set<number>()
     for (let round = 0; round < 20; round += 1) {
-      const shop = await newShop()
-      const [owner, ...others] = [await newMember(shop), await newMember(shop, 'admin'), await newMember(shop, 'sales')]
+      const tenant = await newTenant()
+      const [owner, ...others] = [
+        await newMember(tenant),
+        await newMember(tenant, 'admin'),
+        await newMember(tenant, 'sales'),
+      ]
       const email = newAddress()
       await invite(owner, email)
       const token = await mailedTo(email)
@@ -368,15 +372,15 @@ describe('a shop that is suspended', () => {
       const suspend = async () => {
         await jitter(6)
         await admin().begin(async (tx) => {
-          await tx`update app.tenants set status = 'suspended', suspended_at = now() where id = ${shop.id}`
-          await tx`update app.sessions set revoked_at = now() where tenant_id = ${shop.id} and revoked_at is null`
+          await tx`update app.tenants set status = 'suspended', suspended_at = now() where id = ${tenant.id}`
+          await tx`update app.sessions set revoked_at = now() where tenant_id = ${tenant.id} and revoked_at is null`
         })
       }
       const [answers] = await Promise.all([
         Promise.all([
           ...pending.map(async (session) => {
             await jitter(6)
-            return service.request(`POST /v1/auth/tenants/${shop.id}/select`, { token: session.token })
+            return service.request(`POST /v1/auth/tenants/${tenant.id}/select`, { token: session.token })
           }),
           jitter(6).then(() => accept(token)),
           jitter(6).then(() => invite(owner, newAddress())),
@@ -384,7 +388,7 @@ describe('a shop that is suspended', () => {
         suspend(),
       ])
       for (const { status } of answers) seen.add(status)
-      expect(await admin()`select from app.sessions where tenant_id = ${shop.id} and revoked_at is null`).toEqual([])
+      expect(await admin()`select from app.sessions where tenant_id = ${tenant.id} and revoked_at is null`).toEqual([])
     }
     for (const status of seen) expect([200, 400, 401, 404]).toContain(status)
     expect(seen).toContain(200)

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Answer, PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { type Answer, PASSWORD } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
 // Refusals by the dozen, and each is a line of the log.
@@ -9,14 +10,10 @@ vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
 })
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ groups: [writes] })
-})
-afterAll(() => service.close())
+const service = useService({ groups: [writes] })
 
 const tenantIds = async (): Promise<{ acme: string; bolt: string }> => {
-  const rows = await service.database.admin<{ slug: string; id: string }[]>`select slug, id from app.tenants`
+  const rows = await service.sql<{ slug: string; id: string }[]>`select slug, id from app.tenants`
   const idOf = (slug: string) => rows.find((row) => row.slug === slug)?.id ?? ''
   return { acme: idOf('acme-print'), bolt: idOf('bolt-apparel') }
 }
@@ -94,7 +91,7 @@ describe('requests of one session at the same time', () => {
       for (const { status } of answers) seen.add(status)
       await service.request('DELETE /v1/auth/session', { token: other })
     }
-    // 403: a write that came when the other shop, in which this person only looks, was chosen.
+    // 403: a write that came when the other tenant, in which this person only looks, was chosen.
     for (const status of seen) expect([200, 201, 204, 401, 403]).toContain(status)
     expect(seen).toContain(201)
     expect(await deadlocks()).toBe(before)
@@ -211,7 +208,7 @@ describe('the choice of a tenant', () => {
 
 describe('the password', () => {
   const EMAIL = 'designer@acme.test'
-  const liveSessions = () => service.database.admin<{ id: string }[]>`
+  const liveSessions = () => service.sql<{ id: string }[]>`
     select s.id from app.sessions s join app.users u on u.id = s.user_id where u.email = ${EMAIL} and s.revoked_at is null`
 
   beforeEach(async () => {
