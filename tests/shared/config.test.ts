@@ -22,8 +22,8 @@ const failure = (env: Record<string, string | undefined>): string => {
   throw new Error('it parsed')
 }
 
-describe('the settings', () => {
-  it('have the defaults of the contract', () => {
+describe('parseConfig', () => {
+  it('returns the documented defaults for an empty environment', () => {
     expect(parseConfig({})).toMatchObject({
       secretIds: { serviceSecret: '', cache: '', database: '', roles: [] },
       database: { tls: 'verify-full', caFile: '', host: '', prepare: true },
@@ -34,7 +34,7 @@ describe('the settings', () => {
     })
   })
 
-  it('are taken from the environment', () => {
+  it('reads settings from the environment', () => {
     const { session, login, password, argon2, database } = parseConfig({
       SESSION_IDLE_SECONDS: '60',
       SESSION_ABSOLUTE_SECONDS: '120',
@@ -56,7 +56,7 @@ describe('the settings', () => {
     expect(database.prepare).toBe(false)
   })
 
-  it('say where the secrets are', () => {
+  it('reads the ids of the secrets', () => {
     const env = Object.fromEntries(SECRET_IDS.map((name) => [name, `${name},second`]))
     expect(parseConfig(env).secretIds).toEqual({
       serviceSecret: 'SERVICE_SECRET_ID,second',
@@ -67,7 +67,7 @@ describe('the settings', () => {
     })
   })
 
-  it('each name themselves when a value does not parse, and never the value', () => {
+  it('names a setting that does not parse, but never its value', () => {
     const others = SETTING_NAMES.filter((name) => !TEXTS.has(name))
     expect(others.length).toBeGreaterThan(10)
     for (const name of others) {
@@ -78,7 +78,7 @@ describe('the settings', () => {
     }
   })
 
-  it('name all that are wrong at once', () => {
+  it('names all invalid settings in one error', () => {
     const message = failure({ DATABASE_CONNECTIONS: 'x', ARGON2_ITERATIONS: 'y', PROBLEM_BASE_URL: 'z' })
     for (const name of ['DATABASE_CONNECTIONS', 'ARGON2_ITERATIONS', 'PROBLEM_BASE_URL']) {
       expect(message).toContain(name)
@@ -86,7 +86,7 @@ describe('the settings', () => {
   })
 
   it.each(['', ' ', '1.5', '-1', '+1', '1e3', '0x10', ' 1', '1 ', '1_000', '٣', 'NaN', 'null', '9'.repeat(30), '1\n'])(
-    'take no number written as %j',
+    'rejects a number written as %j',
     (value) => {
       expect(failure({ LOGIN_EMAIL_LIMIT: value })).toContain('LOGIN_EMAIL_LIMIT')
     },
@@ -106,12 +106,12 @@ describe('the settings', () => {
     ['DATABASE_PREPARE', 'yes'],
     ['DATABASE_TLS', 'require'],
     ['PWNED_PASSWORDS_URL', 'api.example'],
-  ])('refuse %s=%s', (name, value) => {
+  ])('rejects the setting %s=%s', (name, value) => {
     const message = failure({ [name]: value })
     expect(message).toContain(name)
   })
 
-  it('take the base of problem types with or without a slash behind it', () => {
+  it('removes trailing slashes from the base URL of problem types', () => {
     for (const url of ['https://a.test/problems', 'https://a.test/problems/', 'https://a.test/problems//']) {
       expect(parseConfig({ PROBLEM_BASE_URL: url }).problemBaseUrl).toBe('https://a.test/problems')
     }

@@ -32,8 +32,8 @@ beforeEach(async () => {
   written = ''
 })
 
-describe('what is counted', () => {
-  it('is written also when the handler throws, added up, and once', async () => {
+describe('metrics', () => {
+  it('writes metrics once, added up, even when the handler throws', async () => {
     const failing = metered(async () => {
       countMetric('Unauthorized', 'absent')
       countMetric('Unauthorized', 'absent')
@@ -45,7 +45,7 @@ describe('what is counted', () => {
     expect(lines()).toHaveLength(1)
   })
 
-  it('has a line for each value by which it is told apart', async () => {
+  it('writes one line for each value of a dimension', async () => {
     await metered(async () => {
       recordMetric('QueueOldest', 12, 'mail')
       recordMetric('QueueWaiting', 3, 'mail')
@@ -68,7 +68,7 @@ describe('what is counted', () => {
     })
   })
 
-  it('stays in bounds, however much there is of it', async () => {
+  it('keeps at most 50 values of a metric and adds up counts without bound', async () => {
     await metered(async () => {
       for (let count = 0; count < 500; count += 1) {
         recordMetric('DatabaseWait', count)
@@ -81,8 +81,8 @@ describe('what is counted', () => {
   })
 })
 
-describe('a connection', () => {
-  it('that work had to wait for is measured, and one that was free is not', async () => {
+describe('connection metrics', () => {
+  it('measures how long work waits for a connection, and nothing when one is free', async () => {
     const connection = connectTo(database.workerUrl)
     await connection.sql`select 1`
     const handler = metered(async (others: number) => {
@@ -97,7 +97,7 @@ describe('a connection', () => {
     await connection.close()
   })
 
-  it('that is lost is counted, and one that is refused, and neither when it is closed', async () => {
+  it('counts lost and refused connections, but not closed ones', async () => {
     const connection = connectTo(database.workerUrl)
     const [own] = await connection.sql<{ pid: number }>`select pg_backend_pid() as pid`
     await database.admin`select pg_terminate_backend(${own?.pid ?? 0})`

@@ -46,7 +46,7 @@ afterAll(async () => {
 })
 
 describe('the service secret', () => {
-  it('is read again by the first request after five minutes, however long the instance was frozen', async () => {
+  it('reads the service secret again at the first request after five minutes', async () => {
     expect(SERVICE_SECRET_TTL_MS).toBe(300_000)
     const source = open()
     const first = await source.open()
@@ -72,7 +72,7 @@ describe('the service secret', () => {
     ['not whole', () => hold({ ...CHANGED, pepper_previous: 'short' })],
     ['no JSON', () => (secrets['service'] = 'pepper=x')],
   ])(
-    'keeps its cached value when the stored secret is %s, and is read again half a minute later',
+    'keeps the cached service secret when the stored one is %s, and retries after half a minute',
     async (_what, spoil) => {
       const source = open()
       await source.open()
@@ -87,7 +87,7 @@ describe('the service secret', () => {
     },
   )
 
-  it('is read by the next request after a failed read', async () => {
+  it('reads the service secret again at the next request after a failed read', async () => {
     const source = open()
     lose()
     await expect(source.open()).rejects.toThrow()
@@ -95,8 +95,11 @@ describe('the service secret', () => {
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
   })
 
-  it.each(['pepper_previous', 'mail_key_previous'])('is rejected with a %s that is too short', async (name) => {
-    hold({ ...BEFORE, [name]: 'short' })
-    await expect(open().open()).rejects.toThrow(name)
-  })
+  it.each(['pepper_previous', 'mail_key_previous'])(
+    'rejects a service secret with a %s that is too short',
+    async (name) => {
+      hold({ ...BEFORE, [name]: 'short' })
+      await expect(open().open()).rejects.toThrow(name)
+    },
+  )
 })

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
 import { PERMISSIONS } from '#shared/role/permissions.ts'
 
-it('lists every action that SQL writes, with the target type that it is written with', async () => {
+it('lists every audit action that SQL writes, with its target type', async () => {
   const sources: string[] = []
   const cwd = fileURLToPath(new URL('../../../', import.meta.url))
   for await (const file of glob('{migrations/*.sql,functions/*/*queries.ts}', { cwd })) {

@@ -21,8 +21,8 @@ const refusal = async (call: Promise<unknown>): Promise<ProblemError> => {
   return error
 }
 
-describe('the client', () => {
-  it('rejects with the kind of problem, its fields and when to try again', async () => {
+describe('createClient', () => {
+  it('rejects with the kind of problem, its field errors and the time to retry', async () => {
     const wrong = client().call('POST /v1/auth/login', { body: { email: 'owner@acme.test', password: 'wrong' } })
     expect(await refusal(wrong)).toMatchObject({ status: 401, kind: 'about:blank', retryAfterSeconds: null })
     const invalid = await refusal(client().call('POST /v1/auth/login', { body: { email: 'no', password: PASSWORD } }))
@@ -43,7 +43,7 @@ describe('the client', () => {
     }
   })
 
-  it('rejects with a problem for an answer that has none, and as fetch does where there is no answer', async () => {
+  it('rejects with a ProblemError for a failure that is no problem, and with fetch’s error without a response', async () => {
     const answering = (response: () => Response) =>
       createClient({ baseUrl: 'https://a.test', fetch: async () => response() }).call('GET /health/live')
     const html = () => new Response('<h1>Bad</h1>', { status: 502, statusText: 'Bad', headers: { 'retry-after': '7' } })
@@ -55,7 +55,7 @@ describe('the client', () => {
     await expect(gone).rejects.toThrow(TypeError)
   })
 
-  it('writes params and query so that they arrive as they are', async () => {
+  it('encodes params and query in the URL', async () => {
     const sent: string[] = []
     const { call } = createClient({
       baseUrl: 'https://a.test/base//',
@@ -76,7 +76,7 @@ describe('the client', () => {
     ])
   })
 
-  it('compiles for what the routes take and answer, and for nothing else', async () => {
+  it('compiles only for the params, bodies and replies of the routes', async () => {
     const { call } = createClient({ baseUrl: 'https://a.test', fetch: async () => Response.json({}) })
     // @ts-expect-error no such route
     await call('GET /v1/secrets')
@@ -98,7 +98,7 @@ describe('the client', () => {
     expect([time, reply, ended]).toEqual([undefined, undefined, {}])
   })
 
-  it('imports nothing, and runs where there is only what a browser has', async () => {
+  it('runs in a browser without imports', async () => {
     const source = await readFile(new URL('../../../shared/client/client.ts', import.meta.url), 'utf8')
     const script = stripTypeScriptTypes(source)
     expect(script).not.toMatch(/\bimport\b|\brequire\b|\bprocess\b|\bBuffer\b|\bglobal\b/)

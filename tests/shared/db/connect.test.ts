@@ -105,8 +105,8 @@ async function liveSession(): Promise<{ id: string; key: Buffer }> {
   return { id: row.id, key }
 }
 
-describe('round trips, once statements are prepared', () => {
-  it('a read in a tenant takes two: all of it, and its end', async () => {
+describe('round trips with prepared statements', () => {
+  it('reads in a tenant in two round trips: the statements, and the commit', async () => {
     const { db, roundTrips } = await behindWire()
     const read = () => readInTenant(db, acme, (sql) => sql`select id from app.memberships where role_id = ${1}`)
     await read()
@@ -114,7 +114,7 @@ describe('round trips, once statements are prepared', () => {
     expect(await roundTrips(read)).toBe(2)
   })
 
-  it('the session check takes one', async () => {
+  it('checks a session in one round trip', async () => {
     const { db, roundTrips } = await behindWire()
     const { key } = await liveSession()
     const check = () => authenticate(db.sql, [key, null], 60)
@@ -122,7 +122,7 @@ describe('round trips, once statements are prepared', () => {
     expect(await roundTrips(check)).toBe(1)
   })
 
-  it('the session check takes one while the pepper is changed, whichever of the two finds the session', async () => {
+  it('checks a session in one round trip while two peppers are active', async () => {
     const { db, roundTrips } = await behindWire()
     const { key } = await liveSession()
     const other = randomBytes(32)
@@ -136,7 +136,7 @@ describe('round trips, once statements are prepared', () => {
     expect(await roundTrips(nobody)).toBe(1)
   })
 
-  it('a write takes three: its entry, its statement, its end', async () => {
+  it('writes in a tenant in three round trips: enter, statement, commit', async () => {
     const { db, roundTrips } = await behindWire()
     const { id } = await liveSession()
     const write = () =>
@@ -149,7 +149,7 @@ describe('round trips, once statements are prepared', () => {
     expect(await roundTrips(write)).toBe(3)
   })
 
-  it('nothing is prepared where that is switched off, and everything works', async () => {
+  it('works without prepared statements when they are switched off', async () => {
     const { db } = await behindWire({ prepare: false })
     const read = () => readInTenant(db, acme, (sql) => sql`select id from app.memberships where role_id = ${1}`)
     expect(await read()).toHaveLength(1)
@@ -158,8 +158,8 @@ describe('round trips, once statements are prepared', () => {
   })
 })
 
-describe('a transaction', () => {
-  it('is committed whole, or not at all', async () => {
+describe('transaction', () => {
+  it('commits a transaction as a whole or not at all', async () => {
     const db = opened(database.appUrl)
     const [kept, dropped] = [randomUUID(), randomUUID()]
     await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${kept})`)
@@ -171,7 +171,7 @@ describe('a transaction', () => {
     expect([await marked(kept), await marked(dropped)]).toEqual([true, false])
   })
 
-  it('writes nothing when it is for reading', async () => {
+  it('rejects writes in a read only transaction', async () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
     const refused = db.transaction('read only', (sql) => sql`insert into app.marks (mark) values (${mark})`)
@@ -179,7 +179,7 @@ describe('a transaction', () => {
     expect(await marked(mark)).toBe(false)
   })
 
-  it('refuses a statement after its end, whether it was committed or rolled back', async () => {
+  it('rejects statements after the end of their transaction', async () => {
     const db = opened(database.appUrl)
     const [first, second] = [randomUUID(), randomUUID()]
     let kept = db.sql
@@ -196,7 +196,7 @@ describe('a transaction', () => {
     expect([await marked(first), await marked(second)]).toEqual([false, false])
   })
 
-  it('that failed is not said to be committed, also when its work took no notice', async () => {
+  it('rejects a failed transaction even when its work ignored the error', async () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
     const swallowed = db.transaction('read write', async (sql) => {
@@ -214,7 +214,7 @@ describe('a transaction', () => {
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
   })
 
-  it('leaves no tenant behind on its connection', async () => {
+  it('leaves no tenant set on the connection after a transaction', async () => {
     const db = opened(database.appUrl)
     const { id } = await liveSession()
     const scope = { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false }
@@ -236,8 +236,8 @@ describe('a transaction', () => {
   })
 })
 
-describe('a connection that is lost', () => {
-  it('ends its transaction as unavailable, keeps nothing of it, and the next request works', async () => {
+describe('a lost connection', () => {
+  it('rejects a transaction as unavailable and rolls it back when its connection is lost', async () => {
     const db = opened(database.appUrl)
     const [before, after] = [randomUUID(), randomUUID()]
     await expectUnavailable(
@@ -251,7 +251,7 @@ describe('a connection that is lost', () => {
     expect([await marked(before), await marked(after)]).toEqual([false, false])
   })
 
-  it('ends its transaction also when the work says nothing more, and never as committed', async () => {
+  it('rejects a transaction whose connection is lost after its last statement', async () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
     await expectUnavailable(
@@ -263,7 +263,7 @@ describe('a connection that is lost', () => {
     expect(await marked(mark)).toBe(false)
   })
 
-  it('carries no later statement of its transaction, though the work goes on as if nothing had happened', async () => {
+  it('runs no later statement of a transaction whose connection was lost', async () => {
     const db = opened(database.appUrl)
     const strays = Array.from({ length: 30 }, () => randomUUID())
     await expectUnavailable(
@@ -279,7 +279,7 @@ describe('a connection that is lost', () => {
     expect(await Promise.all(strays.map(marked))).not.toContain(true)
   })
 
-  it('lets no statement of work that was given up into the transaction of the next', async () => {
+  it('runs no statement of abandoned work in the next transaction', async () => {
     const db = opened(database.appUrl)
     const [kept, ...strays] = Array.from({ length: 30 }, () => randomUUID())
     if (kept === undefined) throw new Error('no mark')
@@ -304,7 +304,7 @@ describe('a connection that is lost', () => {
     expect(await Promise.all(strays.map(marked))).not.toContain(true)
   })
 
-  it('while at rest is not noticed by the next request', async () => {
+  it('replaces a connection that was lost while idle', async () => {
     const db = opened(database.appUrl)
     await terminate(await pidOf(db.sql))
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
@@ -314,7 +314,7 @@ describe('a connection that is lost', () => {
     expect(await marked(mark)).toBe(true)
   })
 
-  it('that could not be made for BEGIN is not made for the statement that travels with it', async () => {
+  it('rejects a transaction whose BEGIN could not connect, even when its next statement could', async () => {
     const { hostname, port } = new URL(database.appUrl)
     const reserved = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => reserved.once('listening', resolve))
@@ -332,7 +332,7 @@ describe('a connection that is lost', () => {
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
   })
 
-  it('is known at once, and leaves as many connections as there were', async () => {
+  it('keeps the number of connections when connections are lost under load', async () => {
     const own = await createTestDatabase()
     cleanups.push(() => own.drop())
     const db = connectTo(own.appUrl, { connections: 3, prepare: true })
@@ -363,9 +363,9 @@ describe('a connection that is lost', () => {
   })
 })
 
-describe.concurrent('a server that says nothing', () => {
+describe.concurrent('an unresponsive server', () => {
   it.for(['a statement', 'a transaction', 'a first connection'])(
-    'is given up within 3 s for %s, and its connection is of use afterwards',
+    'rejects %s as unavailable when the server does not respond, and recovers',
     async (kind, { expect }) => {
       const { db, faults } = await behindWire()
       const mark = randomUUID()
@@ -388,7 +388,7 @@ describe.concurrent('a server that says nothing', () => {
     },
   )
 
-  it('is given up within 3 s also for those who waited for a connection', async ({ expect }) => {
+  it('rejects work that waits for a connection when the server does not respond', async ({ expect }) => {
     const { db, faults } = await behindWire()
     await db.sql`select 1`
     await faults.set({ part: 'postgres', mode: 'hang' })
@@ -404,7 +404,7 @@ describe.concurrent('a server that says nothing', () => {
     }
   })
 
-  it('keeps nobody who has no connection waiting for longer than 3 s', async ({ expect }) => {
+  it('rejects work as unavailable when no connection becomes free', async ({ expect }) => {
     const db = opened(database.appUrl)
     let finish = () => {}
     const occupied = db.transaction('read write', async (sql) => {
@@ -436,8 +436,8 @@ async function givenUp(db: Database): Promise<{ wake: () => Promise<void> }> {
   return { wake }
 }
 
-describe.concurrent('a connection that was given up and closes late', () => {
-  it('does not end the transaction that runs on its successor', async ({ expect }) => {
+describe.concurrent('a discarded connection that closes late', () => {
+  it('keeps the transaction on the new connection when the discarded one closes', async ({ expect }) => {
     const db = opened(database.appUrl)
     const { wake } = await givenUp(db)
     const mark = randomUUID()
@@ -449,7 +449,7 @@ describe.concurrent('a connection that was given up and closes late', () => {
     expect(await marked(mark)).toBe(true)
   })
 
-  it('leaves no transaction open for the next request to commit', async ({ expect }) => {
+  it('leaves no transaction open for the next request when the discarded connection closes', async ({ expect }) => {
     const db = opened(database.appUrl)
     const { wake } = await givenUp(db)
     const [dropped, kept] = [randomUUID(), randomUUID()]
@@ -464,8 +464,8 @@ describe.concurrent('a connection that was given up and closes late', () => {
   })
 })
 
-describe('single statements that share a connection', () => {
-  it('fail each for itself', async () => {
+describe('single statements on a shared connection', () => {
+  it('fails only the statement that is wrong', async () => {
     const db = opened(database.appUrl)
     for (let round = 0; round < 20; round += 1) {
       const statements = Array.from({ length: 30 }, async (_, n) => {
@@ -480,7 +480,7 @@ describe('single statements that share a connection', () => {
     }
   })
 
-  it('never run inside the transaction of somebody else', async () => {
+  it('runs no statement inside another caller’s transaction', async () => {
     const db = opened(database.appUrl, { connections: 2 })
     const kept: string[] = []
     const dropped: string[] = []
@@ -508,7 +508,7 @@ describe('single statements that share a connection', () => {
     expect(await Promise.all(dropped.map(marked))).not.toContain(true)
   })
 
-  it('and a transaction that waits for it is not passed over for ever', async () => {
+  it('lets a waiting transaction start while single statements keep the connection busy', async () => {
     const db = opened(database.appUrl)
     const over = new AbortController()
     const busy = Promise.all(
@@ -525,7 +525,7 @@ describe('single statements that share a connection', () => {
     await busy
   })
 
-  it('are each answered or unavailable when it is lost, and later ones work', async () => {
+  it('completes or rejects each statement when the shared connection is lost', async () => {
     const db = opened(database.appUrl)
     for (let round = 0; round < 10; round += 1) {
       const pid = await pidOf(db.sql)
@@ -545,7 +545,7 @@ describe('single statements that share a connection', () => {
   })
 })
 
-describe('a connection cut in the middle of an answer', () => {
+describe('a connection that is cut within a response', () => {
   /**
    * A database behind a proxy that passes so many bytes of the next answer, or all but so many of its last, and then
    * cuts the connection.
@@ -577,7 +577,7 @@ describe('a connection cut in the middle of an answer', () => {
   }
 
   it.for([3, 200, 1000, 5000])(
-    'after %i bytes is a failure of that statement and changes no later answer',
+    'rejects a statement whose response is cut after %i bytes, and returns later results unchanged',
     async (bytes) => {
       const { db, cutAt } = await cuttable()
       const many = () => db.sql`select n, repeat('x', 50) as text from generate_series(1, 500) as n`
@@ -589,7 +589,7 @@ describe('a connection cut in the middle of an answer', () => {
     },
   )
 
-  it('never makes a live session seem dead', async () => {
+  it('never reports a live session as ended when a response is cut', async () => {
     const { db, cutAt } = await cuttable()
     const { key } = await liveSession()
     const check = () => authenticate(db.sql, [key, null], 60)

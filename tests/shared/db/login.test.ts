@@ -57,8 +57,8 @@ function secret() {
 
 const setPassword = (password: string) => admin.unsafe(`alter role person password '${password}'`)
 
-describe('a password that is rotated', () => {
-  it('is read anew for each connection, so that the next one signs in with the new password', async () => {
+describe('password rotation', () => {
+  it('reads the password again for each new connection', async () => {
     await setPassword('first')
     const { versions, read, readLogin } = secret()
     const database = opened(readLogin)
@@ -72,7 +72,7 @@ describe('a password that is rotated', () => {
     expect(read).toEqual(['AWSCURRENT', 'AWSCURRENT'])
   })
 
-  it('works as the pending version, between its change in the database and in the secret', async () => {
+  it('connects with the pending version when the current one is refused', async () => {
     await setPassword('next')
     const { versions, read, readLogin } = secret()
     versions.AWSPENDING = 'next'
@@ -81,7 +81,7 @@ describe('a password that is rotated', () => {
     expect(read).toEqual(['AWSCURRENT', 'AWSPENDING'])
   })
 
-  it('that is wrong in each version is the database’s fault, tried once each, and no connection is spoiled by it', async () => {
+  it('rejects as unavailable when every version is refused, trying each once, and recovers', async () => {
     await setPassword('other')
     const { versions, read, readLogin } = secret()
     const database = opened(readLogin)
@@ -97,7 +97,7 @@ describe('a password that is rotated', () => {
     expect(await database.sql`select 1 as one`).toEqual([{ one: 1 }])
   })
 
-  it('that cannot be read is the database’s fault, and the next connection reads it again', async () => {
+  it('rejects as unavailable when the secret cannot be read, and reads it again for the next connection', async () => {
     await setPassword('first')
     let broken = true
     const { readLogin } = secret()
@@ -142,16 +142,16 @@ describe('TLS', () => {
     opened(async () => ({ ...login, host, password: 'first' }), { ...PLAIN, tls: 'verify-full', caFile })
       .sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`
 
-  it('is used, and the server’s certificate verified against the file', async () => {
+  it('encrypts the connection and verifies the server certificate against the CA file', async () => {
     expect(await encrypted('localhost', ca())).toEqual([{ ssl: true }])
   })
-  it('refuses a certificate that nobody trusted has signed', async () => {
+  it('rejects a certificate of an unknown issuer', async () => {
     await expect(encrypted('localhost', '')).rejects.toThrow(/certificate|issuer/i)
   })
-  it('refuses a certificate of another host', async () => {
+  it('rejects a certificate of another host', async () => {
     await expect(encrypted('127.0.0.1', ca())).rejects.toThrow(/altnames|IP/i)
   })
-  it('is not done without but on this machine', async () => {
+  it('rejects an unencrypted connection to another machine', async () => {
     const database = opened(async () => ({ ...login, host: '192.0.2.1' }))
     await expect(database.sql`select 1`).rejects.toThrow('DATABASE_TLS')
   })

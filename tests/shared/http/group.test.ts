@@ -14,21 +14,21 @@ const limited = endpoint({ route: 'POST /v1/limited', access: 'anyone', summary,
 const needsOf = (...endpoints: Parameters<typeof routeGroup>[0]['endpoints'][number][]) =>
   routeGroup({ name: 'test', bodyLimitBytes: 1, endpoints }).needs
 
-describe('a route group', () => {
-  it('has the needs that its endpoints declare and imply, sorted', () => {
+describe('routeGroup', () => {
+  it('collects the needs that endpoints declare and imply, sorted', () => {
     expect(needsOf(open)).toEqual([])
     expect(needsOf(open, guarded)).toEqual(['database:app', 'service-secret', 'vault'])
     expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'service-secret'])
     expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'service-secret', 'vault'])
   })
 
-  it('rejects a second endpoint of the same route', () => {
+  it('rejects two endpoints with the same route', () => {
     expect(() => needsOf(open, open)).toThrow('Two endpoints answer GET /v1/open')
   })
 })
 
-describe('a function', () => {
-  it('throws at its start when a setting is missing for a need, and names only that setting', () => {
+describe('the runtime of a function', () => {
+  it('throws at start when a setting is missing for a need, and names only that setting', () => {
     expect(() => openRuntime({ needs: ['database:app', 'service-secret', 'cache'] })).toThrow(
       'required here: DATABASE_SECRET_ID, SERVICE_SECRET_ID, CACHE_SECRET_ID',
     )
@@ -36,12 +36,12 @@ describe('a function', () => {
     expect(() => openRuntime({ needs: [] })).not.toThrow()
   })
 
-  it('has no part that it does not name', async () => {
+  it('gives a function no part that its needs do not name', async () => {
     expect(await openRuntime({ needs: [] }).open()).toEqual({ config: expect.anything() })
   })
 
   // Checked by tsc: each line below that compiles fails the check.
-  it('does not compile when it uses what its needs do not name', () => {
+  it('does not compile when a function uses a part that its needs do not name', () => {
     const route = 'GET /v1/open'
     endpoint({
       route,

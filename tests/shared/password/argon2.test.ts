@@ -5,8 +5,8 @@ import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon
 const COST = { memoryKib: 64, iterations: 1 }
 const PASSWORD = 'correct horse battery staple'
 
-describe('a hash', () => {
-  it('is a PHC string of Argon2id with 16 bytes of salt and 32 of tag', async () => {
+describe('hashPassword', () => {
+  it('returns a PHC string of Argon2id with 16 bytes of salt and a 32-byte tag', async () => {
     const hash = await hashPassword(PASSWORD, { memoryKib: 128, iterations: 3 })
     const [, scheme, version, cost, salt = '', tag = ''] = hash.split('$')
     expect([scheme, version, cost]).toEqual(['argon2id', 'v=19', 'm=128,t=3,p=1'])
@@ -15,13 +15,13 @@ describe('a hash', () => {
     expect(hash).not.toContain('=='.slice(1) + '$')
   })
 
-  it('has a salt of its own', async () => {
+  it('uses a new salt for each hash', async () => {
     const hashes = await Promise.all(Array.from({ length: 20 }, () => hashPassword(PASSWORD, COST)))
     expect(new Set(hashes.map((hash) => hash.split('$')[4])).size).toBe(20)
     expect(new Set(hashes.map((hash) => hash.split('$')[5])).size).toBe(20)
   })
 
-  it('is the one that OpenSSL makes of the same password, salt and cost', async () => {
+  it('verifies a hash that OpenSSL made', async () => {
     const nonce = Buffer.from('0123456789abcdef')
     const tag = argon2Sync('argon2id', {
       message: PASSWORD,
@@ -38,8 +38,8 @@ describe('a hash', () => {
   })
 })
 
-describe('verifying', () => {
-  it('takes the password, and no other, whatever the present cost', async () => {
+describe('verifyPassword', () => {
+  it('accepts exactly the hashed password, at any cost of the stored hash', async () => {
     for (const cost of [COST, { memoryKib: 8, iterations: 1 }, { memoryKib: 256, iterations: 2 }]) {
       const hash = await hashPassword(PASSWORD, cost)
       expect(await verifyPassword(PASSWORD, hash, COST)).toBe(true)
@@ -49,7 +49,7 @@ describe('verifying', () => {
     }
   })
 
-  it('refuses a hash of which one character was changed', async () => {
+  it('rejects a hash with any character changed', async () => {
     const hash = await hashPassword(PASSWORD, COST)
     for (let index = hash.indexOf('p=1$') + 4; index < hash.length; index += 1) {
       if (hash[index] === '$') continue
@@ -65,7 +65,7 @@ describe('verifying', () => {
     }
   })
 
-  it('is false without a usable hash, and does not throw', async () => {
+  it('returns false without a usable hash', async () => {
     const [, , , , salt = '', tag = ''] = (await hashPassword(PASSWORD, COST)).split('$')
     for (const hash of [
       null,
@@ -89,8 +89,8 @@ describe('verifying', () => {
   })
 })
 
-describe('an outdated hash', () => {
-  it('is one of another cost than the present, or none', async () => {
+describe('isOutdated', () => {
+  it('reports hashes of another cost, and unusable ones, as outdated', async () => {
     const hash = await hashPassword(PASSWORD, COST)
     expect(isOutdated(hash, COST)).toBe(false)
     expect(isOutdated(hash, { ...COST, memoryKib: 65 })).toBe(true)

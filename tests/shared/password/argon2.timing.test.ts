@@ -2,8 +2,8 @@ import { describe, it } from 'vitest'
 import { hashPassword, verifyPassword } from '#shared/password/argon2.ts'
 import { expectSameCost } from '#tests/support/compare.ts'
 
-describe('verifying', () => {
-  it('does the work of one hash where there is none, or none that is usable', async () => {
+describe('verifyPassword', () => {
+  it('does the work of one hash even without a usable hash', async () => {
     const cost = { memoryKib: 8192, iterations: 2 }
     const hash = await hashPassword('correct horse battery staple', cost)
     const against = (of: string | null) => () => verifyPassword('a wrong password', of, cost)

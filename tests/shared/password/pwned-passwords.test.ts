@@ -32,8 +32,8 @@ const check = (answer: (response: ServerResponse) => void, at = url): Promise<bo
   return isPwned(PASSWORD, at)
 }
 
-describe('the check against breached passwords', () => {
-  it('finds a password by the rest of its hash, in any line', async () => {
+describe('isPwned', () => {
+  it('finds the rest of the hash in any line', async () => {
     for (const lines of [
       `${suffix}:1`,
       `${'0'.repeat(35)}:9\r\n${suffix}:12\r\n`,
@@ -43,7 +43,7 @@ describe('the check against breached passwords', () => {
     }
   })
 
-  it('finds none where the rest differs, is padding, or is part of another line', async () => {
+  it('ignores padding, other hashes and partial matches', async () => {
     for (const lines of [
       '',
       `${suffix}:0`,
@@ -56,19 +56,19 @@ describe('the check against breached passwords', () => {
     }
   })
 
-  it('sends five characters of the hash and nothing more, whatever slashes end the address', async () => {
+  it('sends exactly five characters of the hash, with or without trailing slashes in the URL', async () => {
     for (const at of [url, `${url}/`, `${url}//`]) {
       await check((response) => response.end(''), at)
       expect(asked).toEqual([`GET /range/${digest.slice(0, 5)}`])
     }
   })
 
-  it('is skipped without an address', async () => {
+  it('checks nothing without a URL', async () => {
     expect(await check((response) => response.end(`${suffix}:1`), '')).toBe(false)
     expect(asked).toEqual([])
   })
 
-  it('lets a password pass when the service fails, and follows it nowhere', async () => {
+  it('returns false when the service fails, and follows no redirect', async () => {
     for (const answer of [
       (response: ServerResponse) => void response.writeHead(500).end(`${suffix}:1`),
       (response: ServerResponse) => void response.writeHead(404).end(`${suffix}:1`),
@@ -81,7 +81,7 @@ describe('the check against breached passwords', () => {
     expect(await check(() => {}, 'http://127.0.0.1:1')).toBe(false)
   })
 
-  it('waits for a second and no longer', async () => {
+  it('returns false when the service does not respond within a second', async () => {
     const started = performance.now()
     expect(await check(() => {})).toBe(false)
     const took = performance.now() - started

@@ -62,7 +62,7 @@ const expireLeases = (kind: string) => database.admin`
 const makeDue = (kind: string) => database.admin`update app.jobs set run_at = now() where kind = ${kind}`
 
 describe('enqueue', () => {
-  it('adds a job of the tenant of its transaction, and of the platform when none is set', async () => {
+  it('enqueues a job for the tenant of the transaction, or for the platform when none is set', async () => {
     const kind = newKind()
     for (const tenant of [acme, bolt]) {
       await app.transaction('read write', async (sql) => {
@@ -78,7 +78,7 @@ describe('enqueue', () => {
     expect(jobs).toHaveLength(3)
   })
 
-  it('gives no job another tenant, whatever the payload says', async () => {
+  it('ignores a tenant id in the payload of a job', async () => {
     const kind = newKind()
     await app.transaction('read write', async (sql) => {
       await sql`select app.set_tenant(${acme})`
@@ -87,7 +87,7 @@ describe('enqueue', () => {
     expect((await claimOne(kind)).tenant_id).toBe(acme)
   })
 
-  it('leaves no job of a transaction that is rolled back, and none to be seen before the commit', async () => {
+  it('enqueues nothing in a rolled-back transaction and shows no job before the commit', async () => {
     const kind = newKind()
     const failed = app.transaction('read write', async (sql) => {
       await enqueue(sql, kind, {})
@@ -100,7 +100,7 @@ describe('enqueue', () => {
     expect(await claim(kind)).toHaveLength(1)
   })
 
-  it('adds a job once under one key, in each tenant, also after it was completed', async () => {
+  it('enqueues one job per key and tenant, even after it was completed', async () => {
     const kind = newKind()
     const add = (tenant: string | null) =>
       app.transaction('read write', async (sql) => {
@@ -117,7 +117,7 @@ describe('enqueue', () => {
     expect(await rowsOf(kind)).toHaveLength(3)
   })
 
-  it('adds a job once under one key when eight transactions do so at once, also when the first rolls back', async () => {
+  it('enqueues one job per key in eight concurrent transactions, even when one rolls back', async () => {
     for (let round = 0; round < 25; round += 1) {
       const kind = newKind()
       const outcomes = await Promise.allSettled(
@@ -137,8 +137,8 @@ describe('enqueue', () => {
   })
 })
 
-describe('a claim', () => {
-  it('of eight workers at once never gives one job to two: 500 jobs, each completed once', async () => {
+describe('claimJobs', () => {
+  it('gives each of 500 jobs to exactly one of eight concurrent workers', async () => {
     const kind = newKind()
     await app.sql`select app.enqueue(${kind}, jsonb_build_object('n', n)) from generate_series(1, 500) as n`
     const held: string[] = []
@@ -158,7 +158,7 @@ describe('a claim', () => {
     ).toEqual([])
   })
 
-  it('takes no job that is leased, completed, dead, of another kind or not yet due', async () => {
+  it('claims no job that is leased, completed, dead-lettered, not due or of another kind', async () => {
     const kind = newKind()
     for (let n = 0; n < 5; n += 1) await enqueue(app.sql, kind, { n })
     await enqueue(app.sql, `${kind}-other`, {})
@@ -174,7 +174,7 @@ describe('a claim', () => {
     expect(await claim(kind)).toEqual([])
   })
 
-  it('takes a job again once its lease has expired, under a new lease', async () => {
+  it('claims a job again under a new lease once its lease has expired', async () => {
     const kind = newKind()
     await enqueue(app.sql, kind, {})
     const first = await claimOne(kind)
@@ -185,7 +185,7 @@ describe('a claim', () => {
     expect(second.lease_token).not.toBe(first.lease_token)
   })
 
-  it('of an expired lease is made by one of eight workers that try at once', async () => {
+  it('gives a job with an expired lease to one of eight concurrent workers', async () => {
     for (let round = 0; round < 20; round += 1) {
       const kind = newKind()
       await enqueue(app.sql, kind, {})
@@ -196,7 +196,7 @@ describe('a claim', () => {
     }
   })
 
-  it('puts aside as dead a job whose workers died as often as it may be tried, and gives it to no other', async () => {
+  it('dead-letters a job whose lease expired at its last attempt', async () => {
     const kind = newKind()
     await enqueue(app.sql, kind, {})
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
@@ -211,7 +211,7 @@ describe('a claim', () => {
     expect(await claim(kind)).toEqual([])
   })
 
-  it('passes a job whose worker still holds its row', async () => {
+  it('skips a job whose row another worker has locked', async () => {
     const kind = newKind()
     for (let n = 0; n < 2; n += 1) await enqueue(app.sql, kind, { n })
     await worker.transaction('read write', async (sql) => {
@@ -229,7 +229,7 @@ describe('a worker that lost its lease', () => {
     ['after another completed it', (job: LeasedJob) => completeJob(worker.sql, job)],
     ['after another failed it', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', 60)],
     ['after another put it aside', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', null)],
-  ] as const)('can neither complete the job nor fail it %s', async ([, end]) => {
+  ] as const)('rejects a lost lease %s: the job can be neither completed nor failed', async ([, end]) => {
     const kind = newKind()
     await enqueue(app.sql, kind, {})
     const lost = await claimOne(kind)
@@ -242,7 +242,7 @@ describe('a worker that lost its lease', () => {
     expect(await rowsOf(kind)).toEqual(before)
   })
 
-  it('and the one that has it, completing at once, complete it once: the one that has it', async () => {
+  it('completes a job only for the worker that has the lease', async () => {
     for (let round = 0; round < 30; round += 1) {
       const kind = newKind()
       await enqueue(app.sql, kind, {})
@@ -260,8 +260,8 @@ describe('a worker that lost its lease', () => {
   })
 })
 
-describe('a job that failed', () => {
-  it('comes back when its delay is over and not before', async () => {
+describe('failJob', () => {
+  it('retries a failed job after its delay and not before', async () => {
     const kind = newKind()
     await enqueue(app.sql, kind, {})
     const asked = Date.now()
@@ -276,7 +276,7 @@ describe('a job that failed', () => {
     expect((await claimOne(kind)).attempts).toBe(2)
   })
 
-  it('does not keep those behind it waiting', async () => {
+  it('does not delay the jobs behind a failed one', async () => {
     const kind = newKind()
     for (let n = 0; n < 3; n += 1) await enqueue(app.sql, kind, { n })
     const [poison] = await claim(kind, 1)
@@ -288,8 +288,8 @@ describe('a job that failed', () => {
   })
 })
 
-describe('the wait before another attempt', () => {
-  it('doubles from two seconds to half an hour, and is never less than half of that', () => {
+describe('backoffSeconds', () => {
+  it('doubles the backoff from 2 seconds to 30 minutes, with at most half of it random', () => {
     for (let attempts = 1; attempts <= 40; attempts += 1) {
       const most = Math.min(1800, 2 ** attempts)
       expect(backoffSeconds(attempts, () => 0)).toBe(most / 2)
@@ -303,8 +303,8 @@ describe('the wait before another attempt', () => {
   })
 })
 
-describe('the queue', () => {
-  it('shows the Lambdas no job, and lets them change none', async () => {
+describe('access to the queue', () => {
+  it('hides jobs from the role of the route groups', async () => {
     const kind = newKind()
     await enqueue(app.sql, kind, {})
     for (const attempt of [

@@ -10,8 +10,8 @@ const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toStri
 const rows = (count: number): ListRow<string>[] =>
   Array.from({ length: count }, (_, index) => ({ item: `row ${index}`, key: [`row ${index}`, randomUUID()] }))
 
-describe('a page', () => {
-  it('has the items up to its limit, and a cursor only if there is one more', () => {
+describe('page', () => {
+  it('returns the items up to the limit, and a cursor only if there is one more', () => {
     for (const [count, limit] of [
       [0, 50],
       [1, 50],
@@ -29,7 +29,7 @@ describe('a page', () => {
     }
   })
 
-  it('has a cursor that parses to the key of its last item', () => {
+  it('returns a cursor that parses to the key of the last item', () => {
     for (const sortKey of ['plain', '', "O'Brien", 'Ünïcödé \u{1f600}', '"]\\', 'a'.repeat(400)]) {
       const shown = { item: 'shown', key: [sortKey, randomUUID()] as const }
       const { next_cursor: cursor } = page([shown, ...rows(1)], 1)
@@ -39,7 +39,7 @@ describe('a page', () => {
     }
   })
 
-  it('continues a list without a gap or a repetition', () => {
+  it('continues a list at its cursor without a gap or a repetition', () => {
     const all = rows(23)
     const seen: unknown[] = []
     let rest = all
@@ -54,21 +54,21 @@ describe('a page', () => {
   })
 })
 
-describe('a limit', () => {
-  it('is 50 where none is given, else a whole number from 1 to 100', () => {
+describe('the limit of a page', () => {
+  it('accepts a limit from 1 to 100 and defaults to 50', () => {
     expect(parse({}).output).toEqual({ limit: 50 })
     for (const limit of ['1', '50', '100']) expect(parse({ limit }).output).toEqual({ limit: Number(limit) })
   })
 
   it.each(['0', '101', '999', '1000', '-1', '01', '1.0', '1e1', ' 1', '1 ', '', 'abc', '١', ['1', '2'], 5, null])(
-    'is never %j',
+    'rejects the limit %j',
     (limit) => {
       expect(parse({ limit }).success).toBe(false)
     },
   )
 })
 
-describe('a cursor', () => {
+describe('the cursor of a page', () => {
   const id = '3f2b8c1e-5d4a-4b6f-9c7d-8e1a2b3c4d5e'
 
   it.each([
@@ -94,7 +94,7 @@ describe('a cursor', () => {
     `${encode(['a', id])}${'A'.repeat(1000)}`,
     ['a', 'b'],
     7,
-  ])('is never %j', (cursor) => {
+  ])('rejects the cursor %j', (cursor) => {
     const { success, issues = [] } = parse({ cursor })
     expect(success).toBe(false)
     if (typeof cursor === 'string' && cursor.length > 3) {

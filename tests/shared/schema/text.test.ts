@@ -17,7 +17,7 @@ describe('text', () => {
     expect(v.parse(text({ max: 4, example: 'rush' }), '  rush ')).toBe('rush')
   })
 
-  it('rejects what is no string, blank, too long or not storable, with one message for each', () => {
+  it('rejects text that is not a string, blank, too long or not storable, with one message for each', () => {
     expect(messages(7)).toEqual(['must be a string'])
     expect(messages('  ')).toEqual(['must not be empty'])
     expect(messages('12345')).toEqual(['must have at most 4 characters'])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
 
 describe('the setting VENDOR_URLS', () => {
-  it('is a map from vendor code to URL, empty by default', () => {
+  it('parses a map from vendor code to URL, empty by default', () => {
     expect(v.parse(VendorUrlsSetting, undefined)).toEqual(new Map())
     const urls = v.parse(
       VendorUrlsSetting,
@@ -16,7 +16,7 @@ describe('the setting VENDOR_URLS', () => {
   })
 
   it.for(['http://127.0.0.1:8080/x', 'http://localhost', 'http://[::1]:1/'])(
-    'allows %s, which is this machine',
+    'allows plain HTTP to this machine: %s',
     (url) => {
       expect(v.parse(VendorUrlsSetting, JSON.stringify({ sanmar: url })).get('sanmar')?.href).toContain(url)
     },
@@ -42,7 +42,7 @@ describe('the setting VENDOR_URLS', () => {
     '{"sanmar":"file:///secret"}',
     '{"SanMar secret":"https://a.example"}',
     '{"":"https://a.example"}',
-  ])('refuses %s, without repeating it', (text) => {
+  ])('rejects the vendor URLs %s without repeating them', (text) => {
     const parsed = v.safeParse(VendorUrlsSetting, text)
     expect(parsed.success).toBe(false)
     for (const { message } of parsed.issues ?? []) {

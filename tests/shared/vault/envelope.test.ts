@@ -23,8 +23,8 @@ const opened = (sealed: Uint8Array, where: Binding = binding, by: Uint8Array = k
   }
 }
 
-describe('a sealed text', () => {
-  it('opens in its place, for any text that can be sealed', () => {
+describe('sealText and openText', () => {
+  it('decrypts any text under the binding that it was encrypted with', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 2000 }), (text) => {
         fc.pre(text.isWellFormed() && Buffer.byteLength(text) <= PLAINTEXT_LIMIT_BYTES)
@@ -38,7 +38,7 @@ describe('a sealed text', () => {
     expect(() => sealText(key, 'x'.repeat(PLAINTEXT_LIMIT_BYTES + 1), binding)).toThrow(RangeError)
   })
 
-  it('is another one each time, and tells its length by a power of two alone', () => {
+  it('encrypts the same text differently each time and pads it to a power of two', () => {
     const sealed = Array.from({ length: 50 }, (_, length) => sealText(key, 'x'.repeat(length), binding))
     expect(new Set(sealed.map((bytes) => bytes.toString('hex'))).size).toBe(sealed.length)
     expect(new Set(sealed.map(({ length }) => length)).size).toBe(1)
@@ -46,7 +46,7 @@ describe('a sealed text', () => {
     expect(new Set(nonces).size).toBe(sealed.length)
   })
 
-  it('does not open with any one bit changed, always with the same error', () => {
+  it('throws DecryptionFailed for any flipped bit', () => {
     const sealed = sealText(key, TEXT, binding)
     for (let at = 0; at < sealed.length * 8; at += 1) {
       const flipped = Buffer.from(sealed)
@@ -55,7 +55,7 @@ describe('a sealed text', () => {
     }
   })
 
-  it('does not open when it was cut short or made longer: its tag to 15, 12, 8 or 4 bytes, or anything else', () => {
+  it('throws DecryptionFailed for a ciphertext of any other length', () => {
     const sealed = sealText(key, TEXT, binding)
     for (let length = 0; length < sealed.length; length += 1) {
       expect(opened(sealed.subarray(0, length)), `${length} bytes`).toEqual(new DecryptionFailed())
@@ -74,13 +74,13 @@ describe('a sealed text', () => {
     ['an earlier version', { secretVersion: 2 }],
     ['a later version', { secretVersion: 4 }],
     ['row and tenant exchanged', { tenantId: binding.rowId, rowId: binding.tenantId }],
-  ])('does not open in another place: %s', (_, change) => {
+  ])('throws DecryptionFailed for %s', (_, change) => {
     const place = { ...binding, ...change }
     expect(place).not.toEqual(binding)
     expect(opened(sealText(key, TEXT, binding), place)).toEqual(new DecryptionFailed())
   })
 
-  it('does not open under another key, nor when another data key is named in it', () => {
+  it('throws DecryptionFailed under another key or with another data key id', () => {
     const sealed = sealText(key, TEXT, binding)
     expect(opened(sealed, binding, randomBytes(32))).toEqual(new DecryptionFailed())
     const renamed = Buffer.from(sealed)
@@ -88,7 +88,7 @@ describe('a sealed text', () => {
     expect(opened(renamed)).toEqual(new DecryptionFailed())
   })
 
-  it('is not confused by parts that run into each other', () => {
+  it('separates the parts of a binding unambiguously', () => {
     const one = { ...binding, purpose: 'ab', field: 'c' }
     const other = { ...binding, purpose: 'a', field: 'bc' }
     expect(opened(sealText(key, TEXT, one), other)).toEqual(new DecryptionFailed())

@@ -9,8 +9,8 @@ function cacheWithClock() {
   return { clock, cache: new KeyCache(BOUNDS, () => clock.now) }
 }
 
-describe('the cache of plaintext keys', () => {
-  it('gives a copy: what the caller overwrites stays whole in the cache', () => {
+describe('KeyCache', () => {
+  it('returns copies of a key, so that callers may overwrite them', () => {
     const { cache } = cacheWithClock()
     const key = randomBytes(32)
     cache.put('a', key)
@@ -20,7 +20,7 @@ describe('the cache of plaintext keys', () => {
     expect(cache.take('a')).not.toEqual(key)
   })
 
-  it('holds so many keys and no more; the one that was used the longest ago goes', () => {
+  it('evicts the least recently used key above its size', () => {
     const { cache } = cacheWithClock()
     for (const name of ['a', 'b', 'c']) cache.put(name, randomBytes(32))
     cache.take('a')
@@ -30,7 +30,7 @@ describe('the cache of plaintext keys', () => {
     for (const name of ['a', 'c', 'd']) expect(cache.take(name)).not.toBeNull()
   })
 
-  it('forgets a key at its age, however often it was used, and when the clock was set back', () => {
+  it('forgets a key at its maximum age, and when the clock was set back', () => {
     const { cache, clock } = cacheWithClock()
     cache.put('a', randomBytes(32))
     clock.now += BOUNDS.maxAgeMs - 1
@@ -43,14 +43,14 @@ describe('the cache of plaintext keys', () => {
     expect(cache.size).toBe(0)
   })
 
-  it('forgets a key after so many uses', () => {
+  it('forgets a key after its maximum number of uses', () => {
     const { cache } = cacheWithClock()
     cache.put('a', randomBytes(32))
     for (let use = 0; use < BOUNDS.maxUses; use += 1) expect(cache.take('a')).not.toBeNull()
     expect(cache.take('a')).toBeNull()
   })
 
-  it('overwrites whatever leaves it', () => {
+  it('overwrites every key that leaves the cache', () => {
     const { cache, clock } = cacheWithClock()
     const key = Buffer.alloc(32, 7)
     const copies = vi.spyOn(Buffer, 'from')

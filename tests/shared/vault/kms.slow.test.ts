@@ -60,7 +60,7 @@ const failure = async (work: Promise<unknown>): Promise<{ error: unknown; ms: nu
   return { error, ms: performance.now() - asked }
 }
 
-describe('what may go better another time is asked again', () => {
+describe('transient KMS failures', () => {
   it.each([
     ['ThrottlingException', 400],
     ['KMSInternalException', 500],
@@ -68,7 +68,7 @@ describe('what may go better another time is asked again', () => {
     ['KeyUnavailableException', 500],
     ['InternalFailure', 500],
     ['ServiceUnavailable', 503],
-  ])('%s', async (type, status) => {
+  ])('retries after %s', async (type, status) => {
     const { keys, calls } = await before((call, response) =>
       call === 1 ? failed(response, type, status) : good(response),
     )
@@ -76,14 +76,14 @@ describe('what may go better another time is asked again', () => {
     expect(calls()).toBe(2)
   })
 
-  it('a connection that is cut', async () => {
+  it('retries after a connection reset', async () => {
     const { keys, calls } = await before((call, response) => (call <= 2 ? response.destroy() : good(response)))
     expect((await keys.generate(CONTEXT)).plaintext).toEqual(PLAINTEXT)
     expect(calls()).toBe(3)
   })
 })
 
-describe('what KMS refuses is asked once', () => {
+describe('final KMS failures', () => {
   it.each([
     ['AccessDeniedException', KeyServiceUnavailable],
     ['DisabledException', KeyServiceUnavailable],
@@ -93,7 +93,7 @@ describe('what KMS refuses is asked once', () => {
     ['InvalidKeyUsageException', KeyServiceUnavailable],
     ['IncorrectKeyException', DecryptionFailed],
     ['InvalidCiphertextException', DecryptionFailed],
-  ])('%s', async (type, thrown) => {
+  ])('does not retry after %s', async (type, thrown) => {
     const { keys, calls } = await before((_, response) => failed(response, type, 400))
     for (const ask of [
       () => keys.unwrap(WRAPPED, CONTEXT),
@@ -109,7 +109,7 @@ describe('what KMS refuses is asked once', () => {
   })
 })
 
-describe('two seconds are all that it takes', () => {
+describe('the time limit of two seconds', () => {
   const drip = (response: ServerResponse, text: string) => {
     let at = 0
     const timer = setInterval(() => {
@@ -133,7 +133,7 @@ describe('two seconds are all that it takes', () => {
       'one that answers late, each time',
       (_, response) => void setTimeout(() => failed(response, 'KMSInternalException', 500), 550),
     ],
-  ])('for %s', async (_, answer) => {
+  ])('gives up within two seconds on %s', async (_, answer) => {
     const { keys, calls } = await before(answer)
     const { error, ms } = await failure(keys.unwrap(WRAPPED, CONTEXT))
     expect(error).toBeInstanceOf(KeyServiceUnavailable)
@@ -142,7 +142,7 @@ describe('two seconds are all that it takes', () => {
     expect(calls()).toBeLessThanOrEqual(6)
   })
 
-  it('for one that is not there', async () => {
+  it('gives up within two seconds on a KMS that refuses connections', async () => {
     const client = kmsClient({
       endpoint: 'http://127.0.0.1:1',
       region: 'us-east-1',
@@ -153,13 +153,13 @@ describe('two seconds are all that it takes', () => {
     expect(ms).toBeLessThan(2300)
   })
 
-  it('and is enough for a second attempt when the first one hangs', async () => {
+  it('leaves time for a retry when the first attempt hangs', async () => {
     const { keys, calls } = await before((call, response) => (call === 1 ? undefined : good(response)))
     expect(await keys.unwrap(WRAPPED, CONTEXT)).toEqual(PLAINTEXT)
     expect(calls()).toBe(2)
   })
 
-  it('nor does an answer that cannot be read, or leaves something out, say what was in it', async () => {
+  it('reveals nothing of an unreadable or incomplete response from KMS', async () => {
     for (const body of [`{"Plaintext": "${PLAINTEXT.toString('base64')}`, `[${ANSWER}`, '{}', 'null']) {
       const { keys } = await before((_, response) => response.writeHead(200).end(body))
       const { error } = await failure(keys.generate(CONTEXT))

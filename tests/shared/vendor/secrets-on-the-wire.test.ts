@@ -39,8 +39,8 @@ const PRODUCT_DATA = 'http://www.promostandards.org/WSDL/ProductDataService/2.0.
 const SHARED = `${PRODUCT_DATA}SharedObjects/`
 const SOAP = 'http://schemas.xmlsoap.org/soap/envelope/'
 
-describe('any secret that is let through', () => {
-  it('is read from the SOAP envelope as it was, and changes nothing around it', () => {
+describe('credentials on the wire', () => {
+  it('writes any credential into the SOAP envelope so that it parses back unchanged', () => {
     fc.assert(
       fc.property(field, field, (accountNumber, secret) => {
         const credential = { accountNumber, secret }
@@ -60,7 +60,7 @@ describe('any secret that is let through', () => {
     )
   })
 
-  it('is let through unless it has a character that cannot be sent', () => {
+  it('accepts every secret except those with characters that cannot be sent', () => {
     fc.assert(
       fc.property(field, (secret) => {
         const faults = credentialFaults('promostandards', { accountNumber: '1', secret })
@@ -75,17 +75,20 @@ describe('any secret that is let through', () => {
     )
   })
 
-  it.for(['ss-activewear', 'promostandards'] as const)('arrives at a %s vendor unchanged', async (adapter) => {
-    const received: LocalRequest[] = []
-    const server = await startHttpServer({ answer: (request) => (received.push(request), json(503, {})) })
-    onTestFinished(() => server.close())
-    const urls = new Map([['tested', new URL(server.url)]])
-    for (const secret of TELLING) {
-      const accountNumber = secret.replaceAll(':', '')
-      await verifyCredential({ code: 'tested', name: '', adapter }, { accountNumber, secret }, { urls })
-      expect(readCredential(adapter, received.pop())).toEqual([accountNumber, secret])
-    }
-  })
+  it.for(['ss-activewear', 'promostandards'] as const)(
+    'sends a credential unchanged to a %s vendor',
+    async (adapter) => {
+      const received: LocalRequest[] = []
+      const server = await startHttpServer({ answer: (request) => (received.push(request), json(503, {})) })
+      onTestFinished(() => server.close())
+      const urls = new Map([['tested', new URL(server.url)]])
+      for (const secret of TELLING) {
+        const accountNumber = secret.replaceAll(':', '')
+        await verifyCredential({ code: 'tested', name: '', adapter }, { accountNumber, secret }, { urls })
+        expect(readCredential(adapter, received.pop())).toEqual([accountNumber, secret])
+      }
+    },
+  )
 })
 
 function readCredential(adapter: AdapterName, request: LocalRequest | undefined): readonly (string | undefined)[] {

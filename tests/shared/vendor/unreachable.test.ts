@@ -34,8 +34,8 @@ async function closedPort(): Promise<number> {
 const good = (adapter: AdapterName) => (reply: ServerResponse) =>
   void reply.writeHead(200, { 'content-type': GOOD_ANSWER[adapter].type }).end(GOOD_ANSWER[adapter].body)
 
-describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
-  it('cannot be connected to: nothing listens, or the name is unknown', async () => {
+describe.for(BOTH)('an unreachable %s vendor', (adapter) => {
+  it('reports connection_failed when nothing listens or the name is unknown', async () => {
     expect(await ask(adapter, `http://127.0.0.1:${await closedPort()}`)).toEqual(unreachable('connection_failed'))
     expect(await ask(adapter, 'https://vendor.invalid')).toEqual(unreachable('connection_failed'))
   })
@@ -45,7 +45,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     ['by a reset', (socket: Socket) => socket.resetAndDestroy()],
     ['amid its body', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[')],
     ['amid its chunks', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n[]')],
-  ] as const)('hangs up %s', async ([, meet]) => {
+  ] as const)('reports connection_failed when the vendor hangs up %s', async ([, meet]) => {
     const { host } = await startRaw(meet)
     expect(await ask(adapter, `http://${host}`)).toEqual(unreachable('connection_failed'))
   })
@@ -56,7 +56,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     ['is about to answer for ever', (socket: Socket) => drip(socket, 'HTTP/1.1 102 Processing\r\n\r\n')],
     ['begins a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[')],
     ['drips a body', (socket: Socket) => drip(socket, ' ', 'HTTP/1.1 200 OK\r\n\r\n[')],
-  ] as const)('is given up in time when it %s, and its connection closed', async ([, meet]) => {
+  ] as const)('reports a timeout and closes the connection when the vendor %s', async ([, meet]) => {
     const { host, open } = await startRaw(meet)
     const started = performance.now()
     expect(await ask(adapter, `http://${host}`, { timeoutMs: 300 })).toEqual(unreachable('timeout'))
@@ -66,7 +66,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     await vi.waitFor(() => expect(open()).toBe(0))
   })
 
-  it('is given up in time when it never ends its handshake', async () => {
+  it('reports a timeout and closes the connection when the TLS handshake never ends', async () => {
     const { host, open } = await startRaw(() => {})
     expect(await ask(adapter, `https://${host}`, { timeoutMs: 300 })).toEqual(unreachable('timeout'))
     await vi.waitFor(() => expect(open()).toBe(0))
@@ -78,23 +78,23 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     [503, 'vendor_error'],
     [304, 'unexpected_response'],
     [418, 'unexpected_response'],
-  ] as const)('answers %s: %s', async ([status, reason]) => {
+  ] as const)('maps status %s to %s', async ([status, reason]) => {
     const vendor = await startVendor((reply) => void reply.writeHead(status).end())
     expect(await ask(adapter, vendor.url)).toEqual(unreachable(reason))
   })
 
-  it.for([302, 429, 503])('answers %s and goes on, and its connection is closed at once', async (status) => {
+  it.for([302, 429, 503])('closes the connection when the body after status %s does not end', async (status) => {
     const vendor = await startVendor((reply) => void reply.writeHead(status, { location: '/' }).write('x'))
     await ask(adapter, vendor.url, { timeoutMs: 60_000 })
     await vi.waitFor(() => expect(vendor.open()).toBe(0))
   })
 
-  it('answers 500', async () => {
+  it('reports vendor_error for status 500', async () => {
     const vendor = await startVendor((reply) => void reply.writeHead(500).end('[]'))
     expect(await ask(adapter, vendor.url)).toEqual(unreachable('vendor_error'))
   })
 
-  it.for([301, 302, 303, 307, 308])('sends us elsewhere with %s, where nothing arrives', async (status) => {
+  it.for([301, 302, 303, 307, 308])('follows no redirect with status %s', async (status) => {
     const elsewhere = await startVendor(good(adapter))
     const vendor = await startVendor((reply) => void reply.writeHead(status, { location: elsewhere.url }).end())
     expect(await ask(adapter, vendor.url)).toEqual(unreachable('redirected'))
@@ -102,7 +102,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     expect(elsewhere.requests).toEqual([])
   })
 
-  it('answers more than may be read, with or without saying so, and its connection is closed', async () => {
+  it('reports too_large and closes the connection when the response exceeds the limit', async () => {
     const body = GOOD_ANSWER[adapter].body.padEnd(2 * MAX_RESPONSE_BYTES)
     for (const length of [undefined, body.length]) {
       const vendor = await startVendor((reply) => {
@@ -115,7 +115,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     }
   })
 
-  it('never stops answering, and is not read further than the bound', async () => {
+  it('stops reading an endless response at the limit', async () => {
     let sent = 0
     const { host, open } = await startRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -131,7 +131,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     expect(sent).toBeLessThan(32 * MAX_RESPONSE_BYTES)
   })
 
-  it('is read to the last byte that the bound allows', async () => {
+  it('accepts a response of exactly the maximum size', async () => {
     const { body } = GOOD_ANSWER[adapter]
     const vendor = await startVendor((reply) => void reply.end(body.padEnd(MAX_RESPONSE_BYTES)))
     expect(await ask(adapter, vendor.url)).toEqual({ outcome: 'accepted' })
@@ -139,7 +139,7 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     expect(await ask(adapter, larger.url)).toEqual(unreachable('too_large'))
   })
 
-  it('answers compressed though it was not asked to, and nothing is expanded', async () => {
+  it('rejects a compressed response without expanding it', async () => {
     const bomb = gzipSync(GOOD_ANSWER[adapter].body.padEnd(64 * MAX_RESPONSE_BYTES))
     expect(bomb.length).toBeLessThan(MAX_RESPONSE_BYTES)
     const vendor = await startVendor((reply) => void reply.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb))
@@ -153,14 +153,14 @@ describe.for(BOTH)('a %s vendor that gives no verdict', (adapter) => {
     ['a bare 101', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
     ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n'],
     ['headers without end', `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`],
-  ] as const)('speaks %s', async ([, text]) => {
+  ] as const)('reports unexpected_response when the vendor sends %s', async ([, text]) => {
     const { host } = await startRaw((socket) => socket.write(text))
     expect(await ask(adapter, `http://${host}`)).toEqual(unreachable('unexpected_response'))
   })
 })
 
-describe.for(BOTH)('the TLS of a %s vendor', (adapter) => {
-  it('must verify: an unknown issuer hears nothing of the credential', async () => {
+describe.for(BOTH)('TLS of a %s vendor', (adapter) => {
+  it('sends nothing of the credential to a server with an unknown certificate issuer', async () => {
     const certificate = selfSigned()
     const vendor = await startVendor(good(adapter), certificate)
     expect(await ask(adapter, vendor.url)).toEqual(unreachable('tls_failed'))
@@ -174,13 +174,13 @@ describe.for(BOTH)('the TLS of a %s vendor', (adapter) => {
     expect(vendor.requests).toHaveLength(1)
   })
 
-  it('must be TLS', async () => {
+  it('rejects a server that does not speak TLS', async () => {
     const vendor = await startVendor(good(adapter))
     expect(await ask(adapter, vendor.url.replace('http:', 'https:'))).toEqual(unreachable('tls_failed'))
     expect(vendor.requests).toEqual([])
   })
 
-  it('is verified, and no proxy is used, whatever the environment says', async () => {
+  it('verifies certificates and uses no proxy, whatever the environment says', async () => {
     const vendor = await startVendor(good(adapter), selfSigned())
     const plain = await startVendor(good(adapter))
     const proxied: string[] = []
@@ -215,8 +215,8 @@ describe.for(BOTH)('the TLS of a %s vendor', (adapter) => {
   })
 })
 
-describe('what comes of a failed request', () => {
-  it('holds nothing of the credential, the request or the response', async () => {
+describe('the error of a failed request', () => {
+  it('contains nothing of the credential, the request or the response', async () => {
     const secret = 'a-secret-nobody-may-read'
     const sent = { authorization: `Basic ${btoa(`51234:${secret}`)}`, 'x-secret': secret }
     const answers: readonly ((reply: ServerResponse) => void)[] = [
@@ -251,7 +251,7 @@ describe('what comes of a failed request', () => {
       expect(JSON.stringify(spy.mock.calls)).not.toContain(CREDENTIAL.secret)
   })
 
-  it('is never the same for a refusal: a failing vendor is one for every credential', async () => {
+  it('is the same for right and wrong credentials while the vendor fails', async () => {
     const { host } = await startRaw((socket) => socket.end())
     const wrong = { ...CREDENTIAL, secret: 'wrong' }
     for (const adapter of BOTH) {

@@ -22,19 +22,19 @@ async function localVendors() {
   return { faults, check }
 }
 
-describe('a check with the local vendors', () => {
-  it.for(vendorAccounts)('accepts the account of $code', async (account) => {
+describe('verifyCredential with the local vendors', () => {
+  it.for(vendorAccounts)('accepts the right credential of $code', async (account) => {
     const { check } = await localVendors()
     expect(await check(account)).toEqual({ outcome: 'accepted' })
   })
 
-  it.for(vendorAccounts)('says that $code refused a wrong secret or a wrong account', async (account) => {
+  it.for(vendorAccounts)('reports a wrong secret or account number of $code as refused', async (account) => {
     const { check } = await localVendors()
     expect(await check(account, { secret: 'wrong' })).toEqual({ outcome: 'refused' })
     expect(await check(account, { account_number: '1' })).toEqual({ outcome: 'refused' })
   })
 
-  it.for(vendorAccounts)('never takes a failing $code for a refusal, and accepts once it is well', async (account) => {
+  it.for(vendorAccounts)('reports failures of $code as unreachable, never as refused', async (account) => {
     const { faults, check } = await localVendors()
     await faults.set({ part: 'vendor', mode: 'refuse' })
     expect(await check(account)).toEqual({ outcome: 'unreachable', reason: 'connection_failed' })
@@ -48,13 +48,13 @@ describe('a check with the local vendors', () => {
   })
 })
 
-describe('a vendor in the way of S&S Activewear', () => {
+describe('S&S Activewear', () => {
   const answering = async (status: number, type: string, body: string) => {
     const vendor = await startVendor((reply) => void reply.writeHead(status, { 'content-type': type }).end(body))
     return { vendor, outcome: await ask('ss-activewear', vendor.url) }
   }
 
-  it('is asked for one field of one style, by Basic, and told nothing else of us', async () => {
+  it('asks S&S Activewear for one field of one style with Basic authentication and nothing else', async () => {
     const { vendor } = await answering(200, 'application/json', '[]')
     expect(vendor.requests).toHaveLength(1)
     const { url, headers } = vendor.requests[0] ?? {}
@@ -69,7 +69,7 @@ describe('a vendor in the way of S&S Activewear', () => {
     })
   })
 
-  it('keeps the path of its configured URL, with or without a slash at the end', async () => {
+  it('appends to the path of the configured S&S Activewear URL, with or without a trailing slash', async () => {
     for (const path of ['/base', '/base/']) {
       const vendor = await startVendor((reply) => void reply.end('[]'))
       expect(await ask('ss-activewear', vendor.url + path)).toEqual({ outcome: 'accepted' })
@@ -82,7 +82,7 @@ describe('a vendor in the way of S&S Activewear', () => {
     [401, 'text/html', '<html>'],
     [401, '', ''],
     [403, 'application/json; charset=utf-8', '{}'],
-  ] as const)('refuses with %s %s', async ([status, type, body]) => {
+  ] as const)('reports refused when S&S Activewear responds %s %s', async ([status, type, body]) => {
     expect((await answering(status, type, body)).outcome).toEqual({ outcome: 'refused' })
   })
 
@@ -95,7 +95,7 @@ describe('a vendor in the way of S&S Activewear', () => {
     [200, 'application/json', ''],
     [204, 'application/json', ''],
     [200, 'text/html', '<!doctype html><title>Sign in</title>'],
-  ] as const)('is not understood when it answers %s %s %s', async ([status, type, body]) => {
+  ] as const)('reports unexpected_response when S&S Activewear responds %s %s %s', async ([status, type, body]) => {
     expect((await answering(status, type, body)).outcome).toEqual({
       outcome: 'unreachable',
       reason: 'unexpected_response',
@@ -103,7 +103,7 @@ describe('a vendor in the way of S&S Activewear', () => {
   })
 })
 
-describe('a PromoStandards vendor', () => {
+describe('PromoStandards', () => {
   const answering = async (status: number, body: string) => {
     const vendor = await startVendor((reply) => void reply.writeHead(status, { 'content-type': 'text/xml' }).end(body))
     return { vendor, outcome: await ask('promostandards', `${vendor.url}/service?ws=1`) }
@@ -111,7 +111,7 @@ describe('a PromoStandards vendor', () => {
   const fault = (code: string, detail = '') =>
     soap(`<e:Fault><faultcode>${code}</faultcode><faultstring>words</faultstring>${detail}</e:Fault>`)
 
-  it('is asked by SOAP 1.1 what changed in the last minute, at its configured URL', async () => {
+  it('asks a PromoStandards vendor by SOAP 1.1 what changed in the last minute', async () => {
     const { vendor } = await answering(200, '')
     expect(vendor.requests).toHaveLength(1)
     const { url, headers, body = '' } = vendor.requests[0] ?? {}
@@ -133,12 +133,12 @@ describe('a PromoStandards vendor', () => {
     response(message(160)),
     response(message(160, 'Information')),
     response(`<ProductDateModifiedArray/>${message(999, 'Warning')}`),
-  ])('accepts with %s', async (content) => {
+  ])('accepts the PromoStandards response %s', async (content) => {
     expect((await answering(200, soap(content))).outcome).toEqual({ outcome: 'accepted' })
   })
 
   it.for([100, 104, 105, 110, ' 105\n', '<![CDATA[105]]>', '&#49;05'])(
-    'refuses by service message %s, with any status that may carry one',
+    'reports refused for PromoStandards service message %s with any status',
     async (code) => {
       for (const status of [200, 401, 403, 500]) {
         const { outcome } = await answering(status, soap(response(message(code))))
@@ -147,12 +147,12 @@ describe('a PromoStandards vendor', () => {
     },
   )
 
-  it('refuses also where an answer or another message stands beside the refusal', async () => {
+  it('reports refused when other messages stand beside the refusal', async () => {
     const content = response(`<ProductDateModifiedArray/>${message(160)}${message(105)}`)
     expect((await answering(200, soap(content))).outcome).toEqual({ outcome: 'refused' })
   })
 
-  it('is understood whatever its namespace prefixes are', async () => {
+  it('understands PromoStandards responses with any namespace prefixes', async () => {
     const odd = (namespace: string) => `<?xml version='1.0' encoding='UTF-8'?>
       <SOAP-ENV:Envelope xmlns:SOAP-ENV='http://schemas.xmlsoap.org/soap/envelope/'><SOAP-ENV:Header/>
       <SOAP-ENV:Body><ns9:GetProductDateModifiedResponse xmlns:ns9="http://www.promostandards.org/WSDL/ProductDataService/2.0.0/">
@@ -165,7 +165,7 @@ describe('a PromoStandards vendor', () => {
   })
 
   it.for([115, 120, 125, 130, 155, 999, 1050, 10, '105 or so', ''])(
-    'is at fault, and refuses nothing, with service message %s',
+    'reports vendor_error for PromoStandards service message %s',
     async (code) => {
       expect((await answering(200, soap(response(message(code))))).outcome).toEqual({
         outcome: 'unreachable',
@@ -178,7 +178,7 @@ describe('a PromoStandards vendor', () => {
     fault('wsse:FailedAuthentication'),
     fault('e:Client.Authentication'),
     fault('e:Server', `<detail>${message(105)}</detail>`),
-  ])('refuses by a fault that says authentication: %s', async (body) => {
+  ])('reports refused for a SOAP fault about authentication: %s', async (body) => {
     expect((await answering(500, body)).outcome).toEqual({ outcome: 'refused' })
   })
 
@@ -189,7 +189,7 @@ describe('a PromoStandards vendor', () => {
     fault('wsse:InvalidSecurity'),
     '<html>Internal Server Error',
     '',
-  ])('is at fault, and refuses nothing, with 500 and %s', async (body) => {
+  ])('reports vendor_error for status 500 with %s', async (body) => {
     expect((await answering(500, body)).outcome).toEqual({ outcome: 'unreachable', reason: 'vendor_error' })
   })
 
@@ -208,42 +208,45 @@ describe('a PromoStandards vendor', () => {
     [200, soap(response('')).replaceAll('schemas.xmlsoap.org/soap/envelope', 'www.w3.org/2003/05/soap-envelope')],
     [200, `${soap(response(''))}<more/>`],
     [200, `<!DOCTYPE e:Envelope>${soap(response('')).replace(/^<\?.*?\?>/, '')}`],
-  ] as const)('is not understood when it answers %s %s', async ([status, body]) => {
+  ] as const)('reports unexpected_response when a PromoStandards vendor responds %s %s', async ([status, body]) => {
     expect((await answering(status, body)).outcome).toEqual({ outcome: 'unreachable', reason: 'unexpected_response' })
   })
 })
 
-describe('a credential', () => {
-  it.for(BOTH)('of %s that cannot be sent is told by field, without its value, and is not sent', async (adapter) => {
-    const vendor = await startVendor((reply) => void reply.end(GOOD_ANSWER[adapter].body))
-    for (const bad of [
-      '',
-      'a\0b',
-      'a\tb',
-      'a\nb',
-      'a\r',
-      '\u001B',
-      '\u007F',
-      '\u0085',
-      '\uFFFE',
-      '\uFFFF',
-      'a\uD800b',
-      '\uDC00',
-    ]) {
-      const faultsOf = (change: Partial<VendorCredential>) => credentialFaults(adapter, { ...CREDENTIAL, ...change })
-      expect(faultsOf({ secret: bad })).toEqual([{ field: 'secret', detail: expect.stringMatching(/^must not /) }])
-      expect(faultsOf({ accountNumber: bad })).toEqual([
-        { field: 'account_number', detail: expect.stringMatching(/^must not /) },
-      ])
-      const urls = new Map([['tested', new URL(vendor.url)]])
-      const sent = verifyCredential({ code: 'tested', name: '', adapter }, { ...CREDENTIAL, secret: bad }, { urls })
-      await expect(sent).rejects.toThrow(new RangeError('The credential cannot be sent: secret'))
-    }
-    expect(vendor.requests).toEqual([])
-    expect(credentialFaults(adapter, CREDENTIAL)).toEqual([])
-  })
+describe('credentials', () => {
+  it.for(BOTH)(
+    'rejects a credential of %s that cannot be sent, names the field, and sends nothing',
+    async (adapter) => {
+      const vendor = await startVendor((reply) => void reply.end(GOOD_ANSWER[adapter].body))
+      for (const bad of [
+        '',
+        'a\0b',
+        'a\tb',
+        'a\nb',
+        'a\r',
+        '\u001B',
+        '\u007F',
+        '\u0085',
+        '\uFFFE',
+        '\uFFFF',
+        'a\uD800b',
+        '\uDC00',
+      ]) {
+        const faultsOf = (change: Partial<VendorCredential>) => credentialFaults(adapter, { ...CREDENTIAL, ...change })
+        expect(faultsOf({ secret: bad })).toEqual([{ field: 'secret', detail: expect.stringMatching(/^must not /) }])
+        expect(faultsOf({ accountNumber: bad })).toEqual([
+          { field: 'account_number', detail: expect.stringMatching(/^must not /) },
+        ])
+        const urls = new Map([['tested', new URL(vendor.url)]])
+        const sent = verifyCredential({ code: 'tested', name: '', adapter }, { ...CREDENTIAL, secret: bad }, { urls })
+        await expect(sent).rejects.toThrow(new RangeError('The credential cannot be sent: secret'))
+      }
+      expect(vendor.requests).toEqual([])
+      expect(credentialFaults(adapter, CREDENTIAL)).toEqual([])
+    },
+  )
 
-  it('may have a colon in its account number only where Basic does not carry it', () => {
+  it('rejects a colon in the account number only for vendors with Basic authentication', () => {
     const credential = { accountNumber: '5:1', secret: 's:s' }
     expect(credentialFaults('ss-activewear', credential)).toEqual([
       { field: 'account_number', detail: 'must not contain a colon' },
@@ -251,7 +254,7 @@ describe('a credential', () => {
     expect(credentialFaults('promostandards', credential)).toEqual([])
   })
 
-  it('of a vendor without a URL is not checked', async () => {
+  it('reports not_configured for a vendor without a URL', async () => {
     const vendor = { code: 'sanmar', name: 'SanMar', adapter: 'promostandards' } as const
     const outcome = await verifyCredential(vendor, CREDENTIAL, { urls: new Map() })
     expect(outcome).toEqual({ outcome: 'unreachable', reason: 'not_configured' })

@@ -8,8 +8,8 @@ const fill = (part: string, around: readonly [string, string] = ['', '']) =>
   part.repeat(Math.floor((MAX_RESPONSE_BYTES - around[0].length - around[1].length) / part.length)) +
   around[1]
 
-describe('the XML parser', () => {
-  it('gives names by namespace and text with entities and CDATA resolved', () => {
+describe('parseXml', () => {
+  it('returns names with namespaces and text with entities and CDATA resolved', () => {
     expect(
       parseXml(
         '<?xml version="1.0"?><a xmlns="urn:1"><b:c xmlns:b="urn:2">1 &lt; <![CDATA[<2>]]>&#x33;</b:c><d xmlns=""/></a>',
@@ -41,7 +41,7 @@ describe('the XML parser', () => {
     '<!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd"><a/>',
     '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
     `<!DOCTYPE a [<!ENTITY b "${'x'.repeat(1000)}"><!ENTITY c "${'&b;'.repeat(1000)}">]><a>${'&c;'.repeat(1000)}</a>`,
-  ])('refuses %j, and quotes nothing of it', (text) => {
+  ])('rejects the document %j without quoting it', (text) => {
     let thrown: unknown
     try {
       parseXml(text)
@@ -53,7 +53,7 @@ describe('the XML parser', () => {
     expect(Object.hasOwn(Object(thrown), 'cause')).toBe(false)
   })
 
-  it('is through with the worst that the bound on a response allows in little time', () => {
+  it('parses the worst documents of the maximum size without hanging', () => {
     const worst = [
       fill('<a>'),
       fill('<a xmlns="urn:1">'),
@@ -78,7 +78,7 @@ describe('the XML parser', () => {
     }
   })
 
-  it('reads back whatever was escaped', () => {
+  it('reads escaped text back unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(parseXml(`<a>${escapeXml(text)}</a>`).text).toBe(text)
