@@ -1,0 +1,127 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { DEFINER_FUNCTIONS } from '#shared/doctor/catalogue.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+
+// Written by hand: `npm run grants` would accept a new holder of one of these without a question.
+
+/** Privileges that do harm in the wrong hands: every role that holds one, and why. */
+const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'select on app.users.password_hash': { identity_app: 'signing in verifies it' },
+  'insert on app.users.password_hash': { identity_app: 'accepting an invitation creates the user' },
+  'update on app.users.password_hash': { identity_app: 'changes, resets and rehashes passwords' },
+  'update on app.users.email': {},
+  'update on app.users.disabled_at': { identity_operator: 'disables and enables users' },
+  'select on app.sessions.token_key': { identity_app: 'finds the session of a request' },
+  'insert on app.sessions.token_key': { identity_app: 'signing in creates a session' },
+  'update on app.sessions.token_key': {},
+  'update on app.sessions.user_id': {},
+  'update on app.sessions.revoked_at': {
+    identity_app: 'revoking a member ends their sessions',
+    identity_operator: 'closing a tenant and disabling a user end sessions',
+    identity_resolver: 'app.end_sessions ends the sessions of the caller',
+  },
+  'insert on app.tokens.token_hash': {
+    identity_app: 'issues invitations and verification mails',
+    identity_worker: 'issues the tokens of the mails that it sends',
+    identity_operator: 'invites the first owner; a trigger refuses every other token',
+  },
+  'update on app.tokens.token_hash': {
+    identity_app: 'inviting again replaces the hash',
+    identity_operator: 'inviting the first owner again replaces the hash',
+  },
+  'insert on app.memberships.role_id': {
+    identity_app: 'accepts invitations',
+    identity_operator: 'invites the first owner',
+  },
+  'update on app.memberships.role_id': { identity_app: 'changes roles' },
+  'update on app.memberships.tenant_id': {},
+  'update on app.memberships.user_id': {},
+  'update on app.tenants.status': { identity_operator: 'suspends and closes tenants' },
+  'insert on app.role_permissions.permission': {},
+  'update on app.role_permissions.permission': {},
+  'select on app.vendor_accounts.sealed_secret': { identity_resolver: 'app.open_vendor_secret audits each read' },
+  'insert on app.vendor_accounts.sealed_secret': { identity_app: 'connects an account' },
+  'update on app.vendor_accounts.sealed_secret': {
+    identity_app: 'replaces and erases a secret',
+    identity_vault: 'encrypts it again under a new data key',
+  },
+  'select on app.data_keys.wrapped_key': {
+    identity_vault: 'wraps data keys again under a new KMS key',
+    identity_resolver: 'app.open_vendor_secret returns it with the secret',
+  },
+  'insert on app.data_keys.wrapped_key': { identity_vault: 'creates data keys' },
+  'update on app.data_keys.wrapped_key': { identity_vault: 'rotates and destroys data keys' },
+  'update on app.audit_log.action': {},
+  'delete on app.audit_log': {},
+  'select on app.jobs.payload': { identity_worker: 'runs the jobs' },
+  'delete on app.sessions': { identity_worker: 'deletes sessions that ended long ago' },
+}
+
+/** The roles that may call each function that acts past row security, and why. */
+const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'app.tenants_of_session(uuid)': { identity_app: 'lists the tenants to select from' },
+  'app.sessions_of_session(uuid)': { identity_app: "lists the caller's sessions" },
+  'app.end_sessions(uuid, uuid, boolean, text, text, bytea)': { identity_app: "ends the caller's sessions" },
+  'app.record_failed_sign_in(uuid, text, bytea)': { identity_app: 'audits in every tenant of the user' },
+  'app.record_own_change(uuid, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
+  'app.enqueue(text, jsonb, text)': {
+    identity_app: 'endpoints add jobs',
+    identity_worker: 'jobs add jobs',
+    identity_operator: 'commands add mails',
+  },
+  'app.open_vendor_secret(uuid, text, uuid, text)': { identity_vault: 'decrypts vendor secrets' },
+  'app.create_audit_partition(date)': { identity_worker: 'creates the coming months' },
+}
+
+/** The policies that do not compare the tenant, with their role, and why. */
+const OPEN: Readonly<Record<string, string>> = {
+  'audit_log resolver_append identity_resolver': 'audits a change of a user in every tenant of theirs',
+  'jobs worker_queue identity_worker': 'one queue serves all tenants',
+  'memberships operator_read identity_operator': 'finds the tenants of a user',
+  'memberships resolver_read identity_resolver': 'finds the tenants of a user',
+  'tenants operator_read identity_operator': 'finds a tenant by its slug',
+  'tenants resolver_read identity_resolver': 'lists the tenants to select from',
+}
+
+const database = await createTestDatabase()
+const sql = database.admin
+afterAll(() => database.drop())
+
+/** The roles of the service for which a condition on their oid is true. */
+async function holders(condition: string, parameters: string[]): Promise<string[]> {
+  const rows = await sql.unsafe<{ role: string }[]>(
+    `select rolname as role from pg_roles r
+      where rolname ~ '^identity_' and rolname <> 'identity_owner' and ${condition}`,
+    parameters,
+  )
+  return rows.map(({ role }) => role).toSorted()
+}
+
+describe('a dangerous privilege', () => {
+  it.each(Object.entries(DANGEROUS))('%s is held by the listed roles alone', async (privilege, reasons) => {
+    const [, type = '', table = '', column] = /^(\w+) on (app\.\w+)(?:\.(\w+))?$/.exec(privilege) ?? []
+    const found =
+      column === undefined
+        ? await holders('has_table_privilege(r.oid, $1, $2)', [table, type])
+        : await holders('has_column_privilege(r.oid, $1, $2, $3)', [table, column, type])
+    expect(found).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  it.each(DEFINER_FUNCTIONS)('%s is callable by the listed roles alone', async (name) => {
+    const found = await holders(
+      `has_function_privilege(r.oid, $1, 'execute') and rolname <> (
+         select pg_get_userbyid(proowner) from pg_proc where oid = $1::regprocedure)`,
+      [name],
+    )
+    expect(found).toEqual(Object.keys(DEFINERS[name] ?? {}).toSorted())
+  })
+
+  it('is no policy that ignores the tenant, beyond those listed', async () => {
+    const rows = await sql<{ policy: string }[]>`
+      select format('%s %s %s', p.polrelid::regclass, p.polname, role.oid::regrole) as policy
+        from pg_policy p, unnest(p.polroles) as role(oid)
+       where coalesce(pg_get_expr(p.polqual, p.polrelid), '') || coalesce(pg_get_expr(p.polwithcheck, p.polrelid), '')
+               not like '%current_tenant%'`
+    expect(rows.map(({ policy }) => policy).toSorted()).toEqual(Object.keys(OPEN))
+  })
+})
