@@ -2,10 +2,7 @@ import type { Faults } from './faults.ts'
 import { FaultError } from './faults.ts'
 import { type HttpServer, type LocalReply, json, startHttpServer } from './http-server.ts'
 
-/**
- * The switchboard over HTTP: `POST /faults` sets one fault and answers with it, `GET /faults` gives each part's fault,
- * `GET /calls` the calls that each part received.
- */
+/** Serves the switchboard: `POST /faults` sets a fault, `GET /faults` returns all, `GET /calls` each part's call count. */
 export const startControl = (faults: Faults, options: { readonly port?: number } = {}): Promise<HttpServer> =>
   startHttpServer({
     ...options,
@@ -14,17 +11,11 @@ export const startControl = (faults: Faults, options: { readonly port?: number }
         case 'POST /faults':
           return setFault(faults, body)
         case 'GET /faults':
-          return json(200, {
-            cache: faults.current('cache'),
-            kms: faults.current('kms'),
-            ses: faults.current('ses'),
-            vendor: faults.current('vendor'),
-            postgres: faults.current('postgres'),
-          })
+          return json(200, faults.all())
         case 'GET /calls':
           return json(200, faults.counts())
         default:
-          return json(404, { error: 'Known here: POST /faults, GET /faults, GET /calls' })
+          return json(404, { error: 'Use POST /faults, GET /faults or GET /calls' })
       }
     },
   })

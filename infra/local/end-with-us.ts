@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 
-/** Sees to it that a process gets `signal` when ours has ended, however it ended. Returns how to call that off. */
+/** Sends `signal` to `pid` when this process exits, even after SIGKILL. Returns a function that cancels it. */
 export function endWithUs(pid: number, signal: 'INT' | 'KILL'): () => void {
-  // The watch's input ends with us even at a SIGKILL, which no handler of ours would see.
+  // The shell reads a pipe from this process, which the kernel closes at any exit. No signal handler sees a SIGKILL.
   const watch = spawn('/bin/sh', ['-c', `read -r _; kill -${signal} ${pid}`], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -11,32 +11,33 @@ const FaultInput = v.strictObject({
   share: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
 })
 
-/** What a part does to the calls it gets: `ms` is how long 'slow' waits, `share` how many of the calls are met, 0 to 1. */
+/** How a part treats calls: `ms` is the delay of 'slow', `share` the fraction of calls affected, 0 to 1. */
 export type Fault = Readonly<v.InferOutput<typeof FaultInput>>
 
-/** A fault that does not parse; the message names each field that is wrong. */
+/** A fault that does not parse. The message names each wrong field. */
 export class FaultError extends Error {
   override name = 'FaultError'
 }
 
 export interface Faults {
   /**
-   * Sets what a part does; calls that hang there are let go, refused. Resolves when the part does so. Rejects with
-   * FaultError on bad input.
+   * Sets a part's fault. Refuses the calls that hang there, unless the part still hangs. Resolves when the part behaves so.
+   * Throws FaultError for input that does not parse.
    */
   set(input: unknown): Promise<Fault>
   current(part: Part): Fault
-  /** How many calls each part received. */
+  /** Returns each part's fault. */
+  all(): Record<Part, Fault>
+  /** Returns how many calls each part received. */
   counts(): Record<Part, number>
-  /** Takes a part's count from `read`, for a part that counts its calls itself. */
-  countFrom(part: Part, read: () => number): void
-  /** Counts one call and holds it as long as the part's fault says. It never hangs past the fault, nor past `close`. */
+  count(part: Part, calls: number): void
+  /** Counts one call and delays it as the part's fault says. It waits no longer than the fault, nor after `close`. */
   meet(part: Part): Promise<'go' | 'refuse'>
-  /** The mode that one call meets now: the part's, or 'ok' for a call outside `share`. Counts nothing. */
+  /** Returns the mode for one call: the part's mode, or 'ok' for a call outside `share`. Counts nothing. */
   draw(part: Part): Fault['mode']
-  /** Calls `listener` at every `set`, which waits for it; returns how to stop that. */
-  onChange(listener: (fault: Fault) => void | Promise<void>): () => void
-  /** Lets go of every held call, refused. */
+  /** Calls `listener` on every `set`. Returns a function that removes it. */
+  onChange(listener: (fault: Fault) => void): () => void
+  /** Refuses every waiting call and ends all faults. */
   close(): void
 }
 
@@ -50,19 +51,18 @@ const byPart = <T>(value: (part: Part) => T): Record<Part, T> => ({
   postgres: value('postgres'),
 })
 
-/** The switchboard of faults, all 'ok' at first. `random` decides which calls a `share` below 1 meets. */
+/** Creates the switchboard of faults. All parts start 'ok'. `random` decides which calls a `share` below 1 affects. */
 export function createFaults(options: { readonly random?: () => number } = {}): Faults {
   const random = options.random ?? Math.random
   const current = byPart(healthy)
   const received = byPart(() => 0)
-  const counters = byPart((part) => () => received[part])
   const hanging = byPart(() => new Set<() => void>())
-  const waiting = new Set<() => void>()
-  const listeners = new Set<(fault: Fault) => void | Promise<void>>()
+  const delayed = new Set<() => void>()
+  const listeners = new Set<(fault: Fault) => void>()
 
-  const letGo = (held: Set<() => void>) => {
-    for (const refuse of held) refuse()
-    held.clear()
+  const refuseAll = (calls: Set<() => void>) => {
+    for (const refuse of calls) refuse()
+    calls.clear()
   }
 
   const draw = (part: Part) => {
@@ -70,36 +70,39 @@ export function createFaults(options: { readonly random?: () => number } = {}): 
     return mode === 'ok' || share === 1 || random() < share ? mode : 'ok'
   }
 
-  const wait = (ms: number): Promise<'go' | 'refuse'> =>
+  const delay = (ms: number): Promise<'go' | 'refuse'> =>
     new Promise((resolve) => {
       const refuse = () => {
         clearTimeout(timer)
         resolve('refuse')
       }
       const timer = setTimeout(() => {
-        waiting.delete(refuse)
+        delayed.delete(refuse)
         resolve('go')
       }, ms)
-      waiting.add(refuse)
+      delayed.add(refuse)
     })
+
+  const count = (part: Part, calls: number) => {
+    received[part] += calls
+  }
 
   return {
     set: async (input) => {
       const fault = parseFault(input)
       current[fault.part] = fault
-      if (fault.mode !== 'hang') letGo(hanging[fault.part])
-      await Promise.all(Array.from(listeners, async (listener) => listener(fault)))
+      if (fault.mode !== 'hang') refuseAll(hanging[fault.part])
+      for (const listener of listeners) listener(fault)
       return fault
     },
     current: (part) => current[part],
-    counts: () => byPart((part) => counters[part]()),
-    countFrom: (part, read) => {
-      counters[part] = read
-    },
+    all: () => ({ ...current }),
+    counts: () => ({ ...received }),
+    count,
     meet: async (part) => {
-      received[part] += 1
+      count(part, 1)
       const mode = draw(part)
-      if (mode === 'slow') return wait(current[part].ms)
+      if (mode === 'slow') return delay(current[part].ms)
       if (mode === 'hang') return new Promise((resolve) => hanging[part].add(() => resolve('refuse')))
       return mode === 'refuse' ? 'refuse' : 'go'
     },
@@ -111,9 +114,9 @@ export function createFaults(options: { readonly random?: () => number } = {}): 
     close: () => {
       for (const part of PARTS) {
         current[part] = healthy(part)
-        letGo(hanging[part])
+        refuseAll(hanging[part])
       }
-      letGo(waiting)
+      refuseAll(delayed)
     },
   }
 }

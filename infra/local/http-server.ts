@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
+import { listen } from './listen.ts'
 
 export interface LocalRequest {
   readonly method: string
@@ -86,18 +87,6 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> 
     if (bytes <= BODY_MAX_BYTES) chunks.push(part)
   }
   return bytes > BODY_MAX_BYTES ? undefined : Buffer.concat(chunks, bytes)
-}
-
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      const address = server.address()
-      if (address === null || typeof address === 'string') reject(new Error('The server has no port'))
-      else resolve(address.port)
-    })
-  })
 }
 
 function closeServer(server: Server): Promise<void> {

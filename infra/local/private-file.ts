@@ -1,7 +1,7 @@
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Writes a file that only its owner may read, whole or not at all, and on the disk when this resolves. */
+/** Writes a file atomically that only its owner may read. It is on disk when this resolves. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const draft = `${path}.new`
@@ -16,7 +16,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   await rename(draft, path)
 }
 
-/** The text of a file, or undefined when there is none. */
+/** Returns the text of a file, or undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTING_NAMES } from '#shared/config.ts'
+import { MigrationError } from '#shared/db/migrate.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { startControl } from './control.ts'
@@ -17,7 +18,7 @@ import { startKms } from '#infra/local/aws/kms.ts'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { startMailbox } from '#infra/local/mail/mailbox.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
-import { startPostgresWireThread } from '#infra/local/postgres/postgres-wire-thread.ts'
+import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { readIfThere, writePrivateFile } from './private-file.ts'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import { seed } from './seed.ts'
@@ -25,7 +26,7 @@ import { startSes } from '#infra/local/aws/ses.ts'
 import { startVendors, type VendorAccount, vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { startWeb } from '#infra/local/gateway/web.ts'
 
-/** What is written to stack.json, for people and tools. */
+/** The content of stack.json, for people and tools. */
 export interface StackInfo {
   readonly gateway_url: string
   readonly web_url: string
@@ -33,6 +34,7 @@ export interface StackInfo {
   readonly database_url: string
   readonly app_database_url: string
   readonly control_url: string
+  readonly lambda_url: string
   readonly cache: 'redis' | 'in-process'
   readonly vendors: readonly VendorAccount[]
   readonly pid: number
@@ -56,7 +58,7 @@ const SECRETS = {
 const MOST_INSTANCES = 16
 const MOST_WORKERS = 2
 
-/** Kept over restarts, so that sessions and sealed data outlive them. */
+/** Kept over restarts, so that sessions and encrypted data stay valid. */
 interface KeptSecrets {
   readonly pepper: string
   readonly mailKey: string
@@ -64,9 +66,8 @@ interface KeptSecrets {
 }
 
 /**
- * Starts all that a deployed stage has, on loopback: the parts in the order in which they need each other, then the
- * functions behind the gateway. `stateDir` holds what outlives a restart. Throws ConfigError before anything is started
- * when a setting does not parse.
+ * Starts everything that a deployed stage has, on loopback: first the parts, then the functions behind the gateway.
+ * `stateDir` stores what outlives a restart. Throws ConfigError for a setting that does not parse, before it starts anything.
  */
 export async function startStack(options: {
   stateDir: string
@@ -102,6 +103,12 @@ export async function startStack(options: {
     const { databaseUrl, appUrl, workerUrl, operatorUrl, vaultUrl } = await prepareDatabase(adminUrl, {
       name,
       rolePassword: kept.rolePassword,
+    }).catch((error: unknown) => {
+      if (!(error instanceof MigrationError) || env['DATABASE_URL'] !== undefined) throw error
+      throw new Error(
+        `${error.message}.\nIf an older version made the data in ${stateDir}, run \`npm start -- --fresh\`. This deletes the data.`,
+        { cause: error },
+      )
     })
     const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
     await seed(sql, config.argon2)
@@ -109,7 +116,7 @@ export async function startStack(options: {
 
     const target = new URL(appUrl)
     const [wire, cache, kms, mailbox, control, vendors] = await Promise.all([
-      startPostgresWireThread({ host: target.hostname, port: Number(target.port || 5432), faults }).then(opened),
+      startPostgresWire({ host: target.hostname, port: Number(target.port || 5432), faults }).then(opened),
       startCache({ faults }).then(opened),
       startKms({ stateDir, faults }).then(opened),
       startMailbox({ stateDir }).then(opened),
@@ -133,13 +140,9 @@ export async function startStack(options: {
     )
 
     const logFile = join(stateDir, 'functions.log')
-    // Every instance writes its two streams here.
+    // Every instance pipes two streams into it.
     const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
     const lambda = opened(await startLambda())
-    // Where `npm run operate` finds the functions of this stack.
-    const lambdaUrlFile = join(stateDir, 'lambda-url')
-    await writePrivateFile(lambdaUrlFile, lambda.url)
-    closers.unshift(() => rm(lambdaUrlFile, { force: true }))
     let gatewayUrl = ''
     const web = opened(await startWeb({ port: options.webPort, gatewayUrl: () => gatewayUrl }))
     const functionEnv = {
@@ -194,6 +197,7 @@ export async function startStack(options: {
         database_url: databaseUrl,
         app_database_url: appUrl,
         control_url: control.url,
+        lambda_url: lambda.url,
         cache: cache.kind,
         vendors: vendorAccounts,
         pid: process.pid,
@@ -207,7 +211,7 @@ export async function startStack(options: {
   }
 }
 
-/** The secrets that a function with these needs is told of. */
+/** Returns the environment variables that name the secrets of a function with these needs. */
 function secretsFor(needs: readonly Need[]): Record<string, string> {
   const role = databaseRole(needs)
   return {
@@ -219,7 +223,7 @@ function secretsFor(needs: readonly Need[]): Record<string, string> {
   }
 }
 
-/** Removes what a stack left: every row, key, mail and log. */
+/** Deletes a stack's state: every row, key, email and log. */
 export const forget = (stateDir: string): Promise<void> => rm(stateDir, { recursive: true, force: true })
 
 async function keptSecrets(file: string): Promise<KeptSecrets> {

@@ -9,21 +9,21 @@ import { forget, type StackInfo, startStack } from './stack.ts'
 
 const HELP = `npm start [-- --fresh]
 
-Starts the whole service on this machine. --fresh forgets all earlier state.
-Settings are environment variables; PORT (3000) is the API's, WEB_PORT (3001) the front end's, 0 any free one.
-DATABASE_URL names a Postgres server to use instead of the embedded one, REDIS_URL a Redis.`
+Starts the whole service on this machine. --fresh deletes all local data first.
+Settings are environment variables. PORT (3000) is the port of the API, WEB_PORT (3001) of the front end; 0 is any free
+port. DATABASE_URL uses another Postgres server, REDIS_URL another Redis server.`
 
 const stateDir = process.env['STATE_DIR'] ?? '.local'
 const stackFile = join(stateDir, 'stack.json')
 
-/** The stack that runs on this state, or null. Its file alone is no proof: a killed one leaves it behind. */
+/** Returns the stack that runs on this state, or null. The file alone is no proof: a killed stack leaves it behind. */
 async function running(): Promise<StackInfo | null> {
   const text = await readIfThere(stackFile)
   if (text === undefined) return null
   const info: StackInfo = JSON.parse(text)
   try {
     process.kill(info.pid, 0)
-    // Another process may have the number by now.
+    // Another process may have this id by now.
     const response = await fetch(`${info.control_url}/calls`, { signal: AbortSignal.timeout(2000) })
     return response.ok ? info : null
   } catch {
@@ -79,16 +79,16 @@ Tenantry ${version} is ready (${seconds.toFixed(1)} s)
   mailbox    ${info.mailbox_url}
   faults     ${info.control_url}
   database   ${info.database_url}
-  cache      ${info.cache === 'redis' ? 'redis' : 'in-process: no redis-server or valkey-server was found on this machine'}
+  cache      ${info.cache === 'redis' ? 'redis' : 'in-process (found no redis-server or valkey-server on this machine)'}
   logs       ${logFile}
 
-Accounts, each with the password "${SEED_PASSWORD}":
+Users, all with the password "${SEED_PASSWORD}":
 ${seedEmails.map((email) => `  ${email}`).join('\n')}
 
 Vendor accounts that the local vendors accept:
 ${info.vendors.map(({ code, account_number, secret }) => `  ${code}: account number ${account_number}, secret ${secret}`).join('\n')}
 
-Addresses and the vendors' accounts are in ${stackFile}. Ctrl-C stops everything; the state stays.`)
+${stackFile} has the addresses and vendor accounts. Ctrl-C stops everything and keeps the data.`)
 }
 
 try {

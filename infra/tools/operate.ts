@@ -81,10 +81,10 @@ function toCommand(positionals: readonly string[], given: Readonly<Record<string
 
 async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClient; functionName: string }> {
   if (stage !== undefined) return { client: new LambdaClient(), functionName: `tenantry-${stage}-operate` }
-  const file = join(process.env['STATE_DIR'] ?? '.local', 'lambda-url')
-  const endpoint = await readFile(file, 'utf8').catch(() => {
+  const stack = await readFile(join(process.env['STATE_DIR'] ?? '.local', 'stack.json'), 'utf8').catch(() => {
     throw new Error(NOT_RUNNING)
   })
+  const { lambda_url: endpoint }: { lambda_url: string } = JSON.parse(stack)
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
   return {
     client: new LambdaClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 }),

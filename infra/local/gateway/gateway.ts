@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import {
   type GatewayFailure,
@@ -9,10 +9,11 @@ import {
   INTEGRATION_TIMEOUT_MS,
   PAYLOAD_LIMIT_BYTES,
 } from '#infra/gateway.ts'
+import { listen } from '#infra/local/listen.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { createResourceMatcher, proxyEvent, splitTarget } from './proxy-event.ts'
 
-/** Runs a Lambda once. Rejects with TimedOut after the time it was given, with anything else when the function broke. */
+/** Invokes a Lambda once. Throws TimedOut after `timeoutMs`, and any other error if the function failed. */
 export type Invoke = (event: APIGatewayProxyEvent, timeoutMs: number) => Promise<APIGatewayProxyResult>
 
 export class TimedOut extends Error {
@@ -24,7 +25,7 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-/** A method of a resource, and the function behind it; `method` is ANY or one of HTTP's. */
+/** A method of a resource and its integration. `method` is ANY or an HTTP method. */
 export interface ApiMethod {
   readonly method: string
   readonly path: string
@@ -32,18 +33,18 @@ export interface ApiMethod {
   readonly invoke: Invoke
 }
 
-/** What a REST API is declared to be. */
+/** The declaration of a REST API. */
 export interface Api {
   readonly methods: readonly ApiMethod[]
-  /** What it answers when it fails by itself. */
+  /** Returns the gateway response to a failure of the API itself. */
   readonly failure: (failure: GatewayFailure, requestId: string) => ReturnType<typeof gatewayResponse>
 }
 
 class TooLarge extends Error {}
 
 /**
- * The API that infra/aws/api.ts deploys for these route groups: one ANY method per path, and the failures and the timeout
- * of infra/gateway.ts.
+ * Serves the API that infra/aws/api.ts deploys for these route groups: one ANY method per path, with the gateway responses
+ * and the timeout of infra/gateway.ts.
  */
 export function startGateway(options: {
   port: number
@@ -58,7 +59,7 @@ export function startGateway(options: {
   return serveApi({ port, api: { methods, failure } })
 }
 
-/** A REST API on loopback, with the Lambda proxy integration and API Gateway's own limits. */
+/** Serves a REST API on loopback, with Lambda proxy integrations and API Gateway's limits. */
 export async function serveApi({ port, api }: { port: number; api: Api }): Promise<Gateway> {
   const methods = new Map(api.methods.map((declared) => [`${declared.method} ${declared.path}`, declared]))
   const match = createResourceMatcher(api.methods.map(({ path }) => path))
@@ -94,13 +95,8 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
     const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' })
     socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
-  const address = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${await listen(server, port)}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -113,11 +109,8 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
-const NO_BODY = Buffer.alloc(0)
-
 async function readBody(request: IncomingMessage): Promise<Buffer> {
-  if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
-    return NO_BODY
+  if (!hasBody(request)) return Buffer.alloc(0)
   if (Number(request.headers['content-length'] ?? 0) > PAYLOAD_LIMIT_BYTES) throw new TooLarge()
   const chunks: Buffer[] = []
   let length = 0
@@ -136,7 +129,7 @@ function send(request: IncomingMessage, response: ServerResponse, result: APIGat
   for (const [name, values] of Object.entries(result.multiValueHeaders ?? {}))
     response.setHeader(name, values.map(String))
   if (result.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
-  // A body that was not read to its end leaves the connection of no use.
+  // The rest of a body that was not read would be parsed as the next request.
   if (hasBody(request) && !request.complete) response.setHeader('connection', 'close')
   response.writeHead(result.statusCode)
   response.end(result.statusCode === 204 || request.method === 'HEAD' ? undefined : body)

@@ -1,37 +1,34 @@
 import type { IncomingMessage } from 'node:http'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 
-/** A path of a REST API that a request's path matched, with its decoded parameters. */
+/** The REST API resource that a request's path matches, with its decoded path parameters. */
 export interface Resource {
   readonly resource: string
   readonly params: Readonly<Record<string, string>>
 }
 
 /**
- * Matches request paths against the resources of a REST API (`/v1/members/{id}`), as API Gateway does: case-sensitive,
- * a literal segment before a parameter, each parameter one segment, decoded once, and `{name+}`, which takes all that is
- * left, last. Null when none matches.
+ * Matches request paths against the resources of a REST API (`/v1/members/{id}`) as API Gateway does: case-sensitive, a
+ * literal path first, one segment per parameter, decoded once, and the greedy `{name+}` last. Returns null for no match.
  */
 export function createResourceMatcher(resources: readonly string[]): (path: string) => Resource | null {
   const literal = new Set(resources.filter((resource) => !resource.includes('{')))
+  // Not URLPattern: it resolves dot segments, which a REST API passes on.
   const patterns = resources
     .filter((resource) => resource.includes('{'))
     .toSorted((a, b) => Number(a.includes('+}')) - Number(b.includes('+}')))
-    .map((resource) => ({
-      resource,
-      names: [...resource.matchAll(/\{(\w+)\+?\}/g)].map(([, name = '']) => name),
-      pattern: new RegExp(`^${resource.replace(/\{\w+\}/g, '([^/]+)').replace(/\{\w+\+\}/, '(.+)')}$`),
-    }))
+    .map((resource) => {
+      const source = resource.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)').replace(/\{(\w+)\+\}/, '(?<$1>.+)')
+      return { resource, pattern: new RegExp(`^${source}$`) }
+    })
   return (path) => {
     if (literal.has(path)) return { resource: path, params: {} }
-    for (const { resource, names, pattern } of patterns) {
-      const values = pattern.exec(path)?.slice(1)
-      if (values === undefined) continue
+    for (const { resource, pattern } of patterns) {
+      const groups = pattern.exec(path)?.groups
+      if (groups === undefined) continue
       try {
-        return {
-          resource,
-          params: Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(values[index] ?? '')])),
-        }
+        const params = Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)])
+        return { resource, params: Object.fromEntries(params) }
       } catch {
         return null
       }
@@ -55,19 +52,19 @@ const headerPairs = (raw: readonly string[]): [string, string][] => {
   return pairs
 }
 
-/** The path and the query of a request, without the first question mark between them. */
+/** Splits a request's target into path and query, without the question mark between them. */
 export function splitTarget({ url = '/' }: IncomingMessage): { path: string; search: string } {
   const at = url.indexOf('?')
   return at < 0 ? { path: url, search: '' } : { path: url.slice(0, at), search: url.slice(at + 1) }
 }
 
-/** The event that a REST API's Lambda proxy integration makes of a request. */
+/** Builds the event of a REST API's Lambda proxy integration from a request. */
 export function proxyEvent(
   request: IncomingMessage,
   { resource, params, requestId, body }: Resource & { requestId: string; body: Buffer },
 ): APIGatewayProxyEvent {
   const { path, search } = splitTarget(request)
-  // Node joins or drops repeated headers in `headers`; the raw list has them all, under the names as sent.
+  // `headers` joins or drops repeated headers. The raw list has them all, with their names as sent.
   const headers = grouped(headerPairs(request.rawHeaders))
   const query = grouped(new URLSearchParams(search))
   const text = body.toString('utf8')

@@ -3,23 +3,23 @@ import postgres from 'postgres'
 import type { Login } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 
-/** Where the migrations are. */
+/** The folder of the migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
 
-/** The URLs of a prepared database: as its superuser, as the Lambdas' role, the jobs', the operators' and the vault's. */
+/** The URLs of a prepared database, one per login: the superuser, the route groups, the jobs, the operators, the vault. */
 export interface PreparedDatabase {
   readonly databaseUrl: string
   readonly appUrl: string
   readonly workerUrl: string
   readonly operatorUrl: string
   readonly vaultUrl: string
-  /** The migrations that were applied now. */
+  /** The migrations applied by this call. */
   readonly applied: readonly string[]
 }
 
 /**
- * Creates a database if there is none of this name, migrates it, and lets the service's roles log in with a password.
- * `adminUrl` is a superuser's. Unqualified names resolve to the service's schema for every login.
+ * Creates the database if it does not exist, migrates it, and gives the service's roles a password. `adminUrl` is the URL
+ * of a superuser. Sets search_path to the service's schema for every login.
  */
 export async function prepareDatabase(
   adminUrl: string,
@@ -51,7 +51,7 @@ export async function prepareDatabase(
   }
 }
 
-/** What a role's secret holds, for a login given as a URL. */
+/** Returns the content of a role's secret for a login given as a URL. */
 export function loginOf(url: string): Login {
   const { hostname, port, pathname, username, password } = new URL(url)
   return {
@@ -63,7 +63,7 @@ export function loginOf(url: string): Login {
   }
 }
 
-/** The same server, with another database or login. */
+/** Returns the URL with another database, login or address. */
 export function urlFor(
   base: string,
   change: { database?: string; user?: string; password?: string; hostname?: string; port?: number },

@@ -1,8 +1,8 @@
-/** Reads what a Postgres client sends, chunk by chunk, and keeps nothing of it but where the current message ends. */
+/** Scans what a Postgres client sends, chunk by chunk. Stores only the position in the current message. */
 export interface FrameScanner {
-  /** Takes the next chunk; returns how many Query and Execute messages began in it. */
+  /** Scans the next chunk. Returns how many Query and Execute messages began in it. */
   scan(chunk: Uint8Array): number
-  /** Whether the chunk that comes next begins a message. */
+  /** Returns whether the next chunk begins a message. */
   atBoundary(): boolean
 }
 
@@ -14,8 +14,8 @@ const GSSENC_REQUEST = 80_877_104
 const STARTUP_HEADER_BYTES = 8
 const HEADER_BYTES = 5
 
-// https://www.postgresql.org/docs/17/protocol-message-formats.html: a startup message is a length and a code; every
-// later one is a type and a length. The length counts itself and not the type.
+// https://www.postgresql.org/docs/17/protocol-message-formats.html: a startup message has a length and a code, every later
+// message a type and a length. The length includes itself but not the type.
 export function createFrameScanner(): FrameScanner {
   const header = Buffer.alloc(STARTUP_HEADER_BYTES)
   let startup = true

@@ -1,27 +1,23 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import type { Faults } from '#infra/local/faults.ts'
+import { listen } from '#infra/local/listen.ts'
 import { createFrameScanner } from './postgres-frames.ts'
 
 export interface PostgresWire {
   readonly port: number
-  /** Query and Execute messages, and how often clients sent something that the server then had to answer. */
+  /** Returns the number of Query and Execute messages, and how often the server had to reply before the client went on. */
   counts(): { statements: number; roundTrips: number }
   close(): Promise<void>
 }
 
 export interface PostgresWireOptions {
-  /** Where Postgres is. */
+  /** The address of Postgres. */
   readonly host: string
   readonly port: number
-  /** Where to listen on 127.0.0.1; 0 for any free port. */
+  /** The port to listen on at 127.0.0.1. Without one, any free port. */
   readonly listenPort?: number
   readonly faults?: Faults
-  /** The two counters, statements and round trips, for a thread that shares them. */
-  readonly counters?: Uint32Array
 }
-
-export const STATEMENTS = 0
-export const ROUND_TRIPS = 1
 
 const TERMINATE = 0x58
 
@@ -32,109 +28,105 @@ interface Connection {
 }
 
 /**
- * A proxy before Postgres that counts what passes and meets the 'postgres' fault: 'refuse' drops connections, 'hang'
- * stops them both ways until the fault ends and then drops them, 'slow' delays what clients send. A `share` below 1 is
- * drawn for each connection, and for 'slow' for each chunk. When the server goes, its connections do.
+ * Starts a proxy in front of Postgres that counts the traffic and obeys the 'postgres' fault: 'refuse' drops connections,
+ * 'hang' stops them in both directions until the fault ends and then drops them, 'slow' delays what clients send. A `share`
+ * below 1 is drawn per connection, and for 'slow' per chunk.
  */
 export async function startPostgresWire(options: PostgresWireOptions): Promise<PostgresWire> {
-  const { faults, counters = new Uint32Array(2) } = options
-  const links = new Set<Connection>()
+  const { host, port, listenPort = 0, faults } = options
+  const connections = new Set<Connection>()
+  const counts = { statements: 0, roundTrips: 0 }
+
+  const join = (client: Socket): Connection => {
+    const upstream = connect({ host, port, noDelay: true })
+    const scanner = createFrameScanner()
+    let hung = false
+    let clientsTurn = true
+
+    const toServer = createDelayLine((chunk) => {
+      if (!upstream.write(chunk)) client.pause()
+    })
+
+    client.on('data', (chunk: Buffer) => {
+      const leaves = scanner.atBoundary() && chunk[0] === TERMINATE
+      if (clientsTurn && !leaves) counts.roundTrips += 1
+      clientsTurn = false
+      const statements = scanner.scan(chunk)
+      counts.statements += statements
+      faults?.count('postgres', statements)
+      toServer.push(chunk, faults?.draw('postgres') === 'slow' ? faults.current('postgres').ms : 0)
+    })
+    upstream.on('data', (chunk: Buffer) => {
+      clientsTurn = true
+      if (!client.write(chunk)) upstream.pause()
+    })
+    upstream.on('drain', () => hung || client.resume())
+    client.on('drain', () => hung || upstream.resume())
+    upstream.on('error', () => {})
+    client.on('close', () => {
+      toServer.clear()
+      upstream.destroySoon()
+    })
+    upstream.on('close', () => client.destroySoon())
+
+    return {
+      hangs: () => hung,
+      hang: () => {
+        hung = true
+        toServer.clear()
+        client.pause()
+        upstream.pause()
+      },
+      drop: () => {
+        client.destroy()
+        upstream.destroy()
+      },
+    }
+  }
 
   const server = createServer({ noDelay: true }, (client) => {
     client.on('error', () => {})
     const mode = faults?.draw('postgres') ?? 'ok'
     if (mode === 'refuse') {
-      // A reset is an error to the client, as a refused connection is; after a mere end, drivers quietly try again.
+      // A reset is an error to the client, like a refused connection. After a plain end, drivers reconnect silently.
       client.resetAndDestroy()
       return
     }
-    const link = mode === 'hang' ? stillborn(client) : join(client, options, counters)
-    links.add(link)
-    client.once('close', () => links.delete(link))
+    const connection = mode === 'hang' ? neverRead(client) : join(client)
+    connections.add(connection)
+    client.once('close', () => connections.delete(connection))
   })
 
   const stopListening = faults?.onChange((fault) => {
     if (fault.part !== 'postgres') return
-    for (const link of links) {
-      if (link.hangs() && fault.mode === 'hang') continue
-      const mode = link.hangs() ? 'refuse' : (faults.draw('postgres') ?? 'ok')
-      if (mode === 'refuse') link.drop()
-      if (mode === 'hang') link.hang()
+    for (const connection of connections) {
+      if (connection.hangs() && fault.mode === 'hang') continue
+      const mode = connection.hangs() ? 'refuse' : faults.draw('postgres')
+      if (mode === 'refuse') connection.drop()
+      if (mode === 'hang') connection.hang()
     }
   })
 
-  const counts = () => ({
-    statements: Atomics.load(counters, STATEMENTS),
-    roundTrips: Atomics.load(counters, ROUND_TRIPS),
-  })
-  faults?.countFrom('postgres', () => counts().statements)
-  const port = await listen(server, options.listenPort ?? 0)
   return {
-    port,
-    counts,
+    port: await listen(server, listenPort),
+    counts: () => ({ ...counts }),
     close: () => {
       stopListening?.()
       return new Promise((resolve) => {
         server.close(() => resolve())
-        for (const link of links) link.drop()
+        for (const connection of connections) connection.drop()
       })
     },
   }
 }
 
-/** A connection that came while the fault hangs: taken, and never read. */
-function stillborn(client: Socket): Connection {
+/** Accepts a connection during 'hang' and never reads from it. */
+function neverRead(client: Socket): Connection {
   client.pause()
   return { hangs: () => true, hang: () => {}, drop: () => client.destroy() }
 }
 
-function join(client: Socket, { host, port, faults }: PostgresWireOptions, counters: Uint32Array): Connection {
-  const upstream = connect({ host, port, noDelay: true })
-  const scanner = createFrameScanner()
-  let hung = false
-  let clientsTurn = true
-
-  const toServer = createDelayLine((chunk) => {
-    if (!upstream.write(chunk)) client.pause()
-  })
-
-  client.on('data', (chunk: Buffer) => {
-    const leaves = scanner.atBoundary() && chunk[0] === TERMINATE
-    if (clientsTurn && !leaves) Atomics.add(counters, ROUND_TRIPS, 1)
-    clientsTurn = false
-    const statements = scanner.scan(chunk)
-    if (statements > 0) Atomics.add(counters, STATEMENTS, statements)
-    toServer.push(chunk, faults?.draw('postgres') === 'slow' ? faults.current('postgres').ms : 0)
-  })
-  upstream.on('data', (chunk: Buffer) => {
-    clientsTurn = true
-    if (!client.write(chunk)) upstream.pause()
-  })
-  upstream.on('drain', () => hung || client.resume())
-  client.on('drain', () => hung || upstream.resume())
-  upstream.on('error', () => {})
-  client.on('close', () => {
-    toServer.clear()
-    upstream.destroySoon()
-  })
-  upstream.on('close', () => client.destroySoon())
-
-  return {
-    hangs: () => hung,
-    hang: () => {
-      hung = true
-      toServer.clear()
-      client.pause()
-      upstream.pause()
-    },
-    drop: () => {
-      client.destroy()
-      upstream.destroy()
-    },
-  }
-}
-
-/** Passes chunks on in the order they came, each at the earliest its own delay after it came. */
+/** Passes chunks on in the order they came, each no earlier than its own delay after it came. */
 function createDelayLine(pass: (chunk: Buffer) => void): { push(chunk: Buffer, ms: number): void; clear(): void } {
   const line: { readonly chunk: Buffer; readonly due: number }[] = []
   let timer: NodeJS.Timeout | undefined
@@ -167,16 +159,4 @@ function createDelayLine(pass: (chunk: Buffer) => void): { push(chunk: Buffer, m
       line.length = 0
     },
   }
-}
-
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      const address = server.address()
-      if (address === null || typeof address === 'string') reject(new Error('The proxy has no port'))
-      else resolve(address.port)
-    })
-  })
 }

@@ -5,30 +5,31 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { endWithUs } from '#infra/local/end-with-us.ts'
+import { listen } from '#infra/local/listen.ts'
+import { readIfThere, writePrivateFile } from '#infra/local/private-file.ts'
 import { preparePostgres } from './postgres-files.ts'
 import { PostgresNotStarted, PostgresStillRunning, startPostmaster } from './postmaster.ts'
-import { readIfThere, writePrivateFile } from '#infra/local/private-file.ts'
 
 export interface Postgres {
-  /** The superuser's URL of the database `postgres`. */
+  /** The URL of the database `postgres` for its superuser. */
   readonly adminUrl: string
   readonly port: number
-  /** 'fast' ends open transactions and keeps everything; 'immediate' is a crash, from which the next start recovers. */
+  /** 'fast' rolls back open transactions. 'immediate' is a crash, from which the next start recovers. */
   stop(mode?: 'fast' | 'immediate'): Promise<void>
-  /** Starts it again on the same port. Nothing happens when it runs. */
+  /** Starts it again on the same port. Does nothing if it runs. */
   start(): Promise<void>
-  /** The postmaster's process. Throws when it does not run. */
+  /** Returns the postmaster's process id. Throws if it does not run. */
   pid(): number
-  /** The same as a fast stop. */
+  /** Stops it in mode 'fast'. */
   close(): Promise<void>
 }
 
 export interface PostgresOptions {
-  /** Where cluster, password, port and log are kept; made on first use. */
+  /** The folder of cluster, password, port and log. Created on first use. */
   readonly dataDir: string
-  /** False for a cluster that may be lost in a crash: it waits for no disk. */
+  /** False for a cluster whose data a crash may destroy: it runs without fsync. */
   readonly durable: boolean
-  /** Without one, the port of last time, or a free one when that is taken. */
+  /** Without one, the previous port, or any free port if that one is taken. */
   readonly port?: number
   /** Libraries for shared_preload_libraries, such as pg_stat_statements. */
   readonly preload?: readonly string[]
@@ -39,8 +40,8 @@ const ATTEMPTS = 20
 const ATTEMPT_DELAY_MS = 250
 
 /**
- * Starts a real Postgres server on 127.0.0.1 as a child process, recovering from a crash of the one before. Throws
- * PostgresStillRunning when that one is alive, PostgresNotStarted with what Postgres said when it will not start.
+ * Starts a Postgres server on 127.0.0.1 as a child process. Recovers from a crash. Throws PostgresStillRunning if another
+ * postmaster runs on the cluster, and PostgresNotStarted with the output of Postgres if it does not start.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const files = await preparePostgres(options.dataDir)
@@ -105,13 +106,12 @@ const settingsFor = ({ durable, preload = [] }: PostgresOptions, port: number) =
   ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
 })
 
-// After a SIGKILL of the postmaster its backends take a moment to notice, and until then hold the shared memory.
 async function startPatiently(...start: Parameters<typeof startPostmaster>): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startPostmaster(...start)
     } catch (error) {
-      // One whose parent was killed shuts down by itself, which takes a moment.
+      // After the parent or the postmaster was killed, the rest of Postgres needs a moment to exit.
       const busy =
         error instanceof PostgresStillRunning ||
         (error instanceof PostgresNotStarted && error.output.includes('is still in use'))
@@ -125,15 +125,14 @@ async function choosePort(wanted: number): Promise<number> {
   return (Number.isInteger(wanted) && wanted > 0 && (await freePort(wanted))) || (await freePort(0)) || 0
 }
 
-/** The port if it is free, any free one for 0, or undefined. */
-function freePort(wanted: number): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(undefined))
-    server.listen(wanted, '127.0.0.1', () => {
-      const address = server.address()
-      const port = address === null || typeof address === 'string' ? undefined : address.port
-      server.close(() => resolve(port))
-    })
-  })
+/** Returns the port if it is free, any free port for 0, or undefined. */
+async function freePort(wanted: number): Promise<number | undefined> {
+  const server = createServer()
+  try {
+    return await listen(server, wanted)
+  } catch {
+    return undefined
+  } finally {
+    server.close()
+  }
 }

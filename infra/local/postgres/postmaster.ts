@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { open, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { bareEnvironment, type PostgresFiles, runAs } from './postgres-files.ts'
 import { readIfThere } from '#infra/local/private-file.ts'
+import { bareEnvironment, type PostgresFiles, runAs } from './postgres-files.ts'
 
-/** Another postmaster has the cluster; `pid` is its process. */
+/** Another postmaster runs on the cluster. `pid` is its process. */
 export class PostgresStillRunning extends Error {
   override name = 'PostgresStillRunning'
   readonly pid: number
@@ -16,7 +16,7 @@ export class PostgresStillRunning extends Error {
   }
 }
 
-/** A postmaster that ended before it was ready; `output` is the end of what it said. */
+/** The postmaster ended before it was ready. `output` is the end of its log. */
 export class PostgresNotStarted extends Error {
   override name = 'PostgresNotStarted'
   readonly output: string
@@ -29,7 +29,7 @@ export class PostgresNotStarted extends Error {
 
 const READY_TIMEOUT_MS = 60_000
 
-/** Starts a postmaster on the cluster and waits until it takes connections. What it says is added to `logFile`. */
+/** Starts a postmaster on the cluster and waits until it accepts connections. Appends its output to `logFile`. */
 export async function startPostmaster(
   { program, cluster }: PostgresFiles,
   settings: Readonly<Record<string, string | number>>,
@@ -39,7 +39,7 @@ export async function startPostmaster(
   const log = await open(logFile, 'a', 0o600)
   const { size } = await log.stat()
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  // In a process group of its own: Ctrl-C is for the stack, which then stops its parts in order.
+  // Detached from the process group, so that Ctrl-C reaches only the stack, which stops its parts in order.
   const child = spawn(program, ['-D', cluster, ...flags], {
     ...runAs,
     cwd: cluster,
@@ -71,15 +71,15 @@ const tail = async (path: string, from: number): Promise<string> =>
 
 const pidFileOf = (cluster: string): string => join(cluster, 'postmaster.pid')
 
-/** The lock file says 'ready' in its eighth line once connections are taken; pg_ctl waits for the same. */
+/** Returns whether the eighth line of the lock file is 'ready'. pg_ctl waits for the same. */
 async function isReady(cluster: string, child: ChildProcess): Promise<boolean> {
   const lines = (await readIfThere(pidFileOf(cluster)))?.split('\n') ?? []
   return Number(lines[0]) === child.pid && lines[7]?.trim() === 'ready'
 }
 
 /**
- * Postgres itself takes over the lock file of a postmaster that was killed, unless its number has since gone to another
- * process of the same user: then the file is removed here.
+ * Removes the lock file of a killed postmaster whose process id another process of the same user now has. Postgres itself
+ * takes over any other stale lock file.
  */
 async function clearStalePid(cluster: string): Promise<void> {
   const pid = Number((await readIfThere(pidFileOf(cluster)))?.split('\n')[0])
@@ -98,7 +98,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function isPostmasterOf(pid: number, cluster: string): Promise<boolean> {
-  // Only Linux has /proc. Elsewhere a living process of that number is taken for the postmaster: to refuse is safe.
+  // Only Linux has /proc. Elsewhere any process with that id counts as the postmaster: refusing is safe.
   if (process.platform !== 'linux') return true
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster))

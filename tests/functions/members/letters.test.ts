@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Message } from '#infra/local/mail/mailbox.ts'
+import type { Message } from '#infra/local/mail/kept-email.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { tokenEncodings } from '#tests/support/encodings.ts'
 import { tokenIn } from '#tests/support/mail.ts'

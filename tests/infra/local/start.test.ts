@@ -182,6 +182,7 @@ describe('a started stack', () => {
       database_url: expect.stringMatching(/^postgres:\/\/postgres:[^@]+@127\.0\.0\.1:\d+\/\w+$/),
       app_database_url: expect.stringMatching(/^postgres:\/\/identity_app:[^@]+@127\.0\.0\.1:\d+\/\w+$/),
       control_url: url,
+      lambda_url: url,
       cache: expect.stringMatching(/^(redis|in-process)$/),
       vendors: expect.any(Array),
       pid: stack.child.pid,

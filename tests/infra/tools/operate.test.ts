@@ -41,7 +41,7 @@ beforeAll(async () => {
   const lambda = await startLambda()
   lambda.serve('operate', { job, invoke: run })
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-operate-'))
-  await writeFile(join(stateDir, 'lambda-url'), lambda.url)
+  await writeFile(join(stateDir, 'stack.json'), JSON.stringify({ lambda_url: lambda.url }))
   command = async (...words) => {
     const env = { ...process.env, STATE_DIR: stateDir }
     try {

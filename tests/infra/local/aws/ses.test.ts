@@ -96,7 +96,7 @@ describe('local SES and mailbox', () => {
       expect(headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'sha256-")
     }
     const shown = await get(`/messages/${MessageId}`)
-    expect(shown.text).toContain('href="https://web.test/reset?a=1&amp;b=2"')
+    expect(shown.text).toContain('href="https://web.test/reset?a=1&#38;b=2"')
     expect(shown.text).toContain(
       `sandbox="allow-popups allow-popups-to-escape-sandbox" src="/messages/${MessageId}/html"`,
     )

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createFaults } from '#infra/local/faults.ts'
 import { type Postgres, startPostgres } from '#infra/local/postgres/postgres.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
-import { startPostgresWireThread } from '#infra/local/postgres/postgres-wire-thread.ts'
 
 let server: Postgres
 let folder: string
@@ -24,13 +23,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-describe.for([
-  ['in this thread', startPostgresWire],
-  ['in its own thread', startPostgresWireThread],
-] as const)('the proxy before Postgres, %s', ([, start]) => {
+describe('the Postgres proxy', () => {
   async function proxied() {
     const faults = createFaults()
-    const wire = await start({ host: '127.0.0.1', port: server.port, faults })
+    const wire = await startPostgresWire({ host: '127.0.0.1', port: server.port, faults })
     onTestFinished(() => wire.close())
     const url = server.adminUrl.replace(`:${server.port}/`, `:${wire.port}/`)
     const client = () => {
