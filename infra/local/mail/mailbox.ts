@@ -46,8 +46,7 @@ export async function startMailbox(options: { readonly stateDir: string; readonl
       if (pathname === '/') return page(200, listPage(messages()))
       // A plus sign in a query decodes to a space. No address has a space, so it was a plus sign.
       const to = url.searchParams.get('to')?.trim().replaceAll(' ', '+')
-      if (pathname === '/messages')
-        return json(200, { data: messages(to).map(published) })
+      if (pathname === '/messages') return json(200, { data: messages(to).map(published) })
       const [, id, part] = /^\/messages\/([^/]+)(\/html)?$/.exec(pathname) ?? []
       const message = kept.find((candidate) => candidate.id === id)
       if (message === undefined) return page(404, missingPage())
