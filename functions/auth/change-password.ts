@@ -11,7 +11,7 @@ import { endSessionsByPassword, findUserCredentials, replacePassword } from './q
 
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
-  access: 'session',
+  access: { session: true, transaction: 'own' },
   summary: 'Change the password, and end the other sessions',
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentPassword }),
@@ -26,20 +26,20 @@ export const changePassword = endpoint({
   ],
   async handle(context) {
     const { body, principal, sql, runtime } = context
-    const { config, database } = runtime
+    const { config } = runtime
     const { session, user, tenant } = principal
     const known = [user.email, user.full_name, tenant?.slug ?? null, tenant?.legal_name ?? null]
     const chosen = { sent: body.new_password, pointer: '#/new_password', known }
     await refuseWeak(chosen, config)
-    const verifiedHash = (await findUserCredentials(sql, user.email))?.password_hash ?? null
+    const verifiedHash = (await sql.read((tx) => findUserCredentials(tx, user.email)))?.password_hash ?? null
     const verified = await verifyPassword(normalize(body.current_password), verifiedHash, config.argon2)
     if (verifiedHash === null || !verified) {
       throw invalid([{ pointer: '#/current_password', detail: 'is not the current password' }])
     }
     const newHash = await hashNewPassword(chosen, config)
-    await database.transaction('read write', async (tx) => {
-      const replaced = await replacePassword(tx, { userId: user.id, sessionId: session.id, verifiedHash, newHash })
-      if (!replaced) throw unauthorized('the session or the password changed meanwhile', true)
+    await sql.write(async (tx) => {
+      const replaced = await replacePassword(tx, { userId: user.id, verifiedHash, newHash })
+      if (!replaced) throw unauthorized('the password changed during the request', true)
       await endSessionsByPassword(tx, context, {
         userId: user.id,
         setBy: session.id,

@@ -15,6 +15,11 @@ export const forgotPassword = endpoint({
   handle: (context) => {
     const { email } = context.body
     const payload = v.is(Email, email) ? { template: 'password-reset', email, nonce: newNonce() } : null
-    return requestMail(context, { route: 'forgot', recipient: normalizeEmail(email), payload })
+    return requestMail(context, {
+      route: 'forgot',
+      recipient: normalizeEmail(email),
+      payload,
+      write: (work) => work(context.sql),
+    })
   },
 })

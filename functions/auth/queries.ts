@@ -1,5 +1,6 @@
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
+import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Session } from '#shared/session/session.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 import type { User } from '#shared/user/user.ts'
@@ -88,7 +89,7 @@ export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]>
  * Notes each in the log of the shop that it acted for. How many were live.
  */
 export async function endSessions(
-  sql: Sql,
+  sql: SessionTransaction,
   { client, requestId, runtime }: AuditContext,
   ending: { userId: string; sessionId: string; others: boolean; action: 'session.signed_out' | 'session.revoked' },
 ): Promise<number> {
@@ -114,22 +115,14 @@ export async function endSessionsByPassword(
            app.record_own_change(${userId}, ${action}, ${requestId}, ${hash})`
 }
 
-/**
- * Replaces the password of the user of a live session; false when the session is no longer live or the hash that was
- * verified is no longer the account's. The user is held first, so that changes by two sessions take turns.
- */
+/** Replaces the user's password. Returns false when the verified hash is no longer the account's. */
 export async function replacePassword(
-  sql: Sql,
-  change: { userId: string; sessionId: string; verifiedHash: string; newHash: string },
+  sql: SessionTransaction,
+  { userId, verifiedHash, newHash }: { userId: string; verifiedHash: string; newHash: string },
 ): Promise<boolean> {
-  await sql`select app.lock_user(${change.userId})`
-  const live = await sql`
-    select from app.sessions where id = ${change.sessionId} and revoked_at is null
-       and idle_expires_at > now() and absolute_expires_at > now() for update`
-  if (live.length === 0) return false
   const changed = await sql`
-    update app.users set password_hash = ${change.newHash}
-     where id = ${change.userId} and password_hash = ${change.verifiedHash} and disabled_at is null
+    update app.users set password_hash = ${newHash}
+     where id = ${userId} and password_hash = ${verifiedHash} and disabled_at is null
     returning id`
   return changed.length > 0
 }

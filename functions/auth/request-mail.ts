@@ -14,8 +14,19 @@ const WINDOW_SECONDS = 3600
  * So the answer and its time are one, whatever the reason.
  */
 export async function requestMail(
-  { client, sql, runtime }: { client: ClientInfo; sql: Sql; runtime: RuntimeFor<'service-secret' | 'cache'> },
-  { route, recipient, payload }: { route: 'forgot' | 'verify'; recipient: string; payload: object | null },
+  { client, runtime }: { client: ClientInfo; runtime: RuntimeFor<'service-secret' | 'cache'> },
+  {
+    route,
+    recipient,
+    payload,
+    write,
+  }: {
+    route: 'forgot' | 'verify'
+    recipient: string
+    payload: object | null
+    /** Runs a statement as the endpoint's access allows. */
+    write: (work: (sql: Sql) => Promise<void>) => Promise<void>
+  },
 ): Promise<Reply<null>> {
   const { pepper, limiter, config } = runtime
   const limit = (by: 'ip' | 'email', subject: string, most: number) => {
@@ -26,7 +37,6 @@ export async function requestMail(
     limit('ip', clientNetwork(client.ip), config.forgot.ipLimit),
     limit('email', recipient, config.forgot.emailLimit),
   ])
-  if (refusal === null && payload !== null) await enqueue(sql, 'mail', payload)
-  else await enqueue(sql, NO_OP, {})
+  await write((sql) => (refusal === null && payload !== null ? enqueue(sql, 'mail', payload) : enqueue(sql, NO_OP, {})))
   return noContent({ wakes: 'deliver-mail' })
 }

@@ -4,13 +4,13 @@ import { requestMail } from './request-mail.ts'
 
 export const resendVerification = endpoint({
   route: 'POST /v1/auth/verify/resend',
-  access: 'session',
+  access: { session: true, transaction: 'own' },
   summary: 'Send the link that verifies the address again',
   needs: ['cache', 'invoke:deliver-mail'],
   audit: { none: 'it sends a mail and changes nothing' },
   handle: (context) => {
     const { id, email_verified_at: verifiedAt } = context.principal.user
     const payload = verifiedAt === null ? { template: 'email-verification', user_id: id, nonce: newNonce() } : null
-    return requestMail(context, { route: 'verify', recipient: id, payload })
+    return requestMail(context, { route: 'verify', recipient: id, payload, write: (work) => context.sql.write(work) })
   },
 })

@@ -7,7 +7,8 @@ import { Me, describePrincipal } from '#shared/session/session.ts'
 
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
-  access: 'session',
+  // app.select_tenant checks the session itself: it locks tenant, membership and session in this order, and the user never.
+  access: { session: true, transaction: 'own' },
   summary: 'Act for a tenant from now on',
   reply: Me,
   async handle(context) {

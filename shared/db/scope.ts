@@ -1,6 +1,7 @@
 import type { Database, Sql } from '#shared/db/connect.ts'
 
 declare const tenantScope: unique symbol
+declare const sessionScope: unique symbol
 
 /** A statement inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
 export type TenantTransaction = Sql & { readonly [tenantScope]: true }
@@ -59,6 +60,35 @@ export interface TenantTransactions {
 export const tenantTransactions = (database: Database, scope: Scope): TenantTransactions => ({
   read: (work) => readInTenant(database, scope.tenantId, work),
   write: (work) => writeInTenant(database, scope, work),
+})
+
+/** A statement inside a transaction that has checked its session under locks. It is in the scope of no tenant. */
+export type SessionTransaction = Sql & { readonly [sessionScope]: true }
+
+/**
+ * Runs a write of a session in one transaction that first locks the user and checks the session again
+ * (app.enter_session): no write commits after a revocation of the session was answered. Throws the PostgresError TN401
+ * before `write` is called when the session is no longer live.
+ */
+export const writeInSession = <T>(
+  database: Database,
+  sessionId: string,
+  write: (sql: SessionTransaction) => Promise<T>,
+): Promise<T> =>
+  database.transaction('read write', async (sql) => {
+    await sql`select app.enter_session(${sessionId})`
+    return write(sql as SessionTransaction)
+  })
+
+/** Opens transactions for one session. Each call is a transaction of its own. */
+export interface SessionTransactions {
+  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  write<T>(work: (sql: SessionTransaction) => Promise<T>): Promise<T>
+}
+
+export const sessionTransactions = (database: Database, sessionId: string): SessionTransactions => ({
+  read: (work) => database.transaction('read only', work),
+  write: (work) => writeInSession(database, sessionId, work),
 })
 
 /** Acts for a tenant in a transaction that began without one: for who is invited and has no session there. */

@@ -1,7 +1,12 @@
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantTransactions, TenantTransaction } from '#shared/db/scope.ts'
+import type {
+  SessionTransaction,
+  SessionTransactions,
+  TenantTransactions,
+  TenantTransaction,
+} from '#shared/db/scope.ts'
 import type { ProblemKind } from '#shared/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Need } from '#shared/needs.ts'
@@ -11,24 +16,38 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
-/**
- * Who may call: anyone; the holder of a live session, with a tenant or without; or a member whose role holds the
- * permission, in which case `handle` runs in one transaction of the member's tenant (read-only for GET; `exclusive`
- * writes of a tenant take turns) or, with `transaction: 'own'`, opens such transactions itself, because none may be
- * held while KMS or a vendor is waited for.
- */
-export type Access =
-  | 'anyone'
-  | 'session'
+/** A member of a tenant whose role holds the permission. `exclusive` writes of a tenant take turns. */
+export type TenantAccess =
   | { readonly permission: Permission; readonly exclusive?: true }
   | { readonly permission: Permission; readonly transaction: 'own' }
 
-type PrincipalFor<A extends Access> = A extends 'anyone' ? null : A extends 'session' ? Principal : TenantPrincipal
-type SqlFor<A extends Access> = A extends { transaction: 'own' }
-  ? TenantTransactions
-  : A extends { permission: Permission }
-    ? TenantTransaction
-    : Sql
+/** The holder of a live session, with a tenant or without. */
+type SessionAccess = 'session' | { readonly session: true; readonly transaction: 'own' }
+
+/**
+ * Who may call. `handle` runs in one transaction that commits with the reply: read-only for a GET of a tenant, and for a
+ * write one that first checks the principal again under locks. With `transaction: 'own'` it opens such transactions
+ * itself, because none may be open while it hashes a password, counts limits, or calls KMS or a vendor.
+ */
+export type Access = 'anyone' | SessionAccess | TenantAccess
+
+export const isTenantAccess = (access: Access): access is TenantAccess =>
+  typeof access === 'object' && 'permission' in access
+
+type PrincipalFor<A extends Access> = A extends 'anyone' ? null : A extends SessionAccess ? Principal : TenantPrincipal
+
+/** Only an endpoint for anyone, and a GET of a session, run statements outside of a transaction. */
+type SqlFor<A extends Access, R extends string> = A extends TenantAccess
+  ? A extends { transaction: 'own' }
+    ? TenantTransactions
+    : TenantTransaction
+  : A extends { transaction: 'own' }
+    ? SessionTransactions
+    : A extends 'session'
+      ? R extends `GET ${string}`
+        ? Sql
+        : SessionTransaction
+      : Sql
 
 /** The needs that follow from who may call, and from the limits. */
 const SESSION_NEEDS = ['database:app', 'service-secret'] as const
@@ -42,7 +61,7 @@ export type ParamNames<Route extends string> = Route extends `${string}{${infer 
   : never
 
 /** One request, parsed and authorised, as `handle` gets it. Without the need of a database there is no `sql`. */
-export type RequestContext<A extends Access, N extends Need, Params, Query, Body> = {
+export type RequestContext<R extends string, A extends Access, N extends Need, Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
   readonly body: Body
@@ -50,7 +69,7 @@ export type RequestContext<A extends Access, N extends Need, Params, Query, Body
   readonly client: ClientInfo
   readonly requestId: string
   readonly runtime: RuntimeFor<N>
-} & ('database:app' extends N ? { readonly sql: SqlFor<A> } : unknown)
+} & ('database:app' extends N ? { readonly sql: SqlFor<A, R> } : unknown)
 
 /** What the limits of an endpoint may depend on. */
 export interface LimitInput<Body> {
@@ -99,6 +118,7 @@ interface Definition<
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
   readonly handle: (
     context: RequestContext<
+      R,
       A,
       N | AccessNeeds<A> | LimitNeeds<L>,
       Readonly<Record<ParamNames<R>, string>>,
@@ -124,7 +144,7 @@ export interface Endpoint {
   readonly cache: string
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
-  readonly handle: (context: RequestContext<Access, Need, unknown, unknown, unknown>) => Promise<Reply>
+  readonly handle: (context: RequestContext<string, Access, Need, unknown, unknown, unknown>) => Promise<Reply>
 }
 
 /** An endpoint as a client sees it: its route, and the schemas of what it takes and answers. */

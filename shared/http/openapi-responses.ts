@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
+import { type DeclaredProblem, type Endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
 import {
   type FailureStatus,
   mayHaveDetail,
@@ -65,7 +65,7 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
     toRefusal(500),
     toRefusal('dependency-unavailable'),
     ...(access === 'anyone' ? [] : [toRefusal(401)]),
-    ...(typeof access === 'string' ? [] : [toRefusal(403), toRefusal('tenant-not-selected')]),
+    ...(isTenantAccess(access) ? [toRefusal(403), toRefusal('tenant-not-selected')] : []),
     ...(path.includes('{') ? [toRefusal(404)] : []),
     ...(query === null ? [] : [toRefusal('validation-failed')]),
     ...(body === null
@@ -187,5 +187,5 @@ const COMMON_HEADERS = {
 export const successHeaders = ({ access, cache }: Endpoint): Part => ({
   ...COMMON_HEADERS,
   'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
-  ...(access === 'anyone' ? {} : { 'x-tenant-id': header(access === 'session' ? 'TenantIdIfAny' : 'TenantId') }),
+  ...(access === 'anyone' ? {} : { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }),
 })

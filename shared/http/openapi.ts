@@ -1,7 +1,7 @@
 import { type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import type { Endpoint } from '#shared/http/endpoint.ts'
+import { type Endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
 import {
   compare,
   failureResponses,
@@ -77,7 +77,7 @@ export function openApiDocument(
       tags: [group],
       summary,
       security: access === 'anyone' ? [] : [{ session: [] }],
-      ...(typeof access === 'string' ? {} : { 'x-permission': access.permission }),
+      ...(isTenantAccess(access) ? { 'x-permission': access.permission } : {}),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
       parameters: [...pathParameters(path), ...(query === null ? [] : queryParameters(jsonSchema(query)))],
       ...(body === null

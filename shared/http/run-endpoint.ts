@@ -1,32 +1,42 @@
-import { type TenantTransactions, type TenantTransaction, tenantTransactions } from '#shared/db/scope.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import { sessionTransactions, tenantTransactions } from '#shared/db/scope.ts'
+import { isTenantAccess, type TenantAccess } from '#shared/http/endpoint.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
+import type { Principal } from '#shared/session/session.ts'
 
-/** Runs the matched endpoint where its access says: in the transaction of the caller's tenant, or on the bare database. */
+/** Runs the matched endpoint in the transaction that its access requires. */
 export function runEndpoint(state: RequestState): Promise<Reply> {
   const { endpoint, runtime, params } = matched(state)
   const { query, body, principal, client, requestId } = state
+  const { access, method } = endpoint
   const request = { params, query, body, principal, client, requestId, runtime }
-  if (typeof endpoint.access === 'string') {
-    const ask = {
+  if (access === 'anyone' || (access === 'session' && method === 'GET')) {
+    // A getter, because an endpoint for anyone may belong to a group without a database.
+    const context = {
       ...request,
       get sql() {
         return runtime.database.sql
       },
     }
-    return endpoint.handle(ask)
+    return endpoint.handle(context)
   }
-  if (principal === null || principal.tenant === null) throw new Error('a tenant route without a member')
-  const { access } = endpoint
-  const scope = {
+  if (principal === null) throw new Error('no principal after the session check')
+  const transactions = isTenantAccess(access)
+    ? tenantTransactions(runtime.database, scopeOf(principal, access))
+    : sessionTransactions(runtime.database, principal.session.id)
+  if (typeof access === 'object' && 'transaction' in access) return endpoint.handle({ ...request, sql: transactions })
+  const handle = (sql: Sql) => endpoint.handle({ ...request, sql })
+  return method === 'GET' ? transactions.read(handle) : transactions.write(handle)
+}
+
+function scopeOf(principal: Principal, access: TenantAccess) {
+  if (principal.tenant === null) throw new Error('no tenant after the check of the scope')
+  return {
     tenantId: principal.tenant.id,
     sessionId: principal.session.id,
     roleId: principal.role.id,
     permission: access.permission,
     exclusive: 'exclusive' in access,
   }
-  const door = tenantTransactions(runtime.database, scope)
-  const handle = (sql: TenantTransaction | TenantTransactions) => endpoint.handle({ ...request, sql })
-  if ('transaction' in access) return handle(door)
-  return endpoint.method === 'GET' ? door.read(handle) : door.write(handle)
 }

@@ -1,3 +1,4 @@
+import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { forbidden, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { holds } from '#shared/role/permissions.ts'
@@ -7,7 +8,7 @@ export const tenantScope = (): Middleware => ({
   before: ({ context }) => {
     const { principal } = context.request
     const { access } = matched(context.request).endpoint
-    if (typeof access === 'string') return
+    if (!isTenantAccess(access)) return
     if (principal === null || principal.tenant === null) throw new Problem('tenant-not-selected')
     if (!holds(principal.permissions, access.permission)) throw forbidden('the role does not hold the permission')
   },

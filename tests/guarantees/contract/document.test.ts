@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { derivedFiles } from '#infra/tools/openapi.ts'
 import { parseConfig } from '#shared/config.ts'
-import { endpoint } from '#shared/http/endpoint.ts'
+import { endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
 import { openApiDocument } from '#shared/http/openapi.ts'
 import { noContent, ok } from '#shared/http/reply.ts'
 import { document, faultsOf, type SeenAnswer } from '#tests/support/documented.ts'
@@ -36,7 +36,7 @@ describe('the API document', () => {
   it.each(routes)('says of $name who may call it', ({ name, endpoint: { access } }) => {
     const { security, responses, 'x-permission': permission } = operationOf(name)
     expect(security).toEqual(access === 'anyone' ? [] : [{ session: [] }])
-    expect(permission).toBe(typeof access === 'string' ? undefined : access.permission)
+    expect(permission).toBe(isTenantAccess(access) ? access.permission : undefined)
     if (access !== 'anyone') expect(responses).toHaveProperty('401')
   })
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { endpoint } from '#shared/http/endpoint.ts'
+import { endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -60,7 +60,7 @@ const allRoutes: readonly Route[] = [
   })),
 ]
 const guarded = allRoutes.filter(({ endpoint }) => endpoint.access !== 'anyone')
-const byPermission = allRoutes.filter(({ endpoint }) => typeof endpoint.access !== 'string')
+const byPermission = allRoutes.filter(({ endpoint }) => isTenantAccess(endpoint.access))
 
 let service: TestService
 let shopId: string
@@ -271,7 +271,7 @@ describe('a live session without a tenant', () => {
     const { token } = await mintSession(sql(), { email: 'both@shops.test' })
     const answer = await call(route, { token })
     expectContract(answer, null)
-    if (route.endpoint.access === 'session') {
+    if (!isTenantAccess(route.endpoint.access)) {
       expect([401, 403]).not.toContain(answer.status)
       expect(answer.status).toBeLessThan(500)
     } else {
@@ -282,7 +282,7 @@ describe('a live session without a tenant', () => {
 })
 
 describe('a live session in a tenant', () => {
-  it.each(guarded.filter(({ endpoint }) => endpoint.access === 'session'))(
+  it.each(guarded.filter(({ endpoint }) => !isTenantAccess(endpoint.access)))(
     '$name lets in every role, and names the tenant',
     async (route) => {
       for (const role of ROLES) {
@@ -297,7 +297,7 @@ describe('a live session in a tenant', () => {
 
   it.each(byPermission)('$name lets in exactly the roles whose rows hold its permission', async (route) => {
     const { access } = route.endpoint
-    const permission = typeof access === 'string' ? '' : access.permission
+    const permission = isTenantAccess(access) ? access.permission : ''
     const admitted: string[] = []
     for (const role of ROLES) {
       const { token } = await mintSession(sql(), { email: `${role}@acme.test`, slug: SHOP })
@@ -313,7 +313,7 @@ describe('a live session in a tenant', () => {
 
   it.each(byPermission)('$name follows a change of the role’s rows on the very next request', async (route) => {
     const { access } = route.endpoint
-    const permission = typeof access === 'string' ? '' : access.permission
+    const permission = isTenantAccess(access) ? access.permission : ''
     const { token } = await mintSession(sql(), { email: 'production@acme.test', slug: SHOP })
     const before = await call(route, { token })
     const [kept] = await sql()`select 1 from app.role_permissions where role_id = 6 and permission = ${permission}`

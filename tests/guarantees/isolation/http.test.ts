@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { fieldsOf, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
@@ -233,7 +234,7 @@ describe('guarantee 8: another shop’s resource is one that does not exist', ()
             headers: { 'x-request-id': requestId },
           })
         const [theirs, nobodys] = [await ask(foreignId(route.endpoint.path)), await ask(randomUUID())]
-        const expected = slug === null && typeof route.endpoint.access !== 'string' ? 403 : 404
+        const expected = slug === null && isTenantAccess(route.endpoint.access) ? 403 : 404
         expect(theirs.status).toBe(expected)
         expect(theirs.text).toBe(nobodys.text)
         const headers = ({ headers }: Answer) => [...headers].filter(([name]) => name !== 'date')
