@@ -8,21 +8,21 @@ import type { Refusal } from '#shared/http/openapi-responses.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** A file that is derived from the route groups: where it is kept, and what is in it. */
+/** A generated file: its path in the repository and its text. */
 export interface DerivedFile {
   readonly path: string
   readonly text: string
 }
 
-// What the gateway makes of a request that matched no route, or none that is well-formed, is no answer of an operation.
+// These concern requests that match no route or are malformed, so no operation documents them.
 const {
   MISSING_AUTHENTICATION_TOKEN: _,
   BAD_REQUEST_BODY: __,
   UNSUPPORTED_MEDIA_TYPE: ___,
-  ...OF_ANY_ROUTE
+  ...GATEWAY_ERRORS
 } = GATEWAY_RESPONSES
 
-/** The API document and the client's list of routes, as the route groups in functions/ are now. */
+/** Generates the API document and the client's list of route groups from the route groups in functions/. */
 export async function derivedFiles(): Promise<DerivedFile[]> {
   const groups = await routeGroups()
   const operations: Operation[] = []
@@ -35,7 +35,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
       operations.push({ operationId, group: group.name, bodyLimitBytes: group.bodyLimitBytes, endpoint })
     }
   }
-  const gateway: Refusal[] = Object.values(OF_ANY_ROUTE)
+  const gateway: Refusal[] = Object.values(GATEWAY_ERRORS)
   const document = openApiDocument(operations, { gateway, config: parseConfig({}) })
   return [
     { path: 'functions/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
@@ -43,7 +43,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
   ]
 }
 
-/** An endpoint's name is that of its export. The handler is left out: it opens a process's runtime. */
+/** Returns the name under which each endpoint is exported. Leaves out the handler, which opens a runtime when imported. */
 async function endpointNames(group: string): Promise<Map<unknown, string>> {
   const files = (await readdir(`${ROOT}functions/${group}`)).filter(
     (file) => file.endsWith('.ts') && file !== 'handler.ts',
@@ -69,7 +69,7 @@ function apiTypes(groups: readonly string[]): string {
 }
 
 if (import.meta.main) {
-  // A document that a merge left broken must not keep the function that serves it from being read.
+  // A merge may leave the document broken, and the group that serves it imports it. So replace it before that import.
   const served = `${ROOT}functions/openapi/document.json`
   try {
     JSON.parse(await readFile(served, 'utf8'))

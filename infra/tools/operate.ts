@@ -7,29 +7,31 @@ import type { Command, Outcome } from '#functions/operate/commands.ts'
 const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
 
   create-tenant --slug S --name N --owner EMAIL [--timezone Z] [--currency C]
-                                 open a shop; its first owner gets an invitation
-  set-status SLUG STATUS         trial → active, past_due, suspended, cancelled; active ⇄ past_due;
-                                 active, past_due → suspended, cancelled; suspended → active, cancelled.
-                                 Suspending or cancelling ends every session in the shop
-  disable-user EMAIL             end a person's sessions everywhere, and refuse every sign-in
-  enable-user EMAIL              let a disabled person sign in again
-  resend-invite SLUG EMAIL       send an open invitation anew; the link that was sent before is dead
-  rotate-data-key SLUG           seal a shop's vendor secrets under a new data key, and destroy the old one. Reads and
-                                 writes go on meanwhile; cut off, it is gone on with when given again. It names the
-                                 accounts whose secret does not open, and keeps their key until they are revoked
-  rewrap SLUG --key ARN          have KMS wrap a shop's data keys by another of its keys; the data keys stay as they are.
-                                 Keys made later are wrapped by the key of the stage's settings: change that first
-  shred SLUG                     erase a shop's vendor secrets and destroy its data keys. There is no way back by this
-                                 service. What it cannot reach are backups, snapshots and the log of changes, which still
-                                 hold the wrapped keys until they expire (Aurora: at most 35 days), and KMS would still
-                                 unwrap those: only when the last backup is gone are the secrets gone everywhere
+                                 create a tenant and invite its first owner
+  set-status SLUG STATUS         trial → active, past_due, suspended, cancelled
+                                 active ⇄ past_due
+                                 active, past_due → suspended, cancelled
+                                 suspended → active, cancelled
+                                 suspended and cancelled end every session in the tenant
+  disable-user EMAIL             end a user's sessions in all tenants and refuse every sign-in
+  enable-user EMAIL              let a disabled user sign in again
+  resend-invite SLUG EMAIL       send an open invitation again; the previous link stops working
+  rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
+                                 online. If interrupted, run it again to resume. It lists vendor accounts whose secret
+                                 does not decrypt, and keeps their key until the accounts are revoked
+  rewrap SLUG --key ARN          have KMS wrap a tenant's data keys with another KMS key. The data keys do not change. New
+                                 data keys are wrapped with the key in the stage's settings: change that first
+  shred SLUG                     erase a tenant's vendor secrets and destroy its data keys. There is no way back. Backups,
+                                 snapshots and the write-ahead log still contain the wrapped keys until they expire
+                                 (Aurora: at most 35 days), and KMS can still unwrap those. The secrets are gone
+                                 everywhere only when the last backup has expired
 
-Runs against the local stack (npm start) or, with --stage, against the function of a deployed stage, with your AWS
-credentials. Exits 0 when done, 1 when refused, 2 when used wrongly.`
+Runs against the local stack (npm start), or with --stage against a deployed stage, using your AWS credentials.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage.`
 
-const NOT_RUNNING = 'The local stack is not running: start it with npm start, or name a --stage'
+const NOT_RUNNING = 'The local stack is not running. Run npm start, or name a stage with --stage'
 
-class WrongUse extends Error {}
+class UsageError extends Error {}
 
 const options = {
   slug: { type: 'string' },
@@ -60,18 +62,18 @@ const USAGE: Readonly<Record<string, Usage>> = {
   shred: { words: ['slug'] },
 }
 
-/** The function checks every field; what is checked here is that each has a name. */
+/** Gives each argument its name. Throws UsageError for missing and unknown ones. The function validates the values. */
 function toCommand(positionals: readonly string[], given: Readonly<Record<string, string>>): Record<string, string> {
   const [command = '', ...values] = positionals
   const usage = USAGE[command]
-  if (usage === undefined) throw new WrongUse(command === '' ? 'Which command?' : `There is no command ${command}`)
+  if (usage === undefined) throw new UsageError(command === '' ? 'Name a command' : `There is no command ${command}`)
   const { words, needs = [], takes = [] } = usage
-  if (values.length !== words.length) throw new WrongUse(`${command} takes ${words.join(' ') || 'options alone'}`)
+  if (values.length !== words.length) throw new UsageError(`${command} takes ${words.join(' ').toUpperCase() || 'only options'}`)
   const flags = Object.entries(given).filter(([name]) => name !== 'stage')
   const unknown = flags.find(([name]) => !needs.includes(name) && !takes.includes(name))
-  if (unknown !== undefined) throw new WrongUse(`${command} takes no --${unknown[0]}`)
+  if (unknown !== undefined) throw new UsageError(`${command} has no option --${unknown[0]}`)
   const missing = needs.find((name) => given[name] === undefined)
-  if (missing !== undefined) throw new WrongUse(`${command} needs --${missing}`)
+  if (missing !== undefined) throw new UsageError(`${command} needs --${missing}`)
   return {
     command,
     ...Object.fromEntries(flags),
@@ -95,12 +97,12 @@ async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClie
 async function invoke(event: Command | Record<string, string>, stage: string | undefined): Promise<Outcome> {
   const { client, functionName } = await lambdaOf(stage)
   const command = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) })
-  const answer = await client.send(command).catch((error: unknown) => {
+  const response = await client.send(command).catch((error: unknown) => {
     const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
     throw refused && stage === undefined ? new Error(NOT_RUNNING) : error
   })
-  const payload = Buffer.from(answer.Payload ?? []).toString()
-  if (answer.FunctionError !== undefined) throw new Error(`The function failed: ${payload}`)
+  const payload = Buffer.from(response.Payload ?? []).toString()
+  if (response.FunctionError !== undefined) throw new Error(`The function ${functionName} failed: ${payload}`)
   return JSON.parse(payload)
 }
 
@@ -116,7 +118,7 @@ async function main(): Promise<number> {
   while ('done' in outcome && outcome.done['finished'] === false) outcome = await invoke(command, given.stage)
   if (json) console.log(JSON.stringify(outcome))
   else if ('refused' in outcome) console.error(`Refused: ${outcome.refused}`)
-  else if ('invalid' in outcome) console.error(`Not valid: ${outcome.invalid}`)
+  else if ('invalid' in outcome) console.error(`Invalid: ${outcome.invalid}`)
   else for (const [name, value] of Object.entries(outcome.done)) console.log(`${name}: ${String(value)}`)
   if ('invalid' in outcome) return 2
   return 'refused' in outcome ? 1 : 0
@@ -126,7 +128,7 @@ try {
   process.exitCode = await main()
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
-  const wrongUse = error instanceof WrongUse || (error instanceof TypeError && 'code' in error)
-  console.error(wrongUse ? `${message}\n\n${HELP}` : message)
-  process.exitCode = wrongUse ? 2 : 1
+  const isUsageError = error instanceof UsageError || (error instanceof TypeError && 'code' in error)
+  console.error(isUsageError ? `${message}\n\n${HELP}` : message)
+  process.exitCode = isUsageError ? 2 : 1
 }

@@ -5,16 +5,16 @@ import { KINDS } from '#functions/measure/measure.ts'
 import { METRICS, type MetricName } from '#shared/log.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
-const OURS = 'Tenantry'
-const MOST_METRICS_OF_AN_ALARM = 10
+const OUR_NAMESPACE = 'Tenantry'
+const MAX_METRICS_PER_ALARM = 10
 
-/** The metrics of AWS that are used, by namespace, as AWS documents them. */
-const OF_AWS: Readonly<Record<string, readonly string[]>> = {
+/** The metrics of AWS in use, by namespace, as AWS documents them. */
+const AWS_METRICS: Readonly<Record<string, readonly string[]>> = {
   // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
   'AWS/ApiGateway': ['4XXError', '5XXError', 'Count', 'Latency'],
   // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
   'AWS/Lambda': ['ConcurrentExecutions', 'Duration', 'Errors', 'Invocations', 'Throttles'],
-  // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html, and of the proxy
+  // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html, and of RDS Proxy
   // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
   'AWS/RDS': [
     'ACUUtilization',
@@ -36,7 +36,7 @@ const OF_AWS: Readonly<Record<string, readonly string[]>> = {
 }
 
 let prod: Synthesized
-// With a proxy, without a reader, and with somebody to mail.
+// A stage with a proxy, without readers, with an alarm email.
 let other: Synthesized
 beforeAll(async () => {
   prod = await synthesized('prod')
@@ -52,7 +52,7 @@ interface Used {
   readonly dimensions: readonly string[]
 }
 
-/** The metrics that alarms read. */
+/** The metrics that the alarms read. */
 const alarmMetrics = (stage: Synthesized): Used[] =>
   alarms(stage).flatMap(({ Metrics, Namespace, MetricName, Dimensions }) =>
     (Metrics ?? [{ MetricStat: { Metric: { Namespace, MetricName, Dimensions } } }])
@@ -64,7 +64,7 @@ const alarmMetrics = (stage: Synthesized): Used[] =>
       })),
   )
 
-/** The metrics that the dashboard shows: those that it names, and those that it searches for. */
+/** The metrics that the dashboard shows, by name or by a search. */
 function dashboardMetrics(stage: Synthesized): Used[] {
   const { DashboardBody } = stage.one('AWS::CloudWatch::Dashboard').Properties
   const text = DashboardBody['Fn::Join'][1].map((part: unknown) => (typeof part === 'string' ? part : 'x')).join('')
@@ -90,7 +90,7 @@ function dashboardMetrics(stage: Synthesized): Used[] {
 }
 
 describe('an alarm', () => {
-  it('tells somebody, when it goes off and when it is over, by a topic that is encrypted', () => {
+  it('publishes to one encrypted topic when it goes off and when it recovers', () => {
     for (const stage of [prod, other]) {
       expect(alarms(stage).length).toBeGreaterThan(20)
       for (const alarm of alarms(stage)) {
@@ -105,7 +105,7 @@ describe('an alarm', () => {
     }
   })
 
-  it('may publish to that topic, and its service may encrypt for it, for the alarms of the stage alone', () => {
+  it('may publish to that topic and use its key, which only alarms of the same stage may', () => {
     const policies = [
       ...prod.one('AWS::SNS::TopicPolicy', 'OperationsAlarms').Properties.PolicyDocument.Statement,
       ...prod.one('AWS::KMS::Key', 'KeysService').Properties.KeyPolicy.Statement,
@@ -118,14 +118,14 @@ describe('an alarm', () => {
     }
   })
 
-  it('mails the operator whom the stage names, and nobody else', () => {
+  it('is mailed to the stage’s alarmEmail, and to nobody else', () => {
     expect(prod.ofType('AWS::SNS::Subscription')).toEqual([])
     expect(other.ofType('AWS::SNS::Subscription').map(({ Properties }) => Properties)).toEqual([
       expect.objectContaining({ Protocol: 'email', Endpoint: 'night@shop.test' }),
     ])
   })
 
-  it('has an entry of its name in the runbook, which names it, and there is no entry without an alarm', () => {
+  it('has a runbook entry under its name, and every entry has an alarm', () => {
     const runbook = readFileSync('infra/runbook.md', 'utf8')
     const [, section = ''] = /^## Alarms\n([\s\S]*?)(?=^## )/m.exec(runbook) ?? []
     const entries = section.split(/^### /m).slice(1)
@@ -136,7 +136,15 @@ describe('an alarm', () => {
     for (const alarm of all) expect(alarm.AlarmDescription).toContain(`See ${shortName(alarm)} in infra/runbook.md`)
   })
 
-  it('says what no data means, and reads no more metrics than CloudWatch takes', () => {
+  it('is diagnosed in the runbook by log messages that the functions really write', async () => {
+    const files = await Array.fromAsync(glob('{functions,shared}/**/*.ts'), (file) => readFile(file, 'utf8'))
+    const quoted = [...readFileSync('infra/runbook.md', 'utf8').matchAll(/`"([^`]+)"`/g)].map(([, message]) => message)
+    expect(quoted.length).toBeGreaterThan(2)
+    for (const message of quoted)
+      expect(files.some((code) => code.includes(`'${message}'`)), message).toBe(true)
+  })
+
+  it('defines what missing data means, and reads no more metrics than CloudWatch allows', () => {
     const failing = alarms(prod).filter(({ TreatMissingData }) => TreatMissingData === 'breaching')
     expect(failing.map(shortName).toSorted()).toEqual([
       'database-at-capacity',
@@ -146,11 +154,11 @@ describe('an alarm', () => {
     ])
     for (const alarm of [...alarms(prod), ...alarms(other)]) {
       expect(alarm.TreatMissingData).toMatch(/^(breaching|notBreaching)$/)
-      expect((alarm.Metrics ?? []).length).toBeLessThanOrEqual(MOST_METRICS_OF_AN_ALARM + 1)
+      expect((alarm.Metrics ?? []).length).toBeLessThanOrEqual(MAX_METRICS_PER_ALARM + 1)
     }
   })
 
-  it('watches readers and the proxy only where there are any, and each rotation by its own function', () => {
+  it('watches readers and the proxy only when the stage has them, and every password rotation', () => {
     const [names, others] = [prod, other].map((stage) => alarms(stage).map(shortName))
     expect([names?.includes('database-replica-lag'), names?.includes('proxy-pinned')]).toEqual([true, false])
     expect([others?.includes('database-replica-lag'), others?.includes('proxy-pinned')]).toEqual([false, true])
@@ -164,13 +172,13 @@ describe('an alarm', () => {
 })
 
 describe('a metric', () => {
-  it('that an alarm or the dashboard reads is one that the functions write, or one of AWS', () => {
+  it('read by an alarm or the dashboard is written by our functions or documented by AWS', () => {
     for (const stage of [prod, other]) {
       const used = [...alarmMetrics(stage), ...dashboardMetrics(stage)]
       expect(used.length).toBeGreaterThan(80)
       for (const { namespace, name, dimensions } of used) {
-        if (namespace !== OURS) {
-          expect(OF_AWS[namespace], `${namespace} ${name}`).toContain(name)
+        if (namespace !== OUR_NAMESPACE) {
+          expect(AWS_METRICS[namespace], `${namespace} ${name}`).toContain(name)
           continue
         }
         expect(Object.keys(METRICS), name).toContain(name)
@@ -181,7 +189,7 @@ describe('a metric', () => {
     }
   })
 
-  it('of the functions is written by one of them, and shown', async () => {
+  it('of our namespace is written by a function and shown on the dashboard', async () => {
     const shown = new Set(dashboardMetrics(prod).map(({ name }) => name))
     const files: string[] = []
     for await (const file of glob('{functions,shared}/**/*.ts')) files.push(await readFile(file, 'utf8'))
@@ -193,7 +201,7 @@ describe('a metric', () => {
     }
   })
 
-  it('of the queue is there for each kind of job that a worker does', async () => {
+  it('of the queue exists for each kind of job that a worker does', async () => {
     const kinds: string[] = []
     for await (const file of glob('functions/**/*.ts')) {
       const code = await readFile(file, 'utf8')

@@ -73,7 +73,7 @@ const auditOf = async (slug: string) =>
   ).map((row) => row['action'])
 
 describe('create-tenant', () => {
-  it('opens a shop whose first owner is invited, accepts, and owns it', async () => {
+  it('creates a tenant whose first owner is invited and accepts', async () => {
     const made = await command(
       'create-tenant',
       '--slug',
@@ -101,7 +101,7 @@ describe('create-tenant', () => {
     ])
   })
 
-  it('refuses a slug that is taken in another case, and leaves nothing behind', async () => {
+  it('refuses a slug that exists in another case, and leaves nothing behind', async () => {
     await service.mail.deliver()
     const refused = await command(
       'create-tenant',
@@ -119,7 +119,7 @@ describe('create-tenant', () => {
     expect(await service.mail.deliver()).toBe(0)
   })
 
-  it('sends an open invitation anew, after which the first link is dead', async () => {
+  it('resends an open invitation and invalidates the first link', async () => {
     await run({ command: 'create-tenant', slug: 'dora', name: 'Dora', owner: 'dora@dora.test' })
     await service.mail.deliver()
     const first = tokenIn(service.mail.to('dora@dora.test')[0])
@@ -151,7 +151,7 @@ describe('set-status', () => {
   ])
 
   it.each(STATUSES.flatMap((from) => STATUSES.map((to) => [from, to] as const)))(
-    'from %s to %s goes as the contract says',
+    'allows a change from %s to %s exactly if the transition is listed',
     async (from, to) => {
       await service.database.admin`update app.tenants set status = ${from} where slug = 'bolt-apparel'`
       const outcome = await run({ command: 'set-status', slug: 'bolt-apparel', status: to })
@@ -163,7 +163,7 @@ describe('set-status', () => {
     },
   )
 
-  it('that closes a shop ends every session in it and none elsewhere, and those in it cannot choose it again', async () => {
+  it('ends every session of a suspended tenant and no other, and the tenant can no longer be selected', async () => {
     await service.database.admin`update app.tenants set status = 'active' where slug = 'bolt-apparel'`
     const inside = await service.signIn('owner@bolt.test', 'bolt-apparel')
     const elsewhere = await service.signIn('both@shops.test', 'acme-print')
@@ -176,7 +176,7 @@ describe('set-status', () => {
 })
 
 describe('disable-user and enable-user', () => {
-  it('end every session of a person, refuse sign-in, and let them back in', async () => {
+  it('ends every session of a disabled user and refuses sign-in until the user is enabled', async () => {
     const token = await service.signIn('sales@acme.test', 'acme-print')
     expect(await command('disable-user', 'SALES@acme.test')).toMatchObject({ code: 0 })
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(401)
@@ -210,7 +210,7 @@ describe('rotate-data-key, rewrap and shred', () => {
     return JSON.parse(stdout).done
   }
 
-  it('do what they say, and tell what they did', async () => {
+  it('rotates, rewraps and shreds a tenant’s data keys, and reports how many', async () => {
     const { slug, token } = await shopWithSecret()
     expect(await done('rotate-data-key', slug)).toMatchObject({ slug, resealed: 1, destroyed: 1, unreadable: [] })
     const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
@@ -222,15 +222,15 @@ describe('rotate-data-key, rewrap and shred', () => {
   })
 
   it.each([
-    ['without a data key', ['rotate-data-key', 'carol-caps'], /has no data key/],
-    ['that is not there', ['rotate-data-key', 'nowhere'], /There is no tenant nowhere/],
-    ['that is not there', ['rewrap', 'nowhere', '--key', ARN], /There is no tenant nowhere/],
-    ['that is not there', ['shred', 'nowhere'], /There is no tenant nowhere/],
-  ])('of a shop %s are refused with 1', async (_, words, why) => {
+    ['a tenant without a data key', ['rotate-data-key', 'carol-caps'], /has no data key/],
+    ['an unknown tenant', ['rotate-data-key', 'nowhere'], /There is no tenant nowhere/],
+    ['an unknown tenant', ['rewrap', 'nowhere', '--key', ARN], /There is no tenant nowhere/],
+    ['an unknown tenant', ['shred', 'nowhere'], /There is no tenant nowhere/],
+  ])('refuses %s with exit code 1: %j', async (_, words, why) => {
     expect(await command(...words)).toMatchObject({ code: 1, stderr: expect.stringMatching(why) })
   })
 
-  it('are refused with 1 while KMS gives no answer or refuses, and go when given again', async () => {
+  it('exits 1 while KMS fails or refuses, and succeeds when run again', async () => {
     const { slug } = await shopWithSecret()
     expect(await command('rewrap', slug, '--key', ARN)).toMatchObject({ code: 1, stderr: expect.stringMatching(/KMS/) })
     await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
@@ -249,7 +249,7 @@ describe('rotate-data-key, rewrap and shred', () => {
     ['rewrap', 'acme-print', '--key', 'arn:aws:s3:us-east-1:000000000000:key/a1b2c3'],
     ['shred'],
     ['shred', 'acme-print', 'bolt-apparel'],
-  ])('used wrongly exit with 2: %s %s %s %s', async (...words) => {
+  ])('exits 2 on wrong usage: %s %s %s %s', async (...words) => {
     expect(await command(...words)).toMatchObject({ code: 2 })
   })
 })
@@ -265,7 +265,7 @@ describe('the command line', () => {
     [['create-tenant', '--slug', 'no good', '--name', 'N', '--owner', 'a@b.test']],
     [['disable-user', 'a@b.test', '--slug', 's']],
     [['disable-user', '--what']],
-  ])('used wrongly (%j) exits 2 and changes nothing', async (words) => {
+  ])('exits 2 on wrong usage: %j', async (words) => {
     expect(await command(...words)).toMatchObject({ code: 2 })
   })
 
@@ -275,12 +275,12 @@ describe('the command line', () => {
     for (const usage of ['set-status SLUG STATUS', 'rotate-data-key SLUG', 'rewrap SLUG --key ARN', 'shred SLUG']) {
       expect(help.stdout).toContain(usage)
     }
-    expect(help.stdout).toMatch(/no way back[^]*backups/)
+    expect(help.stdout).toMatch(/no way back[^]*Backups/)
   })
 })
 
-describe('the operators’ role', () => {
-  it('plants no token but an invitation into the tenant that is set', async () => {
+describe('the operator’s database role', () => {
+  it('may insert only invitations, and only into the tenant of its transaction', async () => {
     const operator = connectTo(service.database.operatorUrl, { connections: 1, prepare: true })
     closers.push(() => operator.close())
     const [{ acme, owner } = {}] = await service.database.admin<{ acme: string; owner: string }[]>`
