@@ -68,7 +68,8 @@ function toCommand(positionals: readonly string[], given: Readonly<Record<string
   const usage = USAGE[command]
   if (usage === undefined) throw new UsageError(command === '' ? 'Name a command' : `There is no command ${command}`)
   const { words, needs = [], takes = [] } = usage
-  if (values.length !== words.length) throw new UsageError(`${command} takes ${words.join(' ').toUpperCase() || 'only options'}`)
+  if (values.length !== words.length)
+    throw new UsageError(`${command} takes ${words.join(' ').toUpperCase() || 'only options'}`)
   const flags = Object.entries(given).filter(([name]) => name !== 'stage')
   const unknown = flags.find(([name]) => !needs.includes(name) && !takes.includes(name))
   if (unknown !== undefined) throw new UsageError(`${command} has no option --${unknown[0]}`)

@@ -238,20 +238,6 @@ describe('rotate-data-key, rewrap and shred', () => {
     await service.vault.faults.set({ part: 'kms', mode: 'ok' })
     expect(await done('rotate-data-key', slug)).toMatchObject({ resealed: 1, destroyed: 1, finished: true })
   })
-
-  it.each([
-    ['rotate-data-key'],
-    ['rotate-data-key', 'acme-print', '--key', ARN],
-    ['rewrap', 'acme-print'],
-    ['rewrap', 'acme-print', '--key', 'a1b2c3'],
-    ['rewrap', 'acme-print', '--key', 'alias/vault'],
-    ['rewrap', 'acme-print', '--key', 'arn:aws:kms:us-east-1:000000000000:alias/vault'],
-    ['rewrap', 'acme-print', '--key', 'arn:aws:s3:us-east-1:000000000000:key/a1b2c3'],
-    ['shred'],
-    ['shred', 'acme-print', 'bolt-apparel'],
-  ])('exits 2 on wrong usage: %s %s %s %s', async (...words) => {
-    expect(await command(...words)).toMatchObject({ code: 2 })
-  })
 })
 
 describe('the command line', () => {
@@ -265,6 +251,15 @@ describe('the command line', () => {
     [['create-tenant', '--slug', 'no good', '--name', 'N', '--owner', 'a@b.test']],
     [['disable-user', 'a@b.test', '--slug', 's']],
     [['disable-user', '--what']],
+    [['rotate-data-key']],
+    [['rotate-data-key', 'acme-print', '--key', ARN]],
+    [['rewrap', 'acme-print']],
+    [['rewrap', 'acme-print', '--key', 'a1b2c3']],
+    [['rewrap', 'acme-print', '--key', 'alias/vault']],
+    [['rewrap', 'acme-print', '--key', 'arn:aws:kms:us-east-1:000000000000:alias/vault']],
+    [['rewrap', 'acme-print', '--key', 'arn:aws:s3:us-east-1:000000000000:key/a1b2c3']],
+    [['shred']],
+    [['shred', 'acme-print', 'bolt-apparel']],
   ])('exits 2 on wrong usage: %j', async (words) => {
     expect(await command(...words)).toMatchObject({ code: 2 })
   })
