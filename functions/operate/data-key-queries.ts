@@ -1,7 +1,7 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { WrappedKey } from '#shared/vault/kms.ts'
 import { type DataKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
-import type { Sealed } from '#shared/vault/vault.ts'
+import type { EncryptedSecret } from '#shared/vault/vault.ts'
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
@@ -53,11 +53,11 @@ export async function reseal(
     accountId,
     keyId,
     secretVersion,
-    sealed,
-  }: { accountId: string; keyId: string; secretVersion: number; sealed: Sealed },
+    encrypted,
+  }: { accountId: string; keyId: string; secretVersion: number; encrypted: EncryptedSecret },
 ): Promise<boolean> {
   const resealed = await sql`
-    update app.vendor_accounts set sealed_secret = ${sealed.bytes}, data_key_id = ${sealed.dataKeyId}
+    update app.vendor_accounts set sealed_secret = ${encrypted.bytes}, data_key_id = ${encrypted.dataKeyId}
      where id = ${accountId} and data_key_id = ${keyId} and secret_version = ${secretVersion}
     returning id`
   return resealed.length > 0

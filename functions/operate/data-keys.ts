@@ -5,7 +5,7 @@ import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import type { DataKey, Purpose } from '#shared/vault/queries.ts'
-import { storeWithRetry } from '#shared/vault/until-stored.ts'
+import { storeWithRetry } from '#shared/vault/store-with-retry.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { secretContext } from '#shared/vendor/account.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
@@ -105,8 +105,8 @@ const reseal = (work: KeyWork, keyId: string, accountId: string): Promise<boolea
     const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
     if (credential === null) return false
     const { secret, secretVersion } = credential
-    const sealed = await vault.seal(secret, secretContext(tenantId, accountId, secretVersion))
-    return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, sealed }))
+    const encrypted = await vault.encrypt(secret, secretContext(tenantId, accountId, secretVersion))
+    return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, encrypted }))
   })
 
 /** `in use`: something was sealed under the key meanwhile; `gone`: another rotation, or a shred, destroyed it. */

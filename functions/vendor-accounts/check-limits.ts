@@ -4,7 +4,7 @@ import { keyedHash } from '#shared/secret/secret.ts'
 
 const WINDOW_SECONDS = 3600
 
-/** How often a shop may have a vendor asked in an hour, so that nobody finds out a secret by trying. */
+/** Limits how often a tenant may check secrets with a vendor in an hour, so that nobody can guess one. */
 export const checkLimits = ({ principal, config, pepper }: LimitInput<unknown>): Limit[] => [
   {
     name: 'vendor-tenant',

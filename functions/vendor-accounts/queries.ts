@@ -1,6 +1,6 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
-import type { Sealed } from '#shared/vault/vault.ts'
+import type { EncryptedSecret } from '#shared/vault/vault.ts'
 import type { VendorAccount } from '#shared/vendor/account.ts'
 
 export type AccountStatus = VendorAccount['status']
@@ -61,7 +61,7 @@ export async function findVendorAccount(
   return found === undefined ? null : { account: found.item, secretVersion: found.secretVersion }
 }
 
-/** What is known of a secret after the vendor was asked: null when it was accepted, else the reason why not. */
+/** The result of checking a secret with the vendor: null if it was accepted, else the reason. */
 export type LastError = string | null
 
 export async function insertAccount(
@@ -73,10 +73,10 @@ export async function insertAccount(
     accountNumber: string
     createdBy: string
     lastError: LastError
-    sealed: Sealed
+    encrypted: EncryptedSecret
   },
 ): Promise<void> {
-  const { id, vendor, label, accountNumber, createdBy, lastError, sealed } = account
+  const { id, vendor, label, accountNumber, createdBy, lastError, encrypted } = account
   await sql`
     insert into app.vendor_accounts
       (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by,
@@ -84,25 +84,25 @@ export async function insertAccount(
     values
       (${id}, app.current_tenant(), ${vendor}, ${label}, ${accountNumber},
        ${lastError === null ? 'verified' : 'unverified'}, case when ${lastError === null} then now() end, now(),
-       ${lastError}, ${createdBy}, ${sealed.bytes}, ${sealed.dataKeyId})`
+       ${lastError}, ${createdBy}, ${encrypted.bytes}, ${encrypted.dataKeyId})`
 }
 
-/** Puts a verified secret in the place of one of this version; false when that was replaced or erased meanwhile. */
-export async function replaceSealedSecret(
+/** Replaces the secret of this version with a verified one. Returns false if it was replaced or erased concurrently. */
+export async function replaceVendorSecret(
   sql: TenantTransaction,
-  replacement: { id: string; replacedVersion: number; sealed: Sealed },
+  replacement: { id: string; replacedVersion: number; encrypted: EncryptedSecret },
 ): Promise<boolean> {
-  const { id, replacedVersion, sealed } = replacement
+  const { id, replacedVersion, encrypted } = replacement
   const replaced = await sql`
     update app.vendor_accounts
-       set sealed_secret = ${sealed.bytes}, data_key_id = ${sealed.dataKeyId}, secret_version = ${replacedVersion + 1},
+       set sealed_secret = ${encrypted.bytes}, data_key_id = ${encrypted.dataKeyId}, secret_version = ${replacedVersion + 1},
            rotated_at = now(), status = 'verified', verified_at = now(), checked_at = now(), last_error = null
      where id = ${id} and secret_version = ${replacedVersion} and status <> 'revoked'
     returning id`
   return replaced.length > 0
 }
 
-/** Erases the secret of an account, for good; false when it is not there (any more). */
+/** Erases the secret of an account irrevocably. Returns false if the account does not exist or is already revoked. */
 export async function eraseSecret(sql: TenantTransaction, id: string): Promise<boolean> {
   const erased = await sql`
     update app.vendor_accounts

@@ -5,31 +5,31 @@ import { REFUSED } from '#shared/vendor/ask-vendor.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type FoundAccount, findVendorAccount } from './queries.ts'
 
-/** The account, whose secret is there. Throws a 404 for one that was revoked, as for another shop's. */
+/** Returns the account. Throws 404 if it is revoked or not of this tenant. */
 export async function accountOf(sql: TenantTransaction, id: string): Promise<FoundAccount> {
   const found = await findVendorAccount(sql, id)
-  if (found === null) throw notFound('no vendor account of this id')
+  if (found === null) throw notFound('no vendor account with this id')
   return found
 }
 
 export const refused = (): Problem =>
   invalid([{ pointer: '#/secret', detail: 'was refused by the vendor' }], 'vendor-rejected')
 
-/** The 503 of an endpoint that cannot do without the vendor's answer. */
+/** The 503 of an endpoint that depends on the vendor's response. */
 export const VENDOR_UNREACHABLE: DeclaredProblem = {
   kind: 'vendor-unreachable',
   members: v.object({ last_error: v.pipe(v.string(), v.examples(['timeout'])) }),
 }
 
-/** 503 while the vendor gives no answer; `code` says why, and nothing that the vendor said. */
+/** Returns the 503 for a vendor that cannot be reached. `code` is one of ours and quotes nothing from the vendor. */
 export const unreachable = (code: string): Problem =>
   new Problem('vendor-unreachable', {
     headers: { 'retry-after': '60' },
     members: { last_error: code },
-    reason: `the vendor was not reached: ${code}`,
+    reason: `the vendor could not be reached: ${code}`,
   })
 
-/** Throws unless the vendor accepted. */
+/** Throws unless the vendor accepted the secret. */
 export function mustAccept(lastError: string | null): void {
   if (lastError === REFUSED) throw refused()
   if (lastError !== null) throw unreachable(lastError)

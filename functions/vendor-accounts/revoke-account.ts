@@ -8,13 +8,13 @@ import { eraseSecret, findVendorAccount } from './queries.ts'
 export const revokeAccount = endpoint({
   route: 'DELETE /v1/vendor-accounts/{id}',
   access: { permission: 'vendor.manage' },
-  summary: 'Erase the secret for good; the account stays in the list as revoked',
+  summary: 'Erase the secret irrevocably; the account stays in the list as revoked',
   reply: VendorAccount,
   async handle(context) {
     const { params, sql } = context
     const erased = await eraseSecret(sql, params.id)
     const found = await findVendorAccount(sql, params.id, ['verified', 'unverified', 'revoked'])
-    if (found === null) throw notFound('no vendor account of this id')
+    if (found === null) throw notFound('no vendor account with this id')
     if (!erased) return ok(found.account)
     await recordAudit(context, {
       action: 'vendor_account.revoked',

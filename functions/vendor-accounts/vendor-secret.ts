@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { isStorable, text } from '#shared/schema/text.ts'
 
-/** The number, or name, of a shop's account with a vendor. */
+/** A tenant's customer number, or name, with a vendor. */
 export const AccountNumber = text({ max: 100, example: '51234', oneLine: false })
 
-/** A vendor's secret, as the shop was given it: nothing is trimmed. */
+/** The secret that a vendor gave to the tenant. It is not trimmed. */
 export const VendorSecret = v.pipe(
   v.string('must be a string'),
   v.nonEmpty('must not be empty'),

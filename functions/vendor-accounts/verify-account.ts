@@ -12,7 +12,7 @@ import { accountOf, unreachable, VENDOR_UNREACHABLE } from './refusals.ts'
 export const verifyAccount = endpoint({
   route: 'POST /v1/vendor-accounts/{id}/verify',
   access: { permission: 'vendor.manage', transaction: 'own' },
-  summary: 'Ask the vendor again about the secret',
+  summary: 'Verify the secret with the vendor again',
   needs: ['vault'],
   reply: VendorAccount,
   problems: [VENDOR_UNREACHABLE],
@@ -26,7 +26,7 @@ export const verifyAccount = endpoint({
       { tenantId, accountId: params.id },
       { reason: 'verify', actorUserId: principal.user.id, requestId },
     )
-    if (credential === null) throw notFound('the secret was erased meanwhile')
+    if (credential === null) throw notFound('the secret was erased during the request')
     const lastError = await askVendor(runtime.config, vendor, credential)
     const checked = await sql.write(async (tx) => {
       const { secretVersion } = credential

@@ -1,26 +1,26 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** What a sealed text is bound to: it opens in this place, under this key, and nowhere else. */
+/** What a ciphertext is bound to, as additional authenticated data: it decrypts only with the same values. */
 export interface Binding {
   readonly purpose: string
   readonly tenantId: string
-  /** The row, which has its id before its secret is sealed. */
+  /** The row's id, which exists before its secret is encrypted. */
   readonly rowId: string
   readonly field: string
   readonly dataKeyId: string
-  /** Of the secret: grows with each replacement, so that an earlier text does not open in place of the present one. */
+  /** Grows with each replacement, so that a previous ciphertext does not decrypt in place of the current one. */
   readonly secretVersion: number
 }
 
-/** The sealed text, its place or its key is not the one it was made with. The same error whatever it was. */
+/** A ciphertext does not match its key or its binding. The error is the same in every case. */
 export class DecryptionFailed extends Error {
   override name = 'DecryptionFailed'
   constructor() {
-    super('a sealed text does not open in its place')
+    super('a ciphertext does not match its key or its encryption context')
   }
 }
 
-/** The most that can be sealed, in bytes of UTF-8. */
+/** The longest text that can be encrypted, in bytes of UTF-8. */
 export const PLAINTEXT_LIMIT_BYTES = 8192
 
 const VERSION = 1
@@ -34,10 +34,10 @@ const LENGTH_BYTES = 2
 const SMALLEST_BUCKET_BYTES = 64
 
 /**
- * Seals a text with AES-256-GCM under a key of 32 bytes: version (1) ‖ data key's id (16) ‖ nonce (12) ‖ encrypted ‖ tag (16).
- * The text is padded to 64 bytes or the next power of two, so that its length is not told.
+ * Encrypts a text with AES-256-GCM under a data key of 32 bytes. Returns version (1) ‖ data key id (16) ‖ nonce (12) ‖
+ * ciphertext ‖ tag (16). Padding to 64 bytes or the next power of two hides the text's length.
  */
-export function sealText(key: Uint8Array, text: string, binding: Binding): Buffer {
+export function encryptText(key: Uint8Array, text: string, binding: Binding): Buffer {
   const padded = pad(text)
   try {
     const nonce = randomBytes(NONCE_BYTES)
@@ -50,14 +50,14 @@ export function sealText(key: Uint8Array, text: string, binding: Binding): Buffe
   }
 }
 
-/** Opens what sealText made with this key and binding. Throws DecryptionFailed for anything else. */
-export function openText(key: Uint8Array, sealed: Uint8Array, binding: Binding): string {
-  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
+/** Decrypts what `encryptText` returned for this key and binding. Throws DecryptionFailed for anything else. */
+export function decryptText(key: Uint8Array, envelope: Uint8Array, binding: Binding): string {
+  const bytes = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength)
   const encryptedBytes = bytes.length - HEADER_BYTES - TAG_BYTES
   if (encryptedBytes < SMALLEST_BUCKET_BYTES || bytes[0] !== VERSION) throw new DecryptionFailed()
   if (!bytes.subarray(1, 1 + KEY_ID_BYTES).equals(idBytes(binding.dataKeyId))) throw new DecryptionFailed()
   const nonce = bytes.subarray(1 + KEY_ID_BYTES, HEADER_BYTES)
-  // The length of the tag is given: without it Node takes a tag that was cut short.
+  // Without `authTagLength`, Node accepts a truncated tag.
   const decipher = createDecipheriv('aes-256-gcm', checkedKey(key), nonce, { authTagLength: TAG_BYTES })
   decipher.setAAD(boundData(binding))
   decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES))
@@ -74,19 +74,19 @@ export function openText(key: Uint8Array, sealed: Uint8Array, binding: Binding):
 }
 
 function checkedKey(key: Uint8Array): Uint8Array {
-  if (key.length !== KEY_BYTES) throw new Error('a data key has 32 bytes')
+  if (key.length !== KEY_BYTES) throw new Error('a data key must have 32 bytes')
   return key
 }
 
 const idBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
-// As JSON, in which no two lists of parts have the same text.
+// JSON, because no two different lists have the same JSON text.
 const boundData = ({ purpose, tenantId, rowId, field, dataKeyId, secretVersion }: Binding): Buffer =>
   Buffer.from(JSON.stringify([VERSION, purpose, tenantId, rowId, field, dataKeyId, secretVersion]))
 
 function pad(text: string): Buffer {
   const length = Buffer.byteLength(text)
-  if (length > PLAINTEXT_LIMIT_BYTES) throw new RangeError('the text is too long to be sealed')
+  if (length > PLAINTEXT_LIMIT_BYTES) throw new RangeError('the text is too long to encrypt')
   const bucket = Math.max(SMALLEST_BUCKET_BYTES, 2 ** Math.ceil(Math.log2(LENGTH_BYTES + length)))
   const padded = Buffer.alloc(bucket)
   padded.writeUInt16BE(length, 0)

@@ -1,13 +1,13 @@
-/** How much a cache of plaintext keys may hold, for how long, and how often each may be taken. */
+/** The limits of a cache of plaintext data keys. */
 export interface CacheBounds {
-  readonly mostKeys: number
+  readonly maxKeys: number
   readonly maxAgeMs: number
   readonly maxUses: number
 }
 
 // Few and short-lived, as AWS advises for cached data keys:
 // https://docs.aws.amazon.com/encryption-sdk/latest/developer-guide/data-caching-details.html
-const BOUNDS: CacheBounds = { mostKeys: 100, maxAgeMs: 5 * 60_000, maxUses: 2 ** 20 }
+const BOUNDS: CacheBounds = { maxKeys: 100, maxAgeMs: 5 * 60_000, maxUses: 2 ** 20 }
 
 interface Entry {
   readonly key: Buffer
@@ -16,8 +16,8 @@ interface Entry {
 }
 
 /**
- * Plaintext data keys, in the memory of this process alone. Whatever leaves the cache is overwritten. Age is by the wall
- * clock, since timers stand still while a Lambda is frozen.
+ * Keeps plaintext data keys in this process's memory, and overwrites every key that leaves the cache. A key's age is
+ * measured by the wall clock, because timers stop while a Lambda is frozen.
  */
 export class KeyCache {
   readonly #entries = new Map<string, Entry>()
@@ -33,7 +33,7 @@ export class KeyCache {
     return this.#entries.size
   }
 
-  /** A copy of the key, which the caller overwrites after use; null when it is not there, too old or used up. */
+  /** Returns a copy of the key, which the caller overwrites after use, or null if the key is missing, too old or used up. */
   take(name: string): Buffer | null {
     const entry = this.#entries.get(name)
     if (entry === undefined) return null
@@ -43,17 +43,17 @@ export class KeyCache {
       return null
     }
     entry.uses += 1
-    // To the end of the order, of which the beginning goes first.
+    // Move to the end: the oldest entry is evicted first (LRU).
     this.#entries.delete(name)
     this.#entries.set(name, entry)
     return Buffer.from(entry.key)
   }
 
-  /** Keeps a copy of the key. */
+  /** Stores a copy of the key. */
   put(name: string, key: Uint8Array): void {
     this.#remove(name)
     const [oldest] = this.#entries.keys()
-    if (oldest !== undefined && this.#entries.size >= this.#bounds.mostKeys) this.#remove(oldest)
+    if (oldest !== undefined && this.#entries.size >= this.#bounds.maxKeys) this.#remove(oldest)
     this.#entries.set(name, { key: Buffer.from(key), putAt: this.#now(), uses: 0 })
   }
 

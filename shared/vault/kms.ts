@@ -11,7 +11,7 @@ import { Problem } from '#shared/problem.ts'
 import { countMetric } from '#shared/log.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 
-/** KMS gives no answer, or refuses: nothing can be sealed or opened now. A client may try again later. */
+/** KMS failed or refused, so that no secret can be encrypted or decrypted now. The client may retry. */
 export class KeyServiceUnavailable extends Problem {
   override name = 'KeyServiceUnavailable'
   constructor(cause: unknown) {
@@ -19,57 +19,61 @@ export class KeyServiceUnavailable extends Problem {
   }
 }
 
-/** What a wrapped key is bound to in KMS. It stands in CloudTrail in clear: ids, and nothing secret or personal. */
+/** The KMS encryption context of a data key. CloudTrail logs it in plaintext, so it has ids and no personal data. */
 export interface KeyContext {
   readonly tenantId: string
   readonly purpose: string
 }
 
-/** A data key as KMS wrapped it. */
+/** A data key that KMS has wrapped. */
 export interface WrappedKey {
   readonly kmsKeyArn: string
   readonly wrapped: Uint8Array
 }
 
-/** The three things that are asked of KMS. Each takes at most two seconds, whatever KMS does. */
+/** The KMS operations in use. Each takes at most two seconds, including its retries. */
 export interface KeyService {
-  /** A new data key of 256 bits. The caller overwrites `plaintext` after use. Throws KeyServiceUnavailable. */
+  /** Returns a new 256-bit data key. The caller overwrites `plaintext` after use. Throws KeyServiceUnavailable. */
   generate(context: KeyContext): Promise<WrappedKey & { readonly plaintext: Buffer }>
   /**
-   * The plaintext of a data key. Throws DecryptionFailed when it was wrapped with another context or by another key than is said,
-   * else KeyServiceUnavailable.
+   * Returns the plaintext of a data key. Throws DecryptionFailed if another context or another KMS key wrapped it, and
+   * KeyServiceUnavailable for any other failure.
    */
   unwrap(key: WrappedKey, context: KeyContext): Promise<Buffer>
-  /** The same data key, wrapped by another KMS key, without its plaintext leaving KMS. Throws as unwrap does. */
+  /** Wraps the data key under another KMS key; its plaintext does not leave KMS. Throws the same errors as `unwrap`. */
   rewrap(key: WrappedKey, context: KeyContext, toKeyId: string): Promise<WrappedKey>
 }
 
-const BUDGET_MS = 2000
-const ATTEMPT_MS = 600
-// The SDK's standard mode waits between attempts with jitter, and repeats only what may go better: throttling, timeouts and
-// failures of KMS itself, not what it refuses. https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
-const ATTEMPTS = 6
+const TOTAL_TIMEOUT_MS = 2000
+const ATTEMPT_TIMEOUT_MS = 600
+// The SDK's standard mode waits between attempts with jitter, and retries only throttling, timeouts and failures of KMS.
+// https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+const MAX_ATTEMPTS = 6
 
-/** A client that gives up on an attempt in time for another one. */
+/** Returns a KMS client whose attempts are short enough for a retry within the total timeout. */
 export const kmsClient = (overrides: KMSClientConfig = {}): KMSClient =>
   new KMSClient({
-    maxAttempts: ATTEMPTS,
+    maxAttempts: MAX_ATTEMPTS,
     retryMode: 'standard',
-    requestHandler: { connectionTimeout: ATTEMPT_MS, requestTimeout: ATTEMPT_MS, throwOnRequestTimeout: true },
+    requestHandler: {
+      connectionTimeout: ATTEMPT_TIMEOUT_MS,
+      requestTimeout: ATTEMPT_TIMEOUT_MS,
+      throwOnRequestTimeout: true,
+    },
     ...overrides,
   })
 
-const contextOf = ({ tenantId, purpose }: KeyContext): Record<string, string> => ({
+const encryptionContext = ({ tenantId, purpose }: KeyContext): Record<string, string> => ({
   tenant_id: tenantId,
   purpose,
   service: 'tenantry',
 })
 
-/** The key service behind a KMS client; `keyId` names the key that wraps new data keys. */
+/** Returns the key service of a KMS client. The KMS key `keyId` wraps new data keys. */
 export function keyService(client: KMSClient, keyId: string): KeyService {
-  const ask = async <Answer>(send: (options: { abortSignal: AbortSignal }) => Promise<Answer>): Promise<Answer> => {
+  const request = async <Output>(send: (options: { abortSignal: AbortSignal }) => Promise<Output>): Promise<Output> => {
     try {
-      return await send({ abortSignal: AbortSignal.timeout(BUDGET_MS) })
+      return await send({ abortSignal: AbortSignal.timeout(TOTAL_TIMEOUT_MS) })
     } catch (error) {
       // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html#API_Decrypt_Errors
       if (error instanceof InvalidCiphertextException || error instanceof IncorrectKeyException) {
@@ -86,42 +90,46 @@ export function keyService(client: KMSClient, keyId: string): KeyService {
       const command = new GenerateDataKeyCommand({
         KeyId: keyId,
         KeySpec: 'AES_256',
-        EncryptionContext: contextOf(context),
+        EncryptionContext: encryptionContext(context),
       })
-      const { KeyId, CiphertextBlob, Plaintext } = await ask((options) => client.send(command, options))
-      return { kmsKeyArn: there(KeyId), wrapped: there(CiphertextBlob), plaintext: taken(there(Plaintext)) }
+      const { KeyId, CiphertextBlob, Plaintext } = await request((options) => client.send(command, options))
+      return {
+        kmsKeyArn: required(KeyId),
+        wrapped: required(CiphertextBlob),
+        plaintext: moveSecret(required(Plaintext)),
+      }
     },
     unwrap: async ({ kmsKeyArn, wrapped }, context) => {
       const command = new DecryptCommand({
         KeyId: kmsKeyArn,
         CiphertextBlob: wrapped,
-        EncryptionContext: contextOf(context),
+        EncryptionContext: encryptionContext(context),
       })
-      const { Plaintext } = await ask((options) => client.send(command, options))
-      return taken(there(Plaintext))
+      const { Plaintext } = await request((options) => client.send(command, options))
+      return moveSecret(required(Plaintext))
     },
     rewrap: async ({ kmsKeyArn, wrapped }, context, toKeyId) => {
       const command = new ReEncryptCommand({
         CiphertextBlob: wrapped,
         SourceKeyId: kmsKeyArn,
-        SourceEncryptionContext: contextOf(context),
+        SourceEncryptionContext: encryptionContext(context),
         DestinationKeyId: toKeyId,
-        DestinationEncryptionContext: contextOf(context),
+        DestinationEncryptionContext: encryptionContext(context),
       })
-      const { KeyId, CiphertextBlob } = await ask((options) => client.send(command, options))
-      return { kmsKeyArn: there(KeyId), wrapped: there(CiphertextBlob) }
+      const { KeyId, CiphertextBlob } = await request((options) => client.send(command, options))
+      return { kmsKeyArn: required(KeyId), wrapped: required(CiphertextBlob) }
     },
   }
 }
 
-function there<T>(value: T | undefined): T {
-  if (value === undefined) throw new KeyServiceUnavailable(new Error('KMS left out what it answers'))
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new KeyServiceUnavailable(new Error('a field is missing in the response of KMS'))
   return value
 }
 
-/** Moves a secret into a buffer of our own, and overwrites where it was. */
-function taken(secret: Uint8Array): Buffer {
-  const own = Buffer.from(secret)
+/** Copies a secret into a new buffer and overwrites the original. */
+function moveSecret(secret: Uint8Array): Buffer {
+  const copy = Buffer.from(secret)
   secret.fill(0)
-  return own
+  return copy
 }

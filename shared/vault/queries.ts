@@ -1,10 +1,10 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { WrappedKey } from '#shared/vault/kms.ts'
 
-/** What data keys are for; part of what each is bound to. */
+/** What a data key encrypts. Part of its encryption context. */
 export type Purpose = 'vendor-credential'
 
-/** A tenant's data key, as it is stored. */
+/** A tenant's stored data key. */
 export interface DataKey extends WrappedKey {
   readonly id: string
 }
@@ -21,7 +21,7 @@ const toDataKey = ({ id, kms_key_arn, wrapped_key }: DataKeyRow): DataKey => ({
   wrapped: wrapped_key,
 })
 
-/** The key that the tenant seals with, or null before the first. */
+/** Returns the data key that encrypts the tenant's new secrets, or null before the first secret. */
 export async function findActiveKey(sql: TenantTransaction, purpose: Purpose): Promise<DataKey | null> {
   const [row] = await sql<DataKeyRow>`
     select id, kms_key_arn, wrapped_key from app.data_keys
@@ -29,7 +29,7 @@ export async function findActiveKey(sql: TenantTransaction, purpose: Purpose): P
   return row === undefined ? null : toDataKey(row)
 }
 
-/** Stores a key as the tenant's active one; false when another was there first. */
+/** Stores a data key as the tenant's active one. Returns false if the tenant already has one. */
 export async function insertKey(sql: TenantTransaction, purpose: Purpose, key: DataKey): Promise<boolean> {
   const inserted = await sql`
     insert into app.data_keys (id, tenant_id, purpose, kms_key_arn, wrapped_key)
@@ -39,8 +39,8 @@ export async function insertKey(sql: TenantTransaction, purpose: Purpose, key: D
   return inserted.length > 0
 }
 
-/** A sealed vendor secret, with its key and what it is bound to. */
-export interface SealedVendorSecret {
+/** An encrypted vendor secret, with its data key and the parts of its encryption context. */
+export interface EncryptedVendorSecret {
   readonly vendor: string
   readonly accountNumber: string
   readonly secretVersion: number
@@ -48,12 +48,12 @@ export interface SealedVendorSecret {
   readonly key: DataKey
 }
 
-/** Reads a sealed secret, which the tenant's audit log notes; null when there is none (any more) in the tenant. */
-export async function readSealedSecret(
+/** Returns an encrypted secret and adds an audit entry for it, or null if the tenant has no such secret. */
+export async function readEncryptedSecret(
   sql: TenantTransaction,
   accountId: string,
   opening: { reason: string; actorUserId: string | null; requestId: string | null },
-): Promise<SealedVendorSecret | null> {
+): Promise<EncryptedVendorSecret | null> {
   const { reason, actorUserId, requestId } = opening
   const [row] = await sql<{
     vendor: string

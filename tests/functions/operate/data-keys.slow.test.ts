@@ -260,8 +260,8 @@ describe('rotate-data-key', () => {
     let overtaken = false
     const vault: Vault = {
       ...service.runtime.vault,
-      seal: async (...of) => {
-        const sealed = await service.runtime.vault.seal(...of)
+      encrypt: async (...of) => {
+        const encrypted = await service.runtime.vault.encrypt(...of)
         // As a second rotation that began at the same moment does.
         if (!overtaken) {
           await service.sql`
@@ -269,7 +269,7 @@ describe('rotate-data-key', () => {
              where tenant_id = ${tenant.id} and status = 'active'`
         }
         overtaken = true
-        return sealed
+        return encrypted
       },
     }
     expect(await rotateDataKey(workOn(tenant, vault))).toMatchObject({ resealed: 3, destroyed: 1, finished: true })

@@ -7,7 +7,7 @@ import { enterTenant } from '#shared/db/scope.ts'
 import { log } from '#shared/log.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { keyService } from '#shared/vault/kms.ts'
-import { readSealedSecret } from '#shared/vault/queries.ts'
+import { readEncryptedSecret } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
@@ -299,7 +299,7 @@ describe('decrypting a secret', () => {
     await expect(by('')).rejects.toMatchObject({ code: '22P02' })
     const unscoped = await vault.database.transaction('read write', (sql) =>
       // As one who forgot to act for a tenant would.
-      readSealedSecret(sql as Parameters<typeof readSealedSecret>[0], id, OPENING),
+      readEncryptedSecret(sql as Parameters<typeof readEncryptedSecret>[0], id, OPENING),
     )
     expect(unscoped).toBeNull()
     expect(service.vault.faults.counts().kms).toBe(before)
@@ -308,7 +308,7 @@ describe('decrypting a secret', () => {
     ).toHaveLength(0)
     const app = connectTo(service.database.appUrl)
     const byApp = app.transaction('read write', async (sql) =>
-      readSealedSecret(await enterTenant(sql, own.id), id, OPENING),
+      readEncryptedSecret(await enterTenant(sql, own.id), id, OPENING),
     )
     await expect(byApp).rejects.toMatchObject({ code: '42501' })
     await app.close()

@@ -208,7 +208,7 @@ describe('KMS failures', () => {
     } as const
     for (let round = 0; round < 20; round += 1) {
       const fresh = service.vault.openVault(service.database)
-      await fresh.seal('a text', place)
+      await fresh.encrypt('a text', place)
       await fresh.close()
     }
   })

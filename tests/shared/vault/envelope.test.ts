@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Binding, openText, PLAINTEXT_LIMIT_BYTES, DecryptionFailed, sealText } from '#shared/vault/envelope.ts'
+import { type Binding, decryptText, PLAINTEXT_LIMIT_BYTES, DecryptionFailed, encryptText } from '#shared/vault/envelope.ts'
 
 const key = randomBytes(32)
 const binding: Binding = {
@@ -17,29 +17,29 @@ const TEXT = 'a secret & its "quotes", ünïcode 🧵'
 /** The error, or what was opened in its place. */
 const opened = (sealed: Uint8Array, where: Binding = binding, by: Uint8Array = key): unknown => {
   try {
-    return openText(by, sealed, where)
+    return decryptText(by, sealed, where)
   } catch (error) {
     return error
   }
 }
 
-describe('sealText and openText', () => {
+describe('encryptText and decryptText', () => {
   it('decrypts any text under the binding that it was encrypted with', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 2000 }), (text) => {
         fc.pre(text.isWellFormed() && Buffer.byteLength(text) <= PLAINTEXT_LIMIT_BYTES)
-        expect(openText(key, sealText(key, text, binding), binding)).toBe(text)
+        expect(decryptText(key, encryptText(key, text, binding), binding)).toBe(text)
       }),
     )
     for (const length of [0, 1, 61, 62, 63, 64, 8191, PLAINTEXT_LIMIT_BYTES]) {
       const text = 'x'.repeat(length)
-      expect(openText(key, sealText(key, text, binding), binding)).toBe(text)
+      expect(decryptText(key, encryptText(key, text, binding), binding)).toBe(text)
     }
-    expect(() => sealText(key, 'x'.repeat(PLAINTEXT_LIMIT_BYTES + 1), binding)).toThrow(RangeError)
+    expect(() => encryptText(key, 'x'.repeat(PLAINTEXT_LIMIT_BYTES + 1), binding)).toThrow(RangeError)
   })
 
   it('encrypts the same text differently each time and pads it to a power of two', () => {
-    const sealed = Array.from({ length: 50 }, (_, length) => sealText(key, 'x'.repeat(length), binding))
+    const sealed = Array.from({ length: 50 }, (_, length) => encryptText(key, 'x'.repeat(length), binding))
     expect(new Set(sealed.map((bytes) => bytes.toString('hex'))).size).toBe(sealed.length)
     expect(new Set(sealed.map(({ length }) => length)).size).toBe(1)
     const nonces = sealed.map((bytes) => bytes.toString('hex', 17, 29))
@@ -47,7 +47,7 @@ describe('sealText and openText', () => {
   })
 
   it('throws DecryptionFailed for any flipped bit', () => {
-    const sealed = sealText(key, TEXT, binding)
+    const sealed = encryptText(key, TEXT, binding)
     for (let at = 0; at < sealed.length * 8; at += 1) {
       const flipped = Buffer.from(sealed)
       flipped[at >> 3] = (flipped[at >> 3] ?? 0) ^ (1 << (at & 7))
@@ -56,7 +56,7 @@ describe('sealText and openText', () => {
   })
 
   it('throws DecryptionFailed for a ciphertext of any other length', () => {
-    const sealed = sealText(key, TEXT, binding)
+    const sealed = encryptText(key, TEXT, binding)
     for (let length = 0; length < sealed.length; length += 1) {
       expect(opened(sealed.subarray(0, length)), `${length} bytes`).toEqual(new DecryptionFailed())
     }
@@ -77,11 +77,11 @@ describe('sealText and openText', () => {
   ])('throws DecryptionFailed for %s', (_, change) => {
     const place = { ...binding, ...change }
     expect(place).not.toEqual(binding)
-    expect(opened(sealText(key, TEXT, binding), place)).toEqual(new DecryptionFailed())
+    expect(opened(encryptText(key, TEXT, binding), place)).toEqual(new DecryptionFailed())
   })
 
   it('throws DecryptionFailed under another key or with another data key id', () => {
-    const sealed = sealText(key, TEXT, binding)
+    const sealed = encryptText(key, TEXT, binding)
     expect(opened(sealed, binding, randomBytes(32))).toEqual(new DecryptionFailed())
     const renamed = Buffer.from(sealed)
     Buffer.from(randomUUID().replaceAll('-', ''), 'hex').copy(renamed, 1)
@@ -91,9 +91,9 @@ describe('sealText and openText', () => {
   it('separates the parts of a binding unambiguously', () => {
     const one = { ...binding, purpose: 'ab', field: 'c' }
     const other = { ...binding, purpose: 'a', field: 'bc' }
-    expect(opened(sealText(key, TEXT, one), other)).toEqual(new DecryptionFailed())
+    expect(opened(encryptText(key, TEXT, one), other)).toEqual(new DecryptionFailed())
     const quoted = { ...binding, purpose: 'a","b', field: 'c' }
-    expect(opened(sealText(key, TEXT, quoted), { ...binding, purpose: 'a', field: 'b","c' })).toEqual(
+    expect(opened(encryptText(key, TEXT, quoted), { ...binding, purpose: 'a', field: 'b","c' })).toEqual(
       new DecryptionFailed(),
     )
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { KeyCache } from '#shared/vault/key-cache.ts'
 
-const BOUNDS = { mostKeys: 3, maxAgeMs: 1000, maxUses: 5 }
+const BOUNDS = { maxKeys: 3, maxAgeMs: 1000, maxUses: 5 }
 
 function cacheWithClock() {
   const clock = { now: 1_000_000 }
