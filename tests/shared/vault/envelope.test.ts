@@ -1,7 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Binding, decryptText, PLAINTEXT_LIMIT_BYTES, DecryptionFailed, encryptText } from '#shared/vault/envelope.ts'
+import {
+  type Binding,
+  decryptText,
+  PLAINTEXT_LIMIT_BYTES,
+  DecryptionFailed,
+  encryptText,
+} from '#shared/vault/envelope.ts'
 
 const key = randomBytes(32)
 const binding: Binding = {
