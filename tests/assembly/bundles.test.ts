@@ -4,9 +4,9 @@ import { expect, inject, it } from 'vitest'
 import { EMPTY_FUNCTION } from './deploy.ts'
 import { declaredFunctions, readAssembly } from './template.ts'
 
-// Measured, and a seventh more: whoever brings a library into a function sees what it weighs, and says so here.
-const MOST_KILOBYTES_OF_A_NEW_ONE = 720
-const MOST_KILOBYTES: Readonly<Record<string, number>> = {
+// The measured size and a seventh more. Raise a budget here when a function needs a new library.
+const DEFAULT_MAX_KILOBYTES = 720
+const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   'audit-log': 700,
   auth: 1250,
   catalog: 700,
@@ -22,8 +22,8 @@ const MOST_KILOBYTES: Readonly<Record<string, number>> = {
   'verify-vendors': 580,
 }
 
-/** Times the processor's time of a start that does nothing; measured from 1.5 to 1.75. */
-const COSTLIEST_START = 2.1
+/** CPU time of a start, as a multiple of that of a function that does nothing. Measured: 1.5 to 1.75. */
+const MAX_START_COST = 2.1
 
 const run = inject('assembly')
 const NONE = { ms: NaN, cpuMs: NaN }
@@ -34,7 +34,7 @@ const bundles = [...declaredFunctions(readAssembly(run?.folder ?? '', run?.stage
   return { name, ms, cpuMs, kilobytes: statSync(join(declared.bundle, 'index.mjs')).size / 1000 }
 })
 
-it('every budget is of a bundle', () => {
+it('has a bundle for every budget, and prints all sizes and starts', () => {
   const row = (name: string, ...numbers: readonly (string | number)[]): string =>
     [name.padEnd(18), ...numbers.map((text) => String(text).padStart(8))].join('')
   const rows = bundles.map(({ name, ms, cpuMs, kilobytes }) =>
@@ -42,10 +42,13 @@ it('every budget is of a bundle', () => {
   )
   const nothing = row('(nothing)', 0, empty.ms.toFixed(0), empty.cpuMs.toFixed(0), 1)
   console.log([row('bundle', 'kB', 'init ms', 'cpu ms', 'times'), ...rows, nothing].join('\n'))
-  expect(bundles.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(MOST_KILOBYTES)))
+  expect(bundles.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(MAX_KILOBYTES)))
 })
 
-it.each(bundles)('$name is within its bytes, and starts in time', ({ name, cpuMs, kilobytes }) => {
-  expect(kilobytes).toBeLessThan(MOST_KILOBYTES[name] ?? MOST_KILOBYTES_OF_A_NEW_ONE)
-  expect(cpuMs / empty.cpuMs).toBeLessThan(COSTLIEST_START)
-})
+it.each(bundles)(
+  'keeps the bundle $name within its bytes, and its start within its CPU time',
+  ({ name, cpuMs, kilobytes }) => {
+    expect(kilobytes).toBeLessThan(MAX_KILOBYTES[name] ?? DEFAULT_MAX_KILOBYTES)
+    expect(cpuMs / empty.cpuMs).toBeLessThan(MAX_START_COST)
+  },
+)

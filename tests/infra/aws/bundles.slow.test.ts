@@ -19,7 +19,7 @@ interface Bundle {
 let outdir: string
 let bundles: Bundle[]
 beforeAll(async () => {
-  // Not below the checkout, so that what a bundle lacks is not found in node_modules.
+  // Outside the checkout, so that a bundle cannot find a missing package in node_modules.
   outdir = await mkdtemp(join(tmpdir(), 'tenantry-bundles-'))
   const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
   const app = new App({ context, outdir })
@@ -36,7 +36,7 @@ beforeAll(async () => {
     .map(({ Properties }) => ({
       name: Properties.FunctionName,
       folder: join(outdir, `asset.${Properties.Code.S3Key.replace('.zip', '')}`),
-      // What only a deployment knows is any text here.
+      // Values that only a deployment knows are a placeholder.
       env: Object.fromEntries(
         Object.entries(Properties.Environment.Variables).map(([key, value]) => [
           key,
@@ -50,7 +50,7 @@ afterAll(async () => {
 })
 
 describe('a bundle', () => {
-  it('is whole: it starts by itself, with the settings that its function is given', async () => {
+  it('starts on its own, with the environment of its function', async () => {
     expect(bundles.length).toBeGreaterThan(5)
     for (const { name, folder, env } of bundles) {
       const program = `const { handler } = await import(${JSON.stringify(join(folder, 'index.mjs'))}); console.log(typeof handler)`
@@ -62,10 +62,10 @@ describe('a bundle', () => {
     }
   })
 
-  it('holds the migrations if it runs them, and no other does', async () => {
+  it('contains the migrations only if it is the one that runs them', async () => {
     for (const { name, folder, env } of bundles) {
-      const held = await readdir(join(folder, 'migrations')).catch(() => [])
-      expect(new Set(held), name).toEqual(new Set(name.endsWith('-migrate') ? await readdir('migrations') : []))
+      const files = await readdir(join(folder, 'migrations')).catch(() => [])
+      expect(new Set(files), name).toEqual(new Set(name.endsWith('-migrate') ? await readdir('migrations') : []))
       expect(env['MIGRATIONS_FOLDER']).toBe(name.endsWith('-migrate') ? '/var/task/migrations' : undefined)
     }
   })

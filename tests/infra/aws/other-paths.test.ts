@@ -7,7 +7,7 @@ import { lambdaContext } from '#tests/support/lambda-context.ts'
 
 describe('a path that is no route', () => {
   it.each(['GET /', 'POST /{proxy+}', 'DELETE /{proxy+}'])(
-    'is answered 404 as a problem by the group that gets it, which opens nothing for it: %s',
+    'returns a 404 problem without opening a runtime, and never repeats the bearer token: %s',
     async (route) => {
       let opened = 0
       const open = async () => {
