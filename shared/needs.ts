@@ -6,8 +6,10 @@ export type DatabaseRole = (typeof SERVICE_ROLES)[number] | 'owner'
 
 export const SERVICE_ROLES = ['app', 'worker', 'operator', 'vault'] as const
 
-/** The jobs that another function may invoke. */
-export type InvokedJob = 'deliver-mail'
+/** The jobs that other functions may invoke. */
+export const INVOKED_JOBS = ['deliver-mail'] as const
+
+export type InvokedJob = (typeof INVOKED_JOBS)[number]
 
 /**
  * What a function may reach outside its own code. Its environment, its grants and its runtime follow from its needs: code

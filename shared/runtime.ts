@@ -4,7 +4,7 @@ import { type Config, ConfigError, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
 import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
-import { type DatabaseRole, databaseRole, type InvokedJob, type Need } from '#shared/needs.ts'
+import { type DatabaseRole, databaseRole, INVOKED_JOBS, type InvokedJob, type Need } from '#shared/needs.ts'
 import { once } from '#shared/once.ts'
 import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
@@ -21,8 +21,7 @@ export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
 > &
   Given<N, 'cache', { readonly limiter: Limiter }> &
   Given<N, 'service-secret', ServiceSecret> &
-  Given<N, 'vault', { readonly vault: Vault }> &
-  Given<N, `invoke:${InvokedJob}`, { readonly wake: Invoke }>
+  Given<N, 'vault', { readonly vault: Vault }>
 
 /** Every part that any function can have: the runtime as the pipeline sees it, which serves endpoints with any needs. */
 export type Runtime = RuntimeFor<Need>
@@ -100,7 +99,11 @@ export function createRuntime<const N extends Need>(
     return part
   }
   const role = databaseRole(named)
-  const database = role === null ? null : connect(given(credentials.login, `database:${role}`), config.database)
+  const invocations = new Map(
+    INVOKED_JOBS.filter((job) => named.includes(`invoke:${job}`)).map((job) => [job, () => invoke(job)]),
+  )
+  const database =
+    role === null ? null : connect(given(credentials.login, `database:${role}`), config.database, invocations)
   const runtime = {
     config,
     ...(database === null ? {} : { database }),
@@ -111,7 +114,6 @@ export function createRuntime<const N extends Need>(
     ...(named.includes('vault')
       ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault')) }
       : {}),
-    ...(named.some((need) => need.startsWith('invoke:')) ? { wake: invoke } : {}),
   }
   // Each part is there exactly when RuntimeFor says so.
   return runtime as unknown as RuntimeFor<N>

@@ -82,7 +82,7 @@ export const acceptInvitation = endpoint({
       await enqueue(tx, 'mail', { template: 'membership-added', user_id: person })
       return newId !== null
     })
-    return ok({ ...accepted, account_created: created }, { wakes: 'deliver-mail' })
+    return ok({ ...accepted, account_created: created })
 
     async function hashOf(password: string | null, known: (string | null)[]): Promise<string> {
       if (password === null) throw invalid([{ pointer: '#/password', detail: 'is required' }])

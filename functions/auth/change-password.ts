@@ -47,6 +47,6 @@ export const changePassword = endpoint({
       })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
-    return noContent({ wakes: 'deliver-mail' })
+    return noContent()
   },
 })

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
+import type { JobPayload } from '#shared/queue/kinds.ts'
 import { newNonce } from '#shared/token/token.ts'
 import { Email, normalizeEmail } from '#shared/schema/email.ts'
 import { requestMail } from './request-mail.ts'
@@ -14,7 +15,7 @@ export const forgotPassword = endpoint({
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body
-    const payload = v.is(Email, email) ? { template: 'password-reset', email, nonce: newNonce() } : null
+    const payload: JobPayload<'mail'> | null = v.is(Email, email) ? { template: 'password-reset', email, nonce: newNonce() } : null
     return requestMail(context, {
       route: 'forgot',
       recipient: normalizeEmail(email),

@@ -1,7 +1,8 @@
 import type { Sql } from '#shared/db/connect.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
-import { enqueue, NO_OP } from '#shared/queue/queries.ts'
+import { type JobPayload, NO_OP } from '#shared/queue/kinds.ts'
+import { enqueue } from '#shared/queue/queries.ts'
 import { clientNetwork } from '#shared/rate-limit/limit.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
@@ -9,9 +10,9 @@ import { keyedHash } from '#shared/secret/secret.ts'
 const WINDOW_SECONDS = 3600
 
 /**
- * Answers 204 to whoever asks for a mail. It is enqueued when there is one to write (`payload` is not null) and neither
- * the sender nor the recipient is over the limit; when not, an idle job is, and the mailer is woken for it just the same.
- * So the answer and its time are one, whatever the reason.
+ * Enqueues a mail when there is one to send (`payload` is not null) and neither the client nor the recipient is over the
+ * limit. Otherwise it enqueues a no-op job, which invokes the mailer too, so that response and timing are identical in
+ * every case. Returns 204.
  */
 export async function requestMail(
   { client, runtime }: { client: ClientInfo; runtime: RuntimeFor<'service-secret' | 'cache'> },
@@ -23,7 +24,7 @@ export async function requestMail(
   }: {
     route: 'forgot' | 'verify'
     recipient: string
-    payload: object | null
+    payload: JobPayload<'mail'> | null
     /** Runs a statement as the endpoint's access allows. */
     write: (work: (sql: Sql) => Promise<void>) => Promise<void>
   },
@@ -38,5 +39,5 @@ export async function requestMail(
     limit('email', recipient, config.forgot.emailLimit),
   ])
   await write((sql) => (refusal === null && payload !== null ? enqueue(sql, 'mail', payload) : enqueue(sql, NO_OP, {})))
-  return noContent({ wakes: 'deliver-mail' })
+  return noContent()
 }

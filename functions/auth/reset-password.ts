@@ -35,6 +35,6 @@ export const resetPassword = endpoint({
       await endSessionsByPassword(tx, context, { userId: person.id, setBy: null, action: 'user.password_reset' })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: person.id })
     })
-    return noContent({ wakes: 'deliver-mail' })
+    return noContent()
   },
 })

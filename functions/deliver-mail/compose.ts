@@ -1,7 +1,8 @@
-import * as v from 'valibot'
 import { readInTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
+import { UnreadableJob } from '#shared/queue/drain.ts'
+import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/token/token.ts'
 import type { Runtime } from './job.ts'
@@ -14,32 +15,13 @@ import {
   type UserContact,
 } from './queries.ts'
 
-const Id = v.pipe(v.string(), v.uuid())
-const Nonce = v.pipe(v.string(), v.minLength(16))
-
-const Payload = v.variant('template', [
-  v.object({ template: v.literal('invitation'), invitation_id: Id, nonce: Nonce }),
-  v.object({ template: v.literal('password-reset'), email: v.string(), nonce: Nonce }),
-  v.object({ template: v.literal('email-verification'), user_id: Id, nonce: Nonce }),
-  v.object({ template: v.literal('password-changed'), user_id: Id }),
-  v.object({ template: v.literal('membership-added'), user_id: Id }),
-  v.object({ template: v.literal('membership-removed'), user_id: Id }),
-])
-
-/** The job's payload is not one that this version knows. Trying again does not help. */
-export class UnknownMail extends Error {
-  override name = 'UnknownMail'
-}
-
-/** The letter of a mail job as things stand now, or null when there is nobody, or no longer a reason, to write to. */
-export async function compose(runtime: Runtime, job: LeasedJob): Promise<EmailMessage | null> {
+/** Returns the email of a mail job as of now, or null when there is no recipient, or no reason to write any more. */
+export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'>>): Promise<EmailMessage | null> {
   const { config, database } = runtime
-  const parsed = v.safeParse(Payload, job.payload)
-  if (!parsed.success) throw new UnknownMail('the payload of a mail job does not parse')
-  const mail = parsed.output
+  const { payload: mail } = job
   const { webBaseUrl } = config.mail
   const inTenant = <T>(read: (sql: TenantTransaction) => Promise<T>): Promise<T> => {
-    if (job.tenant_id === null) throw new UnknownMail(`${mail.template} is a tenant's`)
+    if (job.tenant_id === null) throw new UnreadableJob(`the mail ${mail.template} needs a tenant`)
     return readInTenant(database, job.tenant_id, read)
   }
   const withToken = async (

@@ -1,11 +1,12 @@
 import { SendEmailCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 import { oneLine, renderHtml, renderText } from '#shared/mail/email-message.ts'
 import { drain } from '#shared/queue/drain.ts'
+import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
-import { compose, UnknownMail } from './compose.ts'
+import { compose } from './compose.ts'
 import type { Runtime } from './job.ts'
 
-const AT_ONCE = 10
+const CONCURRENCY = 10
 const SEND_TIMEOUT_MS = 5000
 // Ten letters that each time out one after the other are done within the lease.
 const LEASE_SECONDS = 90
@@ -24,16 +25,16 @@ export const deliverDueMail = (runtime: Runtime, ses: SESv2Client, shouldStop: (
     runtime.database,
     {
       kind: 'mail',
-      atOnce: AT_ONCE,
+      concurrency: CONCURRENCY,
       leaseSeconds: LEASE_SECONDS,
       attempts: ATTEMPTS,
       run: (job) => deliver(runtime, ses, job),
-      isFinal: (error) => error instanceof UnknownMail || (error instanceof Error && REFUSED.has(error.name)),
+      isFinal: (error) => error instanceof Error && REFUSED.has(error.name),
     },
     shouldStop,
   )
 
-async function deliver(runtime: Runtime, ses: SESv2Client, job: LeasedJob): Promise<boolean> {
+async function deliver(runtime: Runtime, ses: SESv2Client, job: LeasedJob<JobPayload<'mail'>>): Promise<boolean> {
   const letter = await compose(runtime, job)
   if (letter === null) return false
   await ses.send(

@@ -1,5 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
-import { NO_OP } from '#shared/queue/queries.ts'
+import { NO_OP } from '#shared/queue/kinds.ts'
 
 const MONTHS_AHEAD = 3
 const BATCH = 1000

@@ -1,6 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { recordMetric } from '#shared/log.ts'
-import { NO_OP } from '#shared/queue/queries.ts'
+import { JOB_KINDS, NO_OP } from '#shared/queue/kinds.ts'
 
 interface QueueRow {
   readonly kind: string
@@ -9,8 +9,8 @@ interface QueueRow {
   readonly dead: number
 }
 
-/** The kinds that are measured also while there is none of them, so that no news is not taken for good news. */
-export const KINDS: readonly string[] = ['mail', 'verify-vendor']
+/** Every kind that a worker takes. An empty queue is measured as 0, so that a missing value always means a fault. */
+export const KINDS: readonly string[] = Object.keys(JOB_KINDS).filter((kind) => kind !== NO_OP)
 
 /**
  * Measures the queue by kind, and what lies in the audit log outside of its partitions: one statement. It reads by the

@@ -40,6 +40,6 @@ export const inviteMember = endpoint({
       targetId: invitation.id,
       after: { email: invitation.email, role: role.code },
     })
-    return ok(showInvitation(invitation), { wakes: 'deliver-mail' })
+    return ok(showInvitation(invitation))
   },
 })

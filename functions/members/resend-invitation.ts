@@ -26,6 +26,6 @@ export const resendInvitation = endpoint({
       action: 'invitation.resent',
       targetId: invitation.id,
     })
-    return ok(showInvitation(invitation), { wakes: 'deliver-mail' })
+    return ok(showInvitation(invitation))
   },
 })

@@ -27,6 +27,6 @@ export const revokeMember = endpoint({
     })
     if (member.accepted_at === null) return ok(revoked)
     await enqueue(sql, 'mail', { template: 'membership-removed', user_id: member.user.id })
-    return ok(revoked, { wakes: 'deliver-mail' })
+    return ok(revoked)
   },
 })

@@ -1,7 +1,6 @@
 import type { Context } from 'aws-lambda'
 import * as v from 'valibot'
 import { metered } from '#shared/log.ts'
-import { invokeLambda } from '#shared/runtime.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { Command, isKeyCommand, type Outcome } from './commands.ts'
@@ -25,7 +24,5 @@ export const handler = metered(async (event: unknown, context: Context): Promise
     const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
     return operateKeys(opened, command, { vault: opened.vault, requestId, shouldStop })
   }
-  const outcome = await operate(opened, command, requestId)
-  if ('done' in outcome) await invokeLambda('deliver-mail')
-  return outcome
+  return operate(opened, command, requestId)
 })

@@ -1,7 +1,7 @@
-import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { enterTenant, readInTenant } from '#shared/db/scope.ts'
-import { drain } from '#shared/queue/drain.ts'
+import { drain, UnreadableJob } from '#shared/queue/drain.ts'
+import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
@@ -10,17 +10,10 @@ import { findVendor, recordCheck } from '#shared/vendor/queries.ts'
 import type { Runtime } from './job.ts'
 import { tenantIsOpen } from './queries.ts'
 
-const AT_ONCE = 5
+const CONCURRENCY = 5
 const LEASE_SECONDS = 60
 // With the longest wait of half an hour, a vendor may be down for a day.
 const ATTEMPTS = 60
-
-const Payload = v.object({ account_id: v.pipe(v.string(), v.uuid()) })
-
-/** The payload is not one that this version knows. */
-class UnknownJob extends Error {
-  override name = 'UnknownJob'
-}
 
 /** The vendor gave no answer; the job comes back. */
 class VendorUnreachable extends Error {
@@ -37,20 +30,24 @@ export const verifyDueAccounts = (runtime: Runtime, shouldStop: () => boolean): 
     runtime.database,
     {
       kind: 'verify-vendor',
-      atOnce: AT_ONCE,
+      concurrency: CONCURRENCY,
       leaseSeconds: LEASE_SECONDS,
       attempts: ATTEMPTS,
       run: (job) => verify(runtime, job),
-      isFinal: (error) => error instanceof UnknownJob || error instanceof DecryptionFailed,
+      isFinal: (error) => error instanceof DecryptionFailed,
     },
     shouldStop,
   )
 
-async function verify({ config, database, vault }: Runtime, job: LeasedJob): Promise<boolean> {
-  const { tenant_id: tenantId } = job
-  const payload = v.safeParse(Payload, job.payload)
-  if (!payload.success || tenantId === null) throw new UnknownJob('the payload of a job does not parse')
-  const accountId = payload.output.account_id
+async function verify(
+  { config, database, vault }: Runtime,
+  job: LeasedJob<JobPayload<'verify-vendor'>>,
+): Promise<boolean> {
+  const {
+    tenant_id: tenantId,
+    payload: { account_id: accountId },
+  } = job
+  if (tenantId === null) throw new UnreadableJob('a vendor account needs a tenant')
   if (!(await readInTenant(database, tenantId, tenantIsOpen))) return false
   const opening = { reason: 'verify', actorUserId: null, requestId: job.id } as const
   const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)

@@ -2,16 +2,29 @@ import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { ANSWER_TIMEOUT_MS, answerOf, type Connection, openConnection } from '#shared/db/connection.ts'
 import { recordMetric } from '#shared/log.ts'
+import type { InvokedJob } from '#shared/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
 /** What may stand as a value in a statement. Values travel as parameters, never as text of the statement. */
 export type SqlValue = string | number | boolean | Date | Uint8Array | null
 
-/**
- * Runs one statement, at once, and resolves to its rows, whose type is named at the tag. Rejects with the PostgresError
- * of the server, or with DatabaseUnavailable or a socket's error when there was no answer.
- */
-export type Sql = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => Promise<Row[]>
+export interface Sql {
+  /**
+   * Runs one statement immediately and returns its rows, whose type is named at the tag. Throws the PostgresError of the
+   * server; without a response, DatabaseUnavailable or the error of the socket.
+   */
+  <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Row[]>
+  /**
+   * Returns the same tag; after the commit of its statement, `job` is invoked, once for each transaction. Throws when the
+   * function does not name `invoke:JOB` among its needs.
+   */
+  readonly invoking: (job: InvokedJob) => Sql
+}
+
+type Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => Promise<Row[]>
+
+/** The jobs that a function may invoke after a commit, with the call that does it and never rejects. */
+export type Invocations = ReadonlyMap<InvokedJob, () => Promise<void>>
 
 export type TransactionMode = 'read only' | 'read write'
 
@@ -48,7 +61,7 @@ const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
  * `prepare: false` is for a transaction pooler or RDS Proxy in the path, which named statements would pin; it costs a
  * second round trip for each statement with values.
  */
-export function connect(readLogin: ReadLogin, options: ConnectOptions): Database {
+export function connect(readLogin: ReadLogin, options: ConnectOptions, invocations: Invocations = new Map()): Database {
   const trust = trustFor(options)
   const pool = Array.from({ length: options.connections }, (): PooledConnection => {
     const open = (): Connection =>
@@ -113,29 +126,58 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions): Database
     }
   }
 
+  const invocation = (job: InvokedJob): (() => Promise<void>) => {
+    const invoke = invocations.get(job)
+    if (invoke === undefined) throw new Error(`This function does not name invoke:${job} among its needs`)
+    return invoke
+  }
+
   const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
     const asked = deadlineFromNow()
     const lane = await acquire(true, asked)
+    const afterCommit = new Set<() => Promise<void>>()
+    const inTransaction = (run: Run): Promise<T> => {
+      const invoking = (job: InvokedJob): Sql => {
+        afterCommit.add(invocation(job))
+        return sql
+      }
+      const sql = Object.assign(run, { invoking })
+      return work(sql)
+    }
+    let result: T
     try {
       const { link } = lane
-      return await runIn(link, await link.ready(asked), { mode, asked }, work)
+      result = await runIn(link, await link.ready(asked), { mode, asked }, inTransaction)
     } finally {
       release(lane, true)
     }
+    for (const invoke of afterCommit) await invoke()
+    return result
+  }
+
+  const statement: Run = async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
+    const deadline = deadlineFromNow()
+    const lane = await acquire(false, deadline)
+    const { link } = lane
+    try {
+      const client = await link.ready(deadline)
+      return await answerOf(link, client<Row[]>(text, ...values), deadline)
+    } finally {
+      release(lane, false)
+    }
+  }
+  const invoking = (job: InvokedJob): Sql => {
+    const invoke = invocation(job)
+    const run: Run = async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
+      const rows = await statement<Row>(text, ...values)
+      await invoke()
+      return rows
+    }
+    return Object.assign(run, { invoking })
   }
 
   return {
-    sql: async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Row[]> => {
-      const deadline = deadlineFromNow()
-      const lane = await acquire(false, deadline)
-      const { link } = lane
-      try {
-        const client = await link.ready(deadline)
-        return await answerOf(link, client<Row[]>(text, ...values), deadline)
-      } finally {
-        release(lane, false)
-      }
-    },
+    sql: Object.assign(statement, { invoking }),
     transaction,
     close: async () => {
       await Promise.all(pool.map((lane) => lane.link.end()))
@@ -147,7 +189,7 @@ async function runIn<T>(
   link: Connection,
   client: postgres.Sql,
   { mode, asked }: { mode: TransactionMode; asked: number },
-  work: (sql: Sql) => Promise<T>,
+  work: (run: Run) => Promise<T>,
 ): Promise<T> {
   let refusal: unknown = null
   const attempt = async <Result>(query: () => PromiseLike<Result>, deadline: number): Promise<Result> => {

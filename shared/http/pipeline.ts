@@ -9,7 +9,7 @@ import { problemDetails } from '#shared/http/middleware/problem-details.ts'
 import { rateLimit } from '#shared/http/middleware/rate-limit.ts'
 import { responseHeaders } from '#shared/http/middleware/response-headers.ts'
 import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
-import { matched, type PipelineContext } from '#shared/http/request.ts'
+import type { PipelineContext } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
 /**
@@ -27,8 +27,7 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(jsonBody(group.bodyLimitBytes))
     .use(rateLimit())
     .handler(async (_event, context) => {
-      const { status, headers, body, wakes } = await runEndpoint(context.request)
-      if (wakes !== undefined) await matched(context.request).runtime.wake(wakes)
+      const { status, headers, body } = await runEndpoint(context.request)
       return body === null
         ? { statusCode: status, headers: { ...headers }, body: '' }
         : {

@@ -1,29 +1,34 @@
 import type { Sql } from '#shared/db/connect.ts'
+import { JOB_KINDS, type JobKind, type JobPayload } from '#shared/queue/kinds.ts'
 
-/** A job that a worker holds. `payload` is what was enqueued; parse it before use. */
-export interface LeasedJob {
+/** A job that a worker has leased. */
+export interface LeasedJob<Payload = unknown> {
   readonly id: string
   readonly tenant_id: string | null
-  readonly payload: unknown
+  readonly payload: Payload
   readonly attempts: number
   readonly lease_token: string
   readonly created_at: Date
 }
 
-/** The kind of a job that nobody does, for whom adding one must take the time of adding another. `maintain` deletes them. */
-export const NO_OP = 'idle'
-
 /**
- * Adds a job in the caller's transaction: of its tenant or, when none is set, of the platform. With a key, adding it
- * again changes nothing.
+ * Adds a job in the caller's transaction: of its tenant or, when none is set, of the platform. Where the kind says so, its
+ * Lambda is invoked after the commit. Adding a job again under the same key changes nothing.
  */
-export async function enqueue(sql: Sql, kind: string, payload: object, idempotencyKey?: string): Promise<void> {
+export async function enqueue<Kind extends JobKind>(
+  sql: Sql,
+  kind: Kind,
+  payload: JobPayload<Kind>,
+  idempotencyKey?: string,
+): Promise<void> {
   const text = JSON.stringify(payload)
-  if (idempotencyKey === undefined) await sql`select app.enqueue(${kind}, ${text}::text::jsonb)`
-  else await sql`select app.enqueue(${kind}, ${text}::text::jsonb, ${idempotencyKey})`
+  const { invokes } = JOB_KINDS[kind]
+  const run = invokes === null ? sql : sql.invoking(invokes)
+  if (idempotencyKey === undefined) await run`select app.enqueue(${kind}, ${text}::text::jsonb)`
+  else await run`select app.enqueue(${kind}, ${text}::text::jsonb, ${idempotencyKey})`
 }
 
-/** Leases due jobs of a kind, disjoint from those of any other worker. */
+/** Leases due jobs of a kind. Concurrent workers never lease the same job. */
 export const claimJobs = (
   sql: Sql,
   claim: { kind: string; most: number; leaseSeconds: number; attempts: number },
@@ -31,7 +36,7 @@ export const claimJobs = (
   sql<LeasedJob>`
     select * from app.claim_jobs(${claim.kind}, ${claim.most}, ${claim.leaseSeconds}, ${claim.attempts})`
 
-/** Ends a job; false, and nothing changed, when the lease has gone to another worker. */
+/** Completes a job. Returns false, and changes nothing, when another worker has the lease by now. */
 export async function completeJob(sql: Sql, job: LeasedJob): Promise<boolean> {
   const ended = await sql`
     update app.jobs set completed_at = now(), lease_token = null, leased_until = null
@@ -40,7 +45,7 @@ export async function completeJob(sql: Sql, job: LeasedJob): Promise<boolean> {
   return ended.length > 0
 }
 
-/** Gives a job back, to be tried again after `delaySeconds`, or puts it aside for good when that is null. */
+/** Ends a failed attempt: the job is retried after `delaySeconds`, or dead-lettered when that is null. Returns false like `completeJob`. */
 export async function failJob(sql: Sql, job: LeasedJob, error: string, delaySeconds: number | null): Promise<boolean> {
   const ended = await sql`
     update app.jobs

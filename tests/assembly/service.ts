@@ -136,7 +136,7 @@ export async function startFromAssembly(
       ...mail,
       deliver: async () => Number(Object(await invoke('deliver-mail', {})).sent),
     },
-    get woken() {
+    get invoked() {
       return endpoints.invoked.map((name) => name.replace(`tenantry-${stage}-`, ''))
     },
     logged: async (work) => {

@@ -69,7 +69,7 @@ async function invite(service: Service): Promise<void> {
   const owner = await newOwner(service)
   const email = `invited-${owner.email}`
   await ask(service, 200, 'POST /v1/members/invite', owner.token, { email, role: 'viewer' })
-  if (service.woken.at(-1) !== 'deliver-mail') throw new Error('POST /v1/members/invite did not wake deliver-mail')
+  if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('POST /v1/members/invite did not invoke deliver-mail')
   await service.mail.deliver()
   const [letter] = service.mail.to(email)
   const { webBaseUrl } = service.runtime.config.mail
@@ -107,7 +107,7 @@ async function work(service: Service): Promise<void> {
   const shop = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
   const made = Object(await service.invoke('operate', { command: 'create-tenant', ...shop }))
   if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
-  if (service.woken.at(-1) !== 'deliver-mail') throw new Error('operate did not wake deliver-mail')
+  if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('operate did not invoke deliver-mail')
   for (const job of ['maintain', 'measure']) await service.invoke(job, {})
 }
 

@@ -1,5 +1,5 @@
 import { loginOf } from '#infra/local/postgres/database.ts'
-import { connect, type Database } from '#shared/db/connect.ts'
+import { connect, type Database, type Invocations } from '#shared/db/connect.ts'
 import type { Login } from '#shared/db/login.ts'
 import type { Need } from '#shared/needs.ts'
 import type { Credentials } from '#shared/runtime.ts'
@@ -20,7 +20,8 @@ export const COMMON_NEEDS: readonly Need[] = ['database:app', 'service-secret', 
 export const connectTo = (
   url: string,
   options: { connections: number; prepare: boolean } = { connections: 1, prepare: true },
-): Database => connect(async () => loginOf(url), { ...options, tls: 'disable', caFile: '' })
+  invocations: Invocations = new Map(),
+): Database => connect(async () => loginOf(url), { ...options, tls: 'disable', caFile: '' }, invocations)
 
 export const accessOf = ({ login, serviceSecret, cache, vaultLogin }: FixedAccess): Credentials => ({
   login: async () => login,

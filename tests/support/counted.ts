@@ -12,12 +12,12 @@ import type { gatewayEvent } from './event.ts'
 import { lambdaContext } from './lambda-context.ts'
 import { MAIL_KEY, PEPPER } from './service.ts'
 
-/** What one request costs: statements and round trips to Postgres, calls of the cache, jobs that were woken. */
+/** What one request costs: statements and round trips to Postgres, calls of the cache, jobs that were invoked. */
 export interface Cost {
   readonly statements: number
   readonly roundTrips: number
   readonly cache: number
-  readonly woken: number
+  readonly invoked: number
 }
 
 export interface Counted {
@@ -44,14 +44,14 @@ export async function startCounted(
     serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
     cache: { url: cache.url, token: cache.token },
   })
-  let woken = 0
+  let invoked = 0
   const runtime = createRuntime(group.needs, config, access, {
     invoke: async () => {
-      woken += 1
+      invoked += 1
     },
   })
   const handle = lambda(group, { config, open: async () => runtime })
-  const counts = (): Cost => ({ ...wire.counts(), cache: faults.counts().cache, woken })
+  const counts = (): Cost => ({ ...wire.counts(), cache: faults.counts().cache, invoked })
   return {
     ask: async (event) => {
       const before = counts()
@@ -61,7 +61,7 @@ export async function startCounted(
         statements: after.statements - before.statements,
         roundTrips: after.roundTrips - before.roundTrips,
         cache: after.cache - before.cache,
-        woken: after.woken - before.woken,
+        invoked: after.invoked - before.invoked,
       }
       return { status: statusCode, body: body === '' ? null : JSON.parse(body), cost }
     },

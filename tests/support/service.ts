@@ -29,8 +29,8 @@ export interface TestService {
   readonly cache: Awaited<ReturnType<typeof startCache>>
   readonly mail: TestMail
   readonly vault: TestVault
-  /** The jobs that were woken, in order. */
-  readonly woken: readonly string[]
+  /** The jobs that were invoked, in order. */
+  readonly invoked: readonly string[]
   request(route: string, options?: RequestOptions): Promise<Answer>
   /** What the functions log during some work. */
   logged(work: () => Promise<void>): Promise<string>
@@ -116,7 +116,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   const database = await createTestDatabase()
   const cache = await startCache({ force: 'in-process' })
   const vault = await startTestVault()
-  const woken: string[] = []
+  const invoked: string[] = []
   const config = parseConfig({
     DATABASE_TLS: 'disable',
     DATABASE_CONNECTIONS: '10',
@@ -132,7 +132,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   })
   const opened = vault.openVault(database)
   const invoke: Invoke = async (job) => {
-    woken.push(job)
+    invoked.push(job)
   }
   const runtimeWith = (needs: readonly Need[]): Runtime =>
     createRuntime(needs, config, credentials, { invoke, openVault: () => opened })
@@ -164,7 +164,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     cache,
     mail,
     vault,
-    woken,
+    invoked,
     logged,
     close: async () => {
       await gateway.close()

@@ -57,7 +57,7 @@ describe('POST /v1/auth/password/reset', () => {
     const voided = await reset(other, 'another passphrase entirely')
     expect(voided.status).toBe(400)
     expect(await signsIn()).toBe(true)
-    expect(service.woken.at(-1)).toBe('deliver-mail')
+    expect(service.invoked.at(-1)).toBe('deliver-mail')
     expect(await service.mail.deliver()).toBe(1)
     expect(service.mail.to(email)[0]?.subject).toBe('Your password was changed')
   })

@@ -2,7 +2,7 @@ import { findToken } from '#functions/auth/token-queries.ts'
 import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
-import type { Sql } from '#shared/db/connect.ts'
+import type { Sql, SqlValue } from '#shared/db/connect.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
 import type { ServiceSecret } from '#shared/secret/service-secret.ts'
@@ -221,12 +221,13 @@ describe('two active peppers', () => {
     const { token } = await person()
     let plan = ''
     /** Explains each statement in place of answering it. */
-    const explain: Sql = async (text, ...values) => {
+    const run = async (text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
       const statement = text.reduce((all, part, at) => `${all}$${at}${part}`)
       const rows = await sql().unsafe(`explain (analyze, costs off, timing off) ${statement}`, [...values])
       plan = rows.map((row) => String(row['QUERY PLAN'])).join('\n')
       return []
     }
+    const explain: Sql = Object.assign(run, { invoking: () => explain })
     await sql()`
       insert into app.tokens (token_hash, purpose, user_id, expires_at)
       select sha256(n::text::bytea), 'password_reset', (select id from app.users limit 1), now()

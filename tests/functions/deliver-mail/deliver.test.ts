@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from '
 import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
 import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Message } from '#infra/local/mail/kept-email.ts'
-import type { Database, Sql } from '#shared/db/connect.ts'
+import type { Database, SqlValue } from '#shared/db/connect.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
 import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
@@ -59,14 +59,10 @@ const mailbox = (email: string): Message[] => service.mail.to(email)
 /** A worker that dies where it would have run a statement that `text` is in; what it had done by then stays done. */
 function workerDyingAt(text: string): MailWorker {
   const { database } = service.mail.worker
-  const dying =
-    (sql: Sql): Sql =>
-    (parts, ...values) =>
-      parts.join('?').includes(text) ? new Promise<never>(() => {}) : sql(parts, ...values)
-  const wrapped: Database = {
-    ...database,
-    sql: dying(database.sql),
-  }
+  const { sql } = database
+  const dying = <Row extends object>(parts: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+    parts.join('?').includes(text) ? new Promise<never>(() => {}) : sql<Row>(parts, ...values)
+  const wrapped: Database = { ...database, sql: Object.assign(dying, { invoking: sql.invoking }) }
   return { ...service.mail.worker, database: wrapped }
 }
 
@@ -312,7 +308,7 @@ describe('jobs that no mailer can read', () => {
   const poison = (payload: object) =>
     service.runtime.database.transaction('read write', async (sql) => {
       await sql`select app.set_tenant(${acme})`
-      await enqueue(sql, 'mail', payload)
+      await sql`select app.enqueue('mail', ${JSON.stringify(payload)}::text::jsonb)`
     })
 
   it.for([
@@ -327,13 +323,13 @@ describe('jobs that no mailer can read', () => {
     expect(mailbox(email)).toHaveLength(1)
     const dead = (await jobs()).filter(({ dead_at }) => dead_at !== null)
     expect(dead).toHaveLength(12)
-    for (const job of dead) expect(job).toMatchObject({ attempts: 1, last_error: 'UnknownMail' })
+    for (const job of dead) expect(job).toMatchObject({ attempts: 1, last_error: 'UnreadableJob' })
   })
 
   it('dead-letters a job without a tenant whose email needs one', async () => {
     await enqueue(service.runtime.database.sql, 'mail', { template: 'membership-added', user_id: randomUUID() })
     expect(await service.mail.deliver()).toBe(0)
-    expect(await jobs()).toMatchObject([{ attempts: 1, dead_at: expect.any(Date), last_error: 'UnknownMail' }])
+    expect(await jobs()).toMatchObject([{ attempts: 1, dead_at: expect.any(Date), last_error: 'UnreadableJob' }])
   })
 
   it('dead-letters exhausted jobs without delaying others, even when they fill a whole claim', async () => {

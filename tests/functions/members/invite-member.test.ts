@@ -58,7 +58,7 @@ describe('POST /v1/members/invite', () => {
     expect(days).toBeCloseTo(7, 3)
     expect(await service.sql`select from app.users where email = ${email}`).toHaveLength(0)
     expect(await membershipOf(email)).toBeUndefined()
-    expect(service.woken.at(-1)).toBe('deliver-mail')
+    expect(service.invoked.at(-1)).toBe('deliver-mail')
     const raw = await mailed(email)
     const [row] = await service.sql`select token_hash, user_id, tenant_id from app.tokens where id = ${answer.body.id}`
     expect(row).toEqual({ token_hash: hashToken(PEPPER, raw), user_id: null, tenant_id: tenant })

@@ -269,7 +269,7 @@ describe('a deployed job', () => {
     await enqueue('mail', letter, 400)
     await enqueue('mail', letter, 30)
     await enqueue('mail', letter, -600)
-    await enqueue('idle', {}, 5000)
+    await enqueue('no-op', {}, 5000)
     await enqueue('other', {}, 10)
     await database.admin`
       insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)

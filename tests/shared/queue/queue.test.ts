@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Database } from '#shared/db/connect.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Database, Sql } from '#shared/db/connect.ts'
+import { enterTenant } from '#shared/db/scope.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
 import { claimJobs, completeJob, enqueue, failJob, type LeasedJob } from '#shared/queue/queries.ts'
 import { connectTo } from '#tests/support/access.ts'
@@ -32,6 +33,10 @@ afterAll(async () => {
 const newKind = (): string =>
   `test-${randomUUID().replace(/[\d-]/g, (sign) => (sign === '-' ? '' : String.fromCharCode(103 + Number(sign))))}`
 
+/** Adds a job of any kind; `enqueue` takes only those of the table. */
+const add = (sql: Sql, kind: string, payload: object, key: string = randomUUID()) =>
+  sql`select app.enqueue(${kind}, ${JSON.stringify(payload)}::text::jsonb, ${key})`
+
 const claim = (kind: string, most = 10): Promise<LeasedJob[]> =>
   claimJobs(worker.sql, { kind, most, leaseSeconds: LEASE_SECONDS, attempts: ATTEMPTS })
 
@@ -62,15 +67,75 @@ const expireLeases = (kind: string) => database.admin`
 const makeDue = (kind: string) => database.admin`update app.jobs set run_at = now() where kind = ${kind}`
 
 describe('enqueue', () => {
+  const mail = { template: 'password-changed', user_id: randomUUID() } as const
+  const invoked: string[] = []
+  let invoking: Database
+  beforeAll(() => {
+    const invoke = async () => void invoked.push('deliver-mail')
+    invoking = connectTo(database.appUrl, undefined, new Map([['deliver-mail', invoke]]))
+  })
+  beforeEach(() => {
+    invoked.length = 0
+  })
+  afterAll(() => invoking.close())
+
+  it('invokes the job’s function once after the commit of its transaction, for any number of jobs', async () => {
+    await invoking.transaction('read write', async (sql) => {
+      await enqueue(sql, 'mail', mail)
+      await enqueue(sql, 'no-op', {})
+      await enqueue(await enterTenant(sql, acme), 'mail', mail)
+      expect(invoked).toEqual([])
+    })
+    expect(invoked).toEqual(['deliver-mail'])
+  })
+
+  it('invokes nothing when its transaction rolls back', async () => {
+    const failure = new Error('after the job')
+    const failing = invoking.transaction('read write', async (sql) => {
+      await enqueue(sql, 'mail', mail)
+      throw failure
+    })
+    await expect(failing).rejects.toBe(failure)
+    await invoking
+      .transaction('read write', async (sql) => {
+        await enqueue(sql, 'mail', mail)
+        await sql`select 1 / 0`.catch(() => {})
+      })
+      .catch(() => {})
+    expect(invoked).toEqual([])
+  })
+
+  it('invokes the job’s function after a statement of its own, but not after a failed one', async () => {
+    await enqueue(invoking.sql, 'no-op', {})
+    expect(invoked).toEqual(['deliver-mail'])
+    await expect(enqueue(invoking.sql, 'mail', mail, '')).rejects.toMatchObject({ code: '23514' })
+    await invoking.sql`select`
+    expect(invoked).toEqual(['deliver-mail'])
+  })
+
+  it('invokes nothing for a kind that waits for its schedule', async () => {
+    await enqueue(invoking.sql, 'verify-vendor', { account_id: randomUUID() })
+    expect(invoked).toEqual([])
+  })
+
+  it('throws and adds nothing when the function does not name the need to invoke', async () => {
+    const before = await rowsOf('mail')
+    await expect(app.transaction('read write', (sql) => enqueue(sql, 'mail', mail))).rejects.toThrow(
+      'does not name invoke:deliver-mail among its needs',
+    )
+    await expect(enqueue(app.sql, 'mail', mail)).rejects.toThrow('invoke:deliver-mail')
+    expect(await rowsOf('mail')).toEqual(before)
+  })
+
   it('enqueues a job for the tenant of the transaction, or for the platform when none is set', async () => {
     const kind = newKind()
     for (const tenant of [acme, bolt]) {
       await app.transaction('read write', async (sql) => {
         await sql`select app.set_tenant(${tenant})`
-        await enqueue(sql, kind, { tenant })
+        await add(sql, kind, { tenant })
       })
     }
-    await enqueue(app.sql, kind, { tenant: null })
+    await add(app.sql, kind, { tenant: null })
     const jobs = await claim(kind)
     expect(jobs.map(({ tenant_id, payload }) => ({ tenant: tenant_id, payload }))).toEqual(
       expect.arrayContaining([acme, bolt, null].map((tenant) => ({ tenant, payload: { tenant } }))),
@@ -82,7 +147,7 @@ describe('enqueue', () => {
     const kind = newKind()
     await app.transaction('read write', async (sql) => {
       await sql`select app.set_tenant(${acme})`
-      await enqueue(sql, kind, { tenant_id: bolt })
+      await add(sql, kind, { tenant_id: bolt })
     })
     expect((await claimOne(kind)).tenant_id).toBe(acme)
   })
@@ -90,29 +155,29 @@ describe('enqueue', () => {
   it('enqueues nothing in a rolled-back transaction and shows no job before the commit', async () => {
     const kind = newKind()
     const failed = app.transaction('read write', async (sql) => {
-      await enqueue(sql, kind, {})
+      await add(sql, kind, {})
       expect(await claim(kind)).toEqual([])
       throw new Error('the work failed')
     })
     await expect(failed).rejects.toThrow('the work failed')
     expect(await rowsOf(kind)).toHaveLength(0)
-    await app.transaction('read write', (sql) => enqueue(sql, kind, {}))
+    await app.transaction('read write', (sql) => add(sql, kind, {}))
     expect(await claim(kind)).toHaveLength(1)
   })
 
   it('enqueues one job per key and tenant, even after it was completed', async () => {
     const kind = newKind()
-    const add = (tenant: string | null) =>
+    const addFor = (tenant: string | null) =>
       app.transaction('read write', async (sql) => {
         await sql`select app.set_tenant(${tenant}::uuid)`
-        await enqueue(sql, kind, {}, 'the-key')
+        await add(sql, kind, {}, 'the-key')
       })
-    for (const tenant of [acme, acme, bolt, null, null]) await add(tenant)
+    for (const tenant of [acme, acme, bolt, null, null]) await addFor(tenant)
     const jobs = await claim(kind)
     expect(jobs).toHaveLength(3)
     expect(new Set(jobs.map(({ tenant_id }) => tenant_id))).toEqual(new Set([acme, bolt, null]))
     for (const job of jobs) expect(await completeJob(worker.sql, job)).toBe(true)
-    for (const tenant of [acme, bolt, null]) await add(tenant)
+    for (const tenant of [acme, bolt, null]) await addFor(tenant)
     expect(await claim(kind)).toEqual([])
     expect(await rowsOf(kind)).toHaveLength(3)
   })
@@ -123,7 +188,7 @@ describe('enqueue', () => {
       const outcomes = await Promise.allSettled(
         Array.from({ length: 8 }, (_, index) =>
           app.transaction('read write', async (sql) => {
-            await enqueue(sql, kind, { index }, 'the-key')
+            await add(sql, kind, { index }, 'the-key')
             if (index === 0) throw new Error('the first failed')
           }),
         ),
@@ -160,8 +225,8 @@ describe('claimJobs', () => {
 
   it('claims no job that is leased, completed, dead-lettered, not due or of another kind', async () => {
     const kind = newKind()
-    for (let n = 0; n < 5; n += 1) await enqueue(app.sql, kind, { n })
-    await enqueue(app.sql, `${kind}-other`, {})
+    for (let n = 0; n < 5; n += 1) await add(app.sql, kind, { n })
+    await add(app.sql, `${kind}-other`, {})
     const [leased, completed, dead, later] = await claim(kind, 4)
     if (leased === undefined || completed === undefined || dead === undefined || later === undefined)
       throw new Error('four jobs were to be claimed')
@@ -176,7 +241,7 @@ describe('claimJobs', () => {
 
   it('claims a job again under a new lease once its lease has expired', async () => {
     const kind = newKind()
-    await enqueue(app.sql, kind, {})
+    await add(app.sql, kind, {})
     const first = await claimOne(kind)
     expect(await claim(kind)).toEqual([])
     await expireLeases(kind)
@@ -188,7 +253,7 @@ describe('claimJobs', () => {
   it('gives a job with an expired lease to one of eight concurrent workers', async () => {
     for (let round = 0; round < 20; round += 1) {
       const kind = newKind()
-      await enqueue(app.sql, kind, {})
+      await add(app.sql, kind, {})
       await claimOne(kind)
       await expireLeases(kind)
       const claims = await Promise.all(Array.from({ length: 8 }, () => claim(kind)))
@@ -198,7 +263,7 @@ describe('claimJobs', () => {
 
   it('dead-letters a job whose lease expired at its last attempt', async () => {
     const kind = newKind()
-    await enqueue(app.sql, kind, {})
+    await add(app.sql, kind, {})
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       expect((await claimOne(kind)).attempts).toBe(attempt)
       await expireLeases(kind)
@@ -213,7 +278,7 @@ describe('claimJobs', () => {
 
   it('skips a job whose row another worker has locked', async () => {
     const kind = newKind()
-    for (let n = 0; n < 2; n += 1) await enqueue(app.sql, kind, { n })
+    for (let n = 0; n < 2; n += 1) await add(app.sql, kind, { n })
     await worker.transaction('read write', async (sql) => {
       const [held] = await claimJobs(sql, { kind, most: 1, leaseSeconds: LEASE_SECONDS, attempts: ATTEMPTS })
       const others = await claim(kind)
@@ -231,7 +296,7 @@ describe('a worker that lost its lease', () => {
     ['after another put it aside', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', null)],
   ] as const)('rejects a lost lease %s: the job can be neither completed nor failed', async ([, end]) => {
     const kind = newKind()
-    await enqueue(app.sql, kind, {})
+    await add(app.sql, kind, {})
     const lost = await claimOne(kind)
     await expireLeases(kind)
     await end(await claimOne(kind))
@@ -245,7 +310,7 @@ describe('a worker that lost its lease', () => {
   it('completes a job only for the worker that has the lease', async () => {
     for (let round = 0; round < 30; round += 1) {
       const kind = newKind()
-      await enqueue(app.sql, kind, {})
+      await add(app.sql, kind, {})
       const lost = await claimOne(kind)
       await expireLeases(kind)
       const kept = await claimOne(kind)
@@ -263,7 +328,7 @@ describe('a worker that lost its lease', () => {
 describe('failJob', () => {
   it('retries a failed job after its delay and not before', async () => {
     const kind = newKind()
-    await enqueue(app.sql, kind, {})
+    await add(app.sql, kind, {})
     const asked = Date.now()
     expect(await failJob(worker.sql, await claimOne(kind), 'x'.repeat(500), 30)).toBe(true)
     const [row] = await rowsOf(kind)
@@ -278,7 +343,7 @@ describe('failJob', () => {
 
   it('does not delay the jobs behind a failed one', async () => {
     const kind = newKind()
-    for (let n = 0; n < 3; n += 1) await enqueue(app.sql, kind, { n })
+    for (let n = 0; n < 3; n += 1) await add(app.sql, kind, { n })
     const [poison] = await claim(kind, 1)
     if (poison === undefined) throw new Error('no job was claimed')
     await failJob(worker.sql, poison, 'poison', backoffSeconds(poison.attempts))
@@ -306,7 +371,7 @@ describe('backoffSeconds', () => {
 describe('access to the queue', () => {
   it('hides jobs from the role of the route groups', async () => {
     const kind = newKind()
-    await enqueue(app.sql, kind, {})
+    await add(app.sql, kind, {})
     for (const attempt of [
       () => app.sql`select id from app.jobs`,
       () => app.sql`delete from app.jobs`,

@@ -1,0 +1,29 @@
+import * as v from 'valibot'
+import type { InvokedJob } from '#shared/needs.ts'
+
+const Id = v.pipe(v.string(), v.uuid())
+const Nonce = v.pipe(v.string(), v.minLength(16))
+
+/** Every kind of job: the schema of its payload, and the Lambda that is invoked after the commit instead of waiting for its schedule. */
+export const JOB_KINDS = {
+  mail: {
+    payload: v.variant('template', [
+      v.object({ template: v.literal('invitation'), invitation_id: Id, nonce: Nonce }),
+      v.object({ template: v.literal('password-reset'), email: v.string(), nonce: Nonce }),
+      v.object({ template: v.literal('email-verification'), user_id: Id, nonce: Nonce }),
+      v.object({ template: v.literal('password-changed'), user_id: Id }),
+      v.object({ template: v.literal('membership-added'), user_id: Id }),
+      v.object({ template: v.literal('membership-removed'), user_id: Id }),
+    ]),
+    invokes: 'deliver-mail',
+  },
+  'verify-vendor': { payload: v.object({ account_id: Id }), invokes: null },
+  // Enqueued in place of a mail that is not sent, so that response time does not reveal which of the two happened.
+  'no-op': { payload: v.object({}), invokes: 'deliver-mail' },
+} as const satisfies Record<string, { payload: v.GenericSchema; invokes: InvokedJob | null }>
+
+export type JobKind = keyof typeof JOB_KINDS
+export type JobPayload<Kind extends JobKind> = v.InferOutput<(typeof JOB_KINDS)[Kind]['payload']>
+
+/** The kind that no worker takes. The job `maintain` deletes it. */
+export const NO_OP = 'no-op' satisfies JobKind
