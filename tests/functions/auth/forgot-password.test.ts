@@ -122,10 +122,10 @@ describe('the cost of requesting an email', () => {
       ['known', 'mail', `known-${run}@forgot.test`, newIp()],
       ['unknown', 'mail', `unknown-${run}@forgot.test`, newIp()],
       ['disabled', 'mail', `disabled-${run}@forgot.test`, newIp()],
-      ['no address', 'idle', 'no address', newIp()],
-      ['over the limit of the recipient', 'idle', 'spent@forgot.test', newIp()],
-      ['over the limit of the sender', 'idle', `fresh-${run}@forgot.test`, spentIp],
-      ['over both', 'idle', 'spent@forgot.test', spentIp],
+      ['no address', 'no-op', 'no address', newIp()],
+      ['over the limit of the recipient', 'no-op', 'spent@forgot.test', newIp()],
+      ['over the limit of the sender', 'no-op', `fresh-${run}@forgot.test`, spentIp],
+      ['over both', 'no-op', 'spent@forgot.test', spentIp],
     ] as const) {
       await service.sql`delete from app.jobs`
       expect(await ask(email, ip), what).toEqual({ statements: 3, roundTrips: 3, cache: 2, invoked: 1 })

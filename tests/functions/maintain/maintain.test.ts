@@ -175,7 +175,7 @@ describe('deletion of expired rows', () => {
   it('deletes no-op jobs immediately', async () => {
     await database.admin`
       insert into app.jobs (kind, payload, idempotency_key)
-      select kind, '{}', gen_random_uuid()::text from unnest(array['idle', 'idle', 'mail']) as kind`
+      select kind, '{}', gen_random_uuid()::text from unnest(array['no-op', 'no-op', 'mail']) as kind`
     expect(await run()).toMatchObject({ deleted: 2 })
     expect(await database.admin`select kind from app.jobs`).toEqual([{ kind: 'mail' }])
   })

@@ -290,7 +290,7 @@ describe('a deployed job', () => {
     expect(values['QueueOldest mail']).toBeGreaterThanOrEqual(400)
     // The leased job is a day old.
     expect(values['QueueOldest mail']).toBeLessThan(3600)
-    expect(Object.keys(values).filter((name) => name.includes('idle'))).toEqual([])
+    expect(Object.keys(values).filter((name) => name.includes('no-op'))).toEqual([])
   })
 
   it('measures the audit entries whose month has no partition', async () => {

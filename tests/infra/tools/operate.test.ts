@@ -27,7 +27,8 @@ const closers: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
   service = await startService()
-  const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true })
+  const invocations = new Map([['deliver-mail', async () => {}] as const])
+  const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true }, invocations)
   const { config, vault } = service.runtime
   const worker = { config, database, pepper: PEPPER, mailKey: MAIL_KEY, vault }
   run = async (event) => {
