@@ -15,7 +15,9 @@ export const forgotPassword = endpoint({
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body
-    const payload: JobPayload<'mail'> | null = v.is(Email, email) ? { template: 'password-reset', email, nonce: newNonce() } : null
+    const payload: JobPayload<'mail'> | null = v.is(Email, email)
+      ? { template: 'password-reset', email, nonce: newNonce() }
+      : null
     return requestMail(context, {
       route: 'forgot',
       recipient: normalizeEmail(email),

@@ -11,7 +11,8 @@ export const resendVerification = endpoint({
   audit: { none: 'it sends a mail and changes nothing' },
   handle: (context) => {
     const { id, email_verified_at: verifiedAt } = context.principal.user
-    const payload: JobPayload<'mail'> | null = verifiedAt === null ? { template: 'email-verification', user_id: id, nonce: newNonce() } : null
+    const payload: JobPayload<'mail'> | null =
+      verifiedAt === null ? { template: 'email-verification', user_id: id, nonce: newNonce() } : null
     return requestMail(context, { route: 'verify', recipient: id, payload, write: (work) => context.sql.write(work) })
   },
 })
