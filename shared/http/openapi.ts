@@ -154,7 +154,9 @@ function namedSchemas(operations: readonly Operation[]): Record<string, Schema> 
 
 const isSchema = (part: object): part is Schema => 'kind' in part && part.kind === 'schema'
 
-/** A value that fits a schema, made of the examples of its parts. */
+/** Makes a value that fits a schema from the examples of its parts. The tests take their request bodies from it. */
+export const exampleOfSchema = (schema: Schema): unknown => exampleOf(toJsonSchema(schema, conversion), {})
+
 function exampleOf(schema: JsonSchema | boolean, schemas: Readonly<Record<string, JsonSchema>>): unknown {
   if (typeof schema === 'boolean') throw new Error('a schema of anything has no example')
   const { $ref, examples, const: constant, enum: values, anyOf, properties, items } = schema

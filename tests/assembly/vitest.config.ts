@@ -12,7 +12,7 @@ export default defineConfig({
     setupFiles: ['tests/support/setup/documented.ts'],
     include: [
       'tests/assembly/*.test.ts',
-      'tests/guarantees/contract/{matrix,bad-input}.test.ts',
+      'tests/guarantees/contract/{access,bodies,credentials,fields,paths}.test.ts',
       `tests/functions/auth/{${FLOWS.join()}}.test.ts`,
       'tests/functions/members/*.test.ts',
       'tests/functions/vendor-accounts/vendor-accounts.test.ts',

@@ -1,22 +1,26 @@
 import { routeGroups } from '#infra/route-groups.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
 
 /** One route of the service, as its endpoint declares it. */
 export interface Route {
   /** `METHOD /path`, as the endpoint's file writes it. */
   readonly name: string
+  readonly group: string
   readonly endpoint: Endpoint
   readonly bodyLimitBytes: number
 }
 
-/** Every route that is in functions/ now: a test that loops over them covers a new one without a line added. */
-export const routes: readonly Route[] = (await routeGroups()).flatMap(({ group }) =>
+export const routesOf = (group: RouteGroup): Route[] =>
   group.endpoints.map((endpoint) => ({
     name: `${endpoint.method} ${endpoint.path}`,
+    group: group.name,
     endpoint,
     bodyLimitBytes: group.bodyLimitBytes,
-  })),
-)
+  }))
+
+/** Every route of functions/. A test that loops over them covers a new route without a new line. */
+export const routes: readonly Route[] = (await routeGroups()).flatMap(({ group }) => routesOf(group))
 
 /** The paths, each once, with the methods that are declared for it. */
 export const methodsByPath: ReadonlyMap<string, readonly string[]> = routes.reduce((paths, { endpoint }) => {

@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto'
+import * as v from 'valibot'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { PROBLEMS } from '#tests/support/problems.ts'
+import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
+import { fieldsOf, type Route, routes, withId } from '#tests/support/routes.ts'
+import { sampleBody } from '#tests/support/samples.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+
+// A schema is asked about every value; a request is sent for one value that it refuses, and for each that it accepts.
+
+const SLUG = 'acme-print'
+const CANARY = 'canary-1f9b7c'
+
+const withBody = routes.filter(({ endpoint }) => endpoint.body !== null)
+const withQuery = routes.filter(({ endpoint }) => endpoint.query !== null)
+const lists = withQuery.filter(({ endpoint }) => fieldsOf(endpoint.query).some(({ name }) => name === 'cursor'))
+const searches = withQuery.filter(({ endpoint }) => fieldsOf(endpoint.query).some(({ name }) => name === 'q'))
+
+const service = useService()
+let token: string
+let tenant: string
+beforeAll(async () => {
+  ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: SLUG }))
+  tenant = await tenantId(service.sql, SLUG)
+})
+
+function expectRefusal(route: Route, answer: Answer, pointer: RegExp, what: string): void {
+  expect(answer.status, what).toBe(422)
+  expect(answer.body.type, what).toBe(`${PROBLEMS}/validation-failed`)
+  expectSafe(route, answer)
+  for (const error of answer.body.errors) expect(error.pointer, what).toMatch(pointer)
+}
+
+/** Holds an answer to the contract, and to repeating nothing that was sent and refused. */
+function expectSafe({ endpoint }: Route, answer: Answer): void {
+  expectContract(answer, endpoint.access === 'anyone' ? null : tenant)
+  if (answer.status >= 400) expect(answer.text).not.toContain(CANARY)
+  expect(JSON.stringify([...answer.headers])).not.toContain(CANARY)
+}
+
+/** The top fields of a body or a query that its schema refuses. */
+const refusedBy = (schema: Route['endpoint']['body'], input: unknown): unknown[] => [
+  ...new Set((v.safeParse(schema ?? v.never(), input).issues ?? []).map(({ path }) => path?.[0]?.key)),
+]
+
+describe('a field of a body', () => {
+  const send = ({ endpoint }: Route, body: unknown): Promise<Answer> =>
+    service.request(`${endpoint.method} ${withId(endpoint.path, randomUUID())}`, { token, body })
+
+  // No field stores these: half a surrogate pair, and 9,000 characters.
+  const NEVER = [
+    `${CANARY}\ud800`,
+    `\udc00${CANARY}`,
+    `${CANARY}${'a'.repeat(10_000)}`,
+    `${'a'.repeat(10_000)}@${CANARY}.test`,
+    `${'a@'.repeat(5000)}${CANARY}`,
+  ]
+  const HOSTILE = [
+    '',
+    ' ',
+    `${CANARY}\0`,
+    `\0@${CANARY}.test`,
+    `${CANARY}@nul\0.test`,
+    `${CANARY}@shops.test\r\nBcc: x@${CANARY}.test`,
+    `${CANARY}' or 1=1 --`,
+    `'; select pg_sleep(20); --${CANARY}`,
+    `${CANARY}$1%s{{7*7}}\${7*7}<img onerror=x>`,
+    `${CANARY}\u202e\ufeff\u2028`,
+    `\uff20${CANARY}\u212a`,
+    '\u{1f469}\u200d\u{1f4bb}'.repeat(100),
+    '\ufdfa'.repeat(400),
+  ]
+
+  it.each(withBody)('$name accepts its sample, and drops fields that it does not know', ({ name, endpoint }) => {
+    const schema = endpoint.body ?? v.never()
+    const sample = sampleBody({ name, endpoint })
+    expect(refusedBy(schema, sample)).toEqual([])
+    const more = { ...sample, [CANARY]: 1, id: 1, tenant_id: 1, user_id: 1, status: 200, rank: 1e3 }
+    expect(v.parse(schema, more)).toEqual(v.parse(schema, sample))
+  })
+
+  it.each(withBody)('$name names each required field that is missing', async (route) => {
+    const { body } = await send(route, {})
+    const required = fieldsOf(route.endpoint.body).filter(({ required }) => required)
+    expect(body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(
+      required.map(({ name }) => `#/${name}`),
+    )
+  })
+
+  it.each(withBody)('$name names a field of the wrong type, and does not repeat its value', async (route) => {
+    const wrong: readonly unknown[] = [90_210_771, -1, 1.5, true, false, null, [], [CANARY], {}, { $gt: CANARY }]
+    for (const { name, required } of fieldsOf(route.endpoint.body)) {
+      for (const value of wrong.filter((value) => value !== null || required)) {
+        const body = { ...sampleBody(route), [name]: value }
+        expect(refusedBy(route.endpoint.body, body), `${name}: ${JSON.stringify(value)}`).toEqual([name])
+      }
+      const answer = await send(route, { ...sampleBody(route), [name]: { [CANARY]: CANARY } })
+      expectRefusal(route, answer, new RegExp(`^#/${name}(/|$)`), name)
+    }
+  })
+
+  it.each(withBody)('$name survives every hostile text that its schema accepts, and repeats none', async (route) => {
+    const plain = await send(route, sampleBody(route))
+    for (const { name } of fieldsOf(route.endpoint.body)) {
+      for (const value of [null, ...HOSTILE, ...NEVER]) {
+        const body = { ...sampleBody(route), [name]: value }
+        const what = `${name}: ${JSON.stringify(value).slice(0, 40)}`
+        if (refusedBy(route.endpoint.body, body).length > 0) continue
+        const answer = await send(route, body)
+        expect(answer.status, what).toBeLessThan(500)
+        expectSafe(route, answer)
+        // A token or an address that cannot exist gets the response of an unknown one.
+        const unknown = plain.status === 204 || (name === 'token' && plain.status === 400)
+        if (NEVER.some((never) => never === value)) expect(answer.status, what).toBe(unknown ? plain.status : 422)
+      }
+    }
+  })
+
+  it.each(withBody)('$name logs no value of a field', async (route) => {
+    const lines = await service.logged(async () => {
+      for (const { name } of fieldsOf(route.endpoint.body)) {
+        for (const value of [[CANARY], `${CANARY}\0`, CANARY.repeat(500), `${CANARY}@a.test`]) {
+          await send(route, { ...sampleBody(route), [name]: value })
+        }
+      }
+    })
+    expect(lines).toContain('"request_id"')
+    expect(lines).not.toContain(CANARY)
+  })
+})
+
+describe('a query', () => {
+  const call = (route: Route, search: string): Promise<Answer> =>
+    rawRequest(service.gateway.url, {
+      method: route.endpoint.method,
+      path: `${withId(route.endpoint.path, randomUUID())}?${search}`,
+      headers: ['authorization', `Bearer ${token}`],
+    }).then(toAnswer)
+  const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
+  const id = randomUUID()
+
+  it('is accepted by some routes', () => {
+    expect(lists.length).toBeGreaterThan(0)
+    expect(searches.length).toBeGreaterThan(0)
+  })
+
+  it.each(lists)('of $name has one limit from 1 to 100', async (route) => {
+    for (const limit of ['1', '100']) {
+      const answer = await call(route, `limit=${limit}`)
+      expect(answer.status, limit).toBe(200)
+      expect(answer.body.data.length).toBeLessThanOrEqual(Number(limit))
+      expect(Object.keys(answer.body)).toEqual(['data', 'next_cursor'])
+    }
+    for (const limit of ['2', '99']) expect(refusedBy(route.endpoint.query, { limit })).toEqual([])
+    const wrong = [
+      ['0', '101', '-1', '00', '1000', '9'.repeat(30), '1.5', '1e1', '0x10', 'abc', '', ' 1', '1 ', '+1'],
+      ['NaN', 'Infinity', 'null', '\u0661', '1\0', '1;limit=2', "1'--", CANARY, ['1', '2']],
+    ].flat(1)
+    for (const limit of wrong) expect(refusedBy(route.endpoint.query, { limit }), String(limit)).toEqual(['limit'])
+    for (const limit of [CANARY, '1%00', '1&limit=2', '%201']) {
+      expectRefusal(route, await call(route, `limit=${limit}`), /^#\/limit$/, limit)
+    }
+  })
+
+  it.each(lists)('of $name has no cursor that the list did not give', async (route) => {
+    for (const cursor of [
+      '',
+      'x',
+      CANARY,
+      'null',
+      '\0',
+      '\ufffd',
+      'a'.repeat(2000),
+      encode(null),
+      encode({}),
+      encode([]),
+      encode(['a']),
+      encode([CANARY, 'b']),
+      encode(['a', 1]),
+      encode([1, id]),
+      encode([['a'], id]),
+      encode(['a', id, 'more']),
+      encode(['a', `${id}' or '1'='1`]),
+      encode(['a', `${id}\0`]),
+      encode(['a\0', id]),
+      encode(['a\ud800', id]),
+      encode(['a'.repeat(5000), id]),
+      encode({ 0: 'a', 1: id, length: 2 }),
+      encode(['a', { $gt: '' }]),
+      '['.repeat(400),
+      [encode(['a', id]), encode(['b', id])],
+    ]) {
+      expect(refusedBy(route.endpoint.query, { cursor }), String(cursor).slice(0, 60)).toEqual(['cursor'])
+    }
+    for (const cursor of [CANARY, '%ff', encode([CANARY, 'b']), `${encode(['a', id])}&cursor=${encode(['b', id])}`]) {
+      expectRefusal(route, await call(route, `cursor=${cursor}`), /^#\/cursor$/, cursor)
+    }
+  })
+
+  it.each(lists)('of $name treats SQL in a cursor as a position only', async (route) => {
+    for (const sortKey of ["' or '1'='1", "'; select pg_sleep(20); --", '$1', '\\', '%', '\u{1f600}'.repeat(50)]) {
+      const answer = await call(route, `cursor=${encode([sortKey, id])}`)
+      expect([200, 422], sortKey).toContain(answer.status)
+      expectSafe(route, answer)
+    }
+  })
+
+  it.each(searches)('of $name may search for any text', async (route) => {
+    const texts = [
+      ["'", "''", "' or '1'='1", "'; drop table app.styles; --", '%', '%%', '_', '\\', '\\\\', '\\%', '!', '!!'],
+      [':*', 'a:*', ':', '&', '|', 'a & b', 'a &', '& a', '(', ')', '((', '<->', 'a <-> b', '<1>', '-', '--a', '-a'],
+      ['"', '"a', 'a"b"c', 'or', 'OR', 'or or', 'and', 'not', '*', '?', '$1', '\t', '\n', ' ', '', 'the', '.', ','],
+      ['é', '\u{1f600}', '\u202e', '\ufeff', 'ß', '\u0301', '\uff12\uff10', 'a'.repeat(200), '!'.repeat(200)],
+      ['a '.repeat(100), '"'.repeat(199), '-'.repeat(200), 'x'.repeat(64), 'https://a.b/c?d=e&f#g'],
+    ].flat()
+    for (const text of texts) {
+      const answer = await call(route, `q=${encodeURIComponent(text)}`)
+      expect(answer.status, text).toBe(200)
+      expectSafe(route, answer)
+    }
+    for (const search of ['q=%00', 'q=a%00b', 'q=a&q=b', `q=${'a'.repeat(201)}`, `q=${CANARY}${'a'.repeat(5000)}`]) {
+      expectRefusal(route, await call(route, search), /^#\/q$/, search.slice(0, 20))
+    }
+    for (const search of ['q=%ff', 'q=%', 'q=%zz', 'q=%ed%a0%80', 'q', '&&', '=', 'q[]=a', 'q[a]=b', '__proto__=1']) {
+      const answer = await call(route, search)
+      expect([200, 422], search).toContain(answer.status)
+      expectSafe(route, answer)
+    }
+  })
+
+  it.each(searches)(
+    'of $name may search for any mix of the characters that mean something to a search',
+    async (route) => {
+      // A fixed seed: what fails once fails again (mulberry32).
+      let seed = 20_250_411
+      const random = (below: number): number => {
+        seed = (seed + 0x6d2b79f5) | 0
+        let bits = Math.imul(seed ^ (seed >>> 15), seed | 1)
+        bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
+        return ((bits ^ (bits >>> 14)) >>> 0) % below
+      }
+      const marks = [...Array.from('---""\'()!&|<>:*\\%_@/.,~#= '), 'a', 'or', ' or ', 'the', '1', 'é', '\u{1f600}']
+      for (let round = 0; round < 100; round += 1) {
+        const few = Array.from({ length: 1 + random(4) }, () => marks[random(marks.length)] ?? '')
+        const text = Array.from({ length: 1 + random(60) }, () => few[random(few.length)]).join('')
+        const answer = await call(route, `q=${encodeURIComponent(text)}`)
+        expect(answer.status, text).toBe(text.length > 200 ? 422 : 200)
+      }
+    },
+  )
+
+  it.each(searches)('of $name searches for the wildcards of LIKE as plain characters', async (route) => {
+    const everything = await call(route, 'limit=100')
+    expect(everything.body.data.length).toBeGreaterThan(1)
+    for (const wildcard of ['%25', '_', '%5C%25', '___%25']) {
+      expect((await call(route, `q=${wildcard}`)).body.data, wildcard).toEqual([])
+    }
+  })
+})

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { expectContract } from '#tests/support/expect-answer.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
+import { methodsByPath, routes, takesId, withId } from '#tests/support/routes.ts'
+import { useService } from '#tests/support/test.ts'
+import { ITEM, probes } from './probes.ts'
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
+const paths = [...methodsByPath].map(([path, methods]) => ({ path, methods }))
+const item = { path: ITEM.endpoint.path, methods: ['GET'] }
+// One real path without an id, which in a run of the assembly is served by its bundle.
+const spelled = [item, ...paths.filter(({ path }) => path === '/v1/catalog/styles')]
+const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
+
+const service = useService({ groups: [probes] })
+let token: string
+beforeAll(async () => {
+  ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' }))
+})
+
+/** Sends a request signed in, without a body. The path stays as it is, byte for byte. */
+const send = async (method: string, path: string, headers: readonly string[] = ['authorization', `Bearer ${token}`]) =>
+  rawRequest(service.gateway.url, { method, path, headers })
+
+async function expect405(path: string, methods: readonly string[], method: string): Promise<void> {
+  for (const headers of [[], ['authorization', `Bearer ${token}`]]) {
+    const raw = await send(method, withId(path, randomUUID()), headers)
+    expect(raw.status, method).toBe(405)
+    const allowed = (raw.headers['allow']?.join(',') ?? '').split(',').map((name) => name.trim())
+    expect(allowed.toSorted(), method).toEqual(methods.toSorted())
+    if (method !== 'HEAD') expectContract(toAnswer(raw), null)
+  }
+}
+
+describe('a method', () => {
+  it.each(spelled)('that $path does not declare is answered 405, whichever it is', async ({ path, methods }) => {
+    for (const method of METHODS.filter((method) => !methods.includes(method))) await expect405(path, methods, method)
+  })
+
+  it.each(paths)('that $path does not declare is answered 405, with those that it declares', ({ path, methods }) =>
+    expect405(path, methods, METHODS.find((method) => !methods.includes(method)) ?? ''),
+  )
+})
+
+describe('a path', () => {
+  it.each(spelled)('$path has one spelling', async ({ path, methods }) => {
+    const own = withId(path, '00000000-0000-4000-8000-000000000000')
+    const spellings = [
+      `${own}/`,
+      `${own}//`,
+      `/${own}`,
+      own.toUpperCase(),
+      own.replace('/v1', '/V1'),
+      own.replace(/^\/(\w+)\//, '/$1//'),
+      own.replace(/^\/(\w+)\//, '/$1/%2e/'),
+      own.replace(/^\/(\w+)\//, '/$1/./'),
+      own.replace(/^\/(\w+)\//, '/$1/%2e%2e/$1/'),
+      own.replace(/^\/(\w+)\//, '/$1/../$1/'),
+      own.replace(/^\/(\w+)\//, '/$1%2f'),
+      `${own}%00`,
+      `${own}%20`,
+      `${own};a=b`,
+      `${own}.json`,
+      `${own}/x.css`,
+      `${own}\\`,
+      own.replace('/v1', '/v2'),
+      own.replace('/v1', ''),
+      own.replace(/\/([a-z])/, (_, letter: string) => `/%${letter.charCodeAt(0).toString(16)}`),
+    ]
+    for (const spelling of spellings) {
+      for (const method of methods) {
+        const raw = await send(method, spelling)
+        expect(raw.status, `${method} ${spelling}`).toBe(404)
+        expectContract(toAnswer(raw), null)
+      }
+    }
+    expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
+  })
+
+  it('that is unknown is answered 404, with credentials and without', async () => {
+    for (const path of ['/', '/v1', '/v1/', '/v1/unknown', '/debug', '/__test', '/v1/auth', '/.env', '*', '/%']) {
+      for (const headers of [[], ['authorization', `Bearer ${token}`]]) {
+        const raw = await send('GET', path, headers)
+        expect(raw.status, path).toBe(404)
+        expectContract(toAnswer(raw), null)
+      }
+    }
+  })
+})
+
+describe('an id in a path', () => {
+  const malformed = (uuid: string): string[] => [
+    '1',
+    '0',
+    '-1',
+    'null',
+    'me',
+    '{id}',
+    '%7Bid%7D',
+    `{${uuid}}`,
+    `%7B${uuid}%7D`,
+    `urn:uuid:${uuid}`,
+    uuid.replaceAll('-', ''),
+    uuid.slice(0, -1),
+    `${uuid}0`,
+    `${uuid}%00`,
+    `%00${uuid}`,
+    '%00',
+    `${uuid}%0a`,
+    `${uuid}%0d%0ax-evil:1`,
+    `%20${uuid}`,
+    `${uuid}%20`,
+    `${uuid}%2f`,
+    `${uuid}%2f..%2f${uuid}`,
+    `${uuid},${uuid}`,
+    `${uuid}%3fid=${uuid}`,
+    `%25${uuid.charCodeAt(0).toString(16)}${uuid.slice(1)}`,
+    uuid.replace(/^./, 'g'),
+    uuid.replace(/^./, '%EF%BC%91'),
+    "1'%20or%20'1'='1",
+    "';select%20pg_sleep(20);--",
+    '%ff',
+    '%',
+    '%zz',
+    '%c0%ae',
+    '..',
+    '%2e%2e',
+    '*',
+    'a'.repeat(4000),
+  ]
+
+  async function expect404({ endpoint }: (typeof withIds)[number], id: string): Promise<void> {
+    for (const headers of [[], ['authorization', `Bearer ${token}`]]) {
+      const answer = toAnswer(await send(endpoint.method, withId(endpoint.path, id), headers))
+      expect(answer.status, id).toBe(404)
+      expect(answer.body.type).toBe('about:blank')
+      expect(answer.body).not.toHaveProperty('detail')
+      expectContract(answer, null)
+    }
+  }
+
+  it.each([ITEM, ...withIds.slice(0, 1)])('of $name is a UUID, and anything else is a 404', async (route) => {
+    for (const id of malformed(randomUUID())) await expect404(route, id)
+  })
+
+  it.each(withIds)('of $name that is malformed is a 404', (route) => expect404(route, `${randomUUID()}0`))
+
+  it('is accepted in any case, and percent-encoded once', async () => {
+    const id = randomUUID()
+    for (const spelling of [
+      id,
+      id.toUpperCase(),
+      `%${id.charCodeAt(0).toString(16)}${id.slice(1)}`,
+      id.replaceAll('-', '%2D'),
+    ]) {
+      const answer = toAnswer(await send('GET', withId(ITEM.endpoint.path, spelling)))
+      expect(answer.body, spelling).toEqual({ id })
+    }
+  })
+})
