@@ -62,7 +62,10 @@ function inProcess(): RedisServer {
       // Loaded only here: it compiles a WebAssembly module that the real servers do not need.
       const { createRedisMock } = await import('js-redis-server')
       const server = await createRedisMock({ databaseCount: 1 })
-      close = () => server.close()
+      close = async () => {
+        close = async () => {}
+        await server.close()
+      }
       return { url: server.url }
     },
     stop: () => close(),
