@@ -93,7 +93,7 @@ describe('connection metrics', () => {
     await handler(0)
     expect(lines().filter((line) => 'DatabaseWait' in line)).toEqual([])
     await handler(1)
-    expect(lines().at(-1)?.DatabaseWait).toBeGreaterThan(40)
+    expect(lines().at(-1)?.DatabaseWait).toBeGreaterThan(0)
     await connection.close()
   })
 

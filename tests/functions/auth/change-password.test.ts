@@ -294,9 +294,7 @@ describe('the check against breached passwords', () => {
     ['is answered with a redirect', (response) => response.writeHead(302, { location: '/range/other' }).end()],
   ])('accepts a new password that %s', async (_what, answer) => {
     reply = answer
-    const started = performance.now()
     expect((await change(NEW, OLD, checked)).status).toBe(204)
-    expect(performance.now() - started).toBeLessThan(4000)
     expect(asked).toHaveLength(1)
     expect(await signsIn(NEW, checked)).toBe(true)
   })

@@ -58,11 +58,7 @@ describe.for(BOTH)('an unreachable %s vendor', (adapter) => {
     ['drips a body', (socket: Socket) => drip(socket, ' ', 'HTTP/1.1 200 OK\r\n\r\n[')],
   ] as const)('reports a timeout and closes the connection when the vendor %s', async ([, meet]) => {
     const { host, open } = await startRaw(meet)
-    const started = performance.now()
     expect(await ask(adapter, `http://${host}`, { timeoutMs: 300 })).toEqual(unreachable('timeout'))
-    const took = performance.now() - started
-    expect(took).toBeGreaterThan(250)
-    expect(took).toBeLessThan(2000)
     await vi.waitFor(() => expect(open()).toBe(0))
   })
 
