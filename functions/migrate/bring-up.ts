@@ -11,13 +11,13 @@ const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () =>
 const INVALID_PASSWORD = '28P01'
 
 /**
- * Brings a database to what the functions of this version expect: the migrations, the passwords of the roles, the audit
- * log's partitions. Doing it again changes nothing. Migrations only go forward: one that fails leaves those before it.
- * Throws UnhealthyDatabase when something in the database would let a tenant reach another's rows; warnings are logged.
+ * Prepares a database for the functions of this version: applies migrations, sets the passwords of the roles, creates the
+ * coming partitions of the audit log. Running it again changes nothing. When a migration fails, those before it stay.
+ * Logs warnings. Throws UnhealthyDatabase when the database has a fault, such as one that lets a tenant reach another's rows.
  */
 export async function bringUp(options: {
   readonly owner: ReadLogin
-  /** The logins of the service's roles, whose usernames the migrations create. */
+  /** The logins of the service's roles. The migrations create roles of these names. */
   readonly roles: readonly ReadLogin[]
   readonly folder: string
   readonly security: TlsOptions
@@ -46,7 +46,7 @@ export async function bringUp(options: {
     for (const diagnosis of await assertHealthy(sql, options.folder)) {
       if (diagnosis.severity === 'warning') log.warn(inOneLine(diagnosis))
     }
-    log.info('the database is as this version expects', { applied, passwords })
+    log.info('prepared the database for this version', { applied, passwords })
     return { applied, passwords }
   } finally {
     await sql.end({ timeout: 1 })
@@ -54,8 +54,8 @@ export async function bringUp(options: {
 }
 
 /**
- * Whether a role signs in with its secret, or with the version that a rotation is about to put in place: to set the
- * password back then would shut the role out when the rotation ends.
+ * Returns whether a role can sign in with its secret, or with the pending version of a rotation. During a rotation the
+ * password must stay: resetting it would lock the role out when the rotation ends.
  */
 async function isCurrent(role: ReadLogin, trust: SecureContext | null): Promise<boolean> {
   if (await signsIn(await role('AWSCURRENT'), trust)) return true

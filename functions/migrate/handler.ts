@@ -4,7 +4,7 @@ import { bringUp } from './bring-up.ts'
 
 const { secretIds, database } = parseConfig(process.env)
 
-/** Run by a deployment, before any other function of it takes a request; what it throws stops the deployment. */
+/** A deployment runs this before any other new function takes a request. An error stops the deployment. */
 export const handler = (): Promise<object> =>
   bringUp({
     owner: secretLogin(secretIds.database, null),

@@ -8,12 +8,11 @@ import type { Diagnosis } from '#shared/doctor/examinations.ts'
 
 const HELP = `npm run doctor -- [postgres://…] [--json]
 
-Examines a database for whatever would let a tenant reach another's rows, for migrations that are not applied as they
-stand in this checkout, and for what will fail soon. It reads only, in one read-only transaction. Any login will do: what
-it may not see is listed as UNSEEN.
+Examines a database: anything that lets a tenant reach another's rows, grants and migrations that differ from this
+checkout, and problems to come. Runs one read-only transaction. Any login works; checks it may not run are listed as UNSEEN.
 
-Without an address: DATABASE_URL, which keeps a password out of the list of processes, or else the local stack
-(npm start). Exits 0 when the database is sound, 1 when it has a fault, 2 when it was not examined.`
+Without an address it uses DATABASE_URL, which keeps the password out of the process list, or the local stack (npm start).
+Exit codes: 0 healthy, 1 faults found, 2 could not run.`
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 const CONNECT_TIMEOUT_SECONDS = 10
@@ -25,27 +24,27 @@ async function addressOf(given: string | undefined): Promise<string> {
   if (address !== undefined) return address
   const file = join(process.env['STATE_DIR'] ?? '.local', 'stack.json')
   const text = await readFile(file, 'utf8').catch(() => {
-    throw new WrongUse('Which database? The local stack is not running')
+    throw new WrongUse('The local stack is not running: give an address or set DATABASE_URL')
   })
   const { database_url: url }: { database_url?: unknown } = JSON.parse(text)
-  if (typeof url !== 'string') throw new WrongUse(`${file} names no database_url`)
+  if (typeof url !== 'string') throw new WrongUse(`${file} has no database_url`)
   return url
 }
 
 function parseAddress(address: string): URL {
   const url = URL.parse(address)
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) throw new WrongUse('The address is no postgres:// URL')
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) throw new WrongUse('The address is not a postgres:// URL')
   return url
 }
 
-/** The text without the password, in whichever spelling a library may have put it there. */
+/** Removes the password from a text. A library may print it percent-encoded or decoded. */
 function withoutPassword(text: string, url: URL | null): string {
   if (url === null || url.password === '') return text
   let clear = text.replaceAll(url.password, '***')
   try {
     clear = clear.replaceAll(decodeURIComponent(url.password), '***')
   } catch {
-    // Not percent-encoded, so there is one spelling.
+    // Not percent-encoded: the first replacement was enough.
   }
   return clear
 }
@@ -67,7 +66,7 @@ try {
   if (values.help === true) {
     console.log(HELP)
   } else {
-    if (positionals.length > 1) throw new WrongUse('One address at a time')
+    if (positionals.length > 1) throw new WrongUse('Give one address')
     url = parseAddress(await addressOf(positionals[0]))
     const sql = postgres(url.href, {
       max: 1,
@@ -80,7 +79,7 @@ try {
       const diagnoses = await examine(sql, MIGRATIONS)
       const sound = diagnoses.every(({ severity }) => severity !== 'fault')
       if (values.json === true) console.log(JSON.stringify({ sound, diagnoses }))
-      else print(diagnoses, `${url.username || 'somebody'} at ${url.host}${url.pathname}`)
+      else print(diagnoses, `${url.username || 'the default user'} at ${url.host}${url.pathname}`)
       process.exitCode = sound ? 0 : 1
     } finally {
       await sql.end({ timeout: 1 })
@@ -89,6 +88,6 @@ try {
 } catch (error) {
   const message = withoutPassword(error instanceof Error ? error.message : String(error), url)
   const wrongUse = error instanceof WrongUse || (error instanceof TypeError && 'code' in error)
-  console.error(wrongUse ? `${message}\n\n${HELP}` : `The database was not examined: ${message}`)
+  console.error(wrongUse ? `${message}\n\n${HELP}` : `Could not examine the database: ${message}`)
   process.exitCode = 2
 }

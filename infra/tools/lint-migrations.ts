@@ -1,11 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadModule, type Node, parseSync, scanSync } from 'libpg-query'
+import { readMigrations } from '#shared/db/migrate.ts'
 import { EXEMPT_TABLES } from '#shared/doctor/catalogue.ts'
 import { nameOf, noHistory, type Refusal, refusals, type Rule, RULES, walk, words } from './migration-rules.ts'
 
-/** A statement of a migration that must not run beside the functions of the release before, or that breaks a rule of ours. */
+/** A statement that breaks a rule of migration-rules.ts. `what` is the table or column. */
 export interface Violation {
   readonly file: string
   readonly line: number
@@ -31,7 +30,7 @@ interface Override {
   used: boolean
 }
 
-/** What the rules say against files `NNNN-name.sql`, given in order with their text. Throws on what Postgres cannot parse. */
+/** Checks files `NNNN-name.sql`, given in order. Returns the violations. Throws on text that Postgres cannot parse. */
 export async function lintMigrations(
   files: readonly { name: string; text: string }[],
   release = FIRST_RELEASE,
@@ -43,25 +42,24 @@ export async function lintMigrations(
     const { statements, overrides, commentLines } = read(file, text)
     const alone = text.startsWith('-- migrate: no-transaction as ')
     const isNew = (name: string) => release === null || number <= release || history.made.get(name) === number
-    const place = { number, alone, isNew }
 
     const found = statements.flatMap((statement, index): { line: number; rule: Rule; what: string }[] => {
-      const against: Refusal[] = refusals(statement.node, history, place)
+      const broken: Refusal[] = refusals(statement.node, history, { number, alone, isNew })
       if (alone && (statements.length > 1 || !isIndexStatement(statement.node))) {
-        against.push({ rule: 'no-transaction', what: 'another statement' })
+        broken.push({ rule: 'no-transaction', what: 'another statement' })
       }
-      // The first file makes the roles, and so runs as the login that migrates.
+      // The first file creates identity_owner, so it runs as the login that migrates.
       if (index === 0 && number > 1 && !alone && !setsOwner(statement.node)) {
-        against.push({ rule: 'owner-role', what: 'the first statement' })
+        broken.push({ rule: 'owner-role', what: 'the first statement' })
       }
       const table = needsGuard(statement.node)
       if (table !== null && !statements.some(({ node }) => guarded(node).includes(table))) {
-        against.push({ rule: 'tenant-guard', what: table })
+        broken.push({ rule: 'tenant-guard', what: table })
       }
       let top = statement.firstLine
       while (commentLines.has(top - 1)) top -= 1
       const near = overrides.filter(({ line }) => line >= top && line <= statement.lastLine)
-      return against
+      return broken
         .filter(({ rule }) => {
           const allowed = near.filter((override) => override.rule === rule)
           for (const override of allowed) override.used = true
@@ -69,14 +67,14 @@ export async function lintMigrations(
         })
         .map(({ rule, what }) => ({ line: statement.firstLine, rule, what }))
     })
-    const useless = overrides
+    const unneeded = overrides
       .filter(({ used }) => !used)
       .map(({ line, rule }) => ({ line, rule: 'override', what: rule }) as const)
-    return [...found, ...useless].map(({ line, rule, what }) => ({ file, line, rule, what }))
+    return [...found, ...unneeded].map(({ line, rule, what }) => ({ file, line, rule, what }))
   })
 }
 
-/** The statements and the comments of a file. Offsets of the parser count bytes. */
+/** Reads the statements and comments of a file. The parser's offsets count bytes. */
 function read(file: string, text: string) {
   const bytes = Buffer.from(text)
   const lineAt = (offset: number) => bytes.subarray(0, offset).toString().split('\n').length
@@ -109,7 +107,7 @@ function parse(file: string, text: string) {
   }
 }
 
-/** The tables that `app.enforce_tenant` is called for in a statement. */
+/** Returns the tables that a statement passes to `app.enforce_tenant`. */
 function guarded(statement: Node): string[] {
   const tables: string[] = []
   walk(statement, (kind, node) => {
@@ -122,7 +120,7 @@ function guarded(statement: Node): string[] {
   return tables
 }
 
-/** The table that a statement makes and that needs the guard, or null. */
+/** Returns the table that a statement creates, when it needs the tenant guard, or null. */
 function needsGuard(statement: Node): string | null {
   if (!('CreateStmt' in statement)) return null
   const { relation, tableElts = [], partbound } = statement.CreateStmt
@@ -150,11 +148,7 @@ function setsOwner(node: Node): boolean {
 
 if (import.meta.main) {
   const folder = fileURLToPath(new URL('../../migrations/', import.meta.url))
-  const names = (await readdir(folder)).toSorted()
-  const files = await Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(join(folder, name), 'utf8') })),
-  )
-  const violations = await lintMigrations(files)
+  const violations = await lintMigrations(await readMigrations(folder))
   for (const { file, line, rule, what } of violations) {
     console.error(`migrations/${file}:${line} ${rule}: ${what}. ${RULES[rule]}`)
   }

@@ -1,59 +1,57 @@
 import type { AlterTableCmd, AlterTableStmt, ColumnDef, Constraint, CreateStmt, Node, RangeVar } from 'libpg-query'
 
-// A deployment migrates while the functions of the release before still serve. So a migration expands what there is, the
-// functions migrate to it, and a later release contracts. How long each statement keeps others out:
+// A deployment migrates while the functions of the previous release still serve. So a migration only adds, the functions
+// begin to use what it added, and a later release removes what is unused. For the locks of each statement see
 // https://www.postgresql.org/docs/17/explicit-locking.html#LOCKING-TABLES and
 // https://www.postgresql.org/docs/17/sql-altertable.html (Notes).
 
-/** Each rule by its name, and what to do in place of what it refuses. */
+/** Each rule by name: why it refuses a statement, and what to write instead. */
 export const RULES = {
-  drop: 'the release before still uses it: stop using it in one release and drop it in the next',
-  rename: 'the release before knows the old name: add the new beside it, and drop the old a release later',
+  drop: 'the previous release still uses it: stop using it in one release and drop it in the next',
+  rename: 'the previous release uses the old name: add the new one beside it, and drop the old one a release later',
   'column-type':
-    'rewrites the table or its indexes under ACCESS EXCLUSIVE, and the release before expects the old type: add a column',
+    'rewrites the table or its indexes under ACCESS EXCLUSIVE, and the previous release expects the old type: add a column',
   'set-not-null':
     'reads the whole table under ACCESS EXCLUSIVE: add check (COLUMN is not null) not valid, validate it in a later file, then set it',
   'not-null-without-default':
-    'fails on a table with rows, and for every insert of the release before: give it a default',
+    'fails on a table with rows, and for every insert of the previous release: give it a default',
   'validates-at-once':
-    'reads the whole table while it keeps writes out: add it NOT VALID, and validate it in a later file (VALIDATE takes SHARE UPDATE EXCLUSIVE)',
+    'reads the whole table while it blocks writes: add it NOT VALID, and validate it in a later file (VALIDATE takes SHARE UPDATE EXCLUSIVE)',
   'validates-in-one-file':
     'the lock of adding the constraint lasts until the file commits: validate it in a later file',
   'builds-an-index':
-    'builds an index while it keeps writes out: create index concurrently in a file of its own that begins with `-- migrate: no-transaction as identity_owner`, then add the constraint USING INDEX',
+    'builds an index while it blocks writes: create index concurrently in a file of its own that begins with `-- migrate: no-transaction as identity_owner`, then add the constraint USING INDEX',
   'no-transaction':
     'such a file begins with `-- migrate: no-transaction as identity_owner` and is one statement: create index concurrently if not exists NAME on SCHEMA.TABLE, or drop index concurrently if exists',
   'rewrites-table':
-    'writes the whole table anew under ACCESS EXCLUSIVE: add the column without it, fill it in batches, then set the default',
-  'enum-value': 'the value cannot be used before this file commits nor ever be dropped: use text with a check',
-  'changes-rows': 'every row that it changes stays locked until the file commits: let a job do it in batches',
-  opaque: 'what it does is hidden from these rules: write statements',
+    'rewrites the whole table under ACCESS EXCLUSIVE: add the column without it, fill it in batches, then set the default',
+  'enum-value': 'the value cannot be used before this file commits, and can never be dropped: use text with a check',
+  'changes-rows': 'every changed row stays locked until the file commits: let a job change them in batches',
+  opaque: 'these rules cannot see inside a DO block: write statements',
   timeouts: 'the runner sets lock_timeout and statement_timeout for each file',
-  'transaction-control':
-    'each file is one transaction of the runner, together with the row that says that it was applied',
-  'owner-role': 'a file begins with `set local role identity_owner`, so that no login owns what it makes',
-  'tenant-guard':
-    "a table with tenant_id is put under its guard in the file that makes it: select app.enforce_tenant('TABLE')",
-  override: 'an override is `-- allow RULE: reason`, on the statement or right above it, and allows something',
+  'transaction-control': 'the runner puts each file and the row that records it into one transaction',
+  'owner-role': 'a file begins with `set local role identity_owner`, so that no login owns what it creates',
+  'tenant-guard': "the file that creates a table with tenant_id calls select app.enforce_tenant('TABLE')",
+  override: 'an override is `-- allow RULE: reason`, on the statement or directly above it, and must be needed',
 } as const
 
 export type Rule = keyof typeof RULES
 
-/** What a rule refuses, and the table or column that it is about. */
+/** A broken rule, and the table or column. */
 export interface Refusal {
   readonly rule: Rule
   readonly what: string
 }
 
-/** What the files so far have made, which decides what a statement may do. */
+/** What the files before a statement created. It decides what the statement may do. */
 export interface History {
-  /** Tables, views, functions and types by name, with the number of the file that made them. */
+  /** Tables, views, functions and types by name, with the number of the file that created them. */
   readonly made: Map<string, number>
-  /** Constraints `TABLE NAME` that were added NOT VALID, with the file. */
+  /** Constraints `TABLE NAME` that were added NOT VALID, with the number of the file. */
   readonly unvalidated: Map<string, number>
-  /** Check constraints `TABLE NAME` that say of one column that it is not null. */
+  /** Check constraints `TABLE NAME` of the form `COLUMN is not null`, with the column. */
   readonly notNull: Map<string, string>
-  /** Columns `TABLE COLUMN` of which a valid constraint says so. */
+  /** Columns `TABLE COLUMN` that a valid constraint proves to be not null. */
   readonly proved: Set<string>
 }
 
@@ -64,22 +62,22 @@ export const noHistory = (): History => ({
   proved: new Set(),
 })
 
-/** The file that a statement stands in. `isNew` says of a name that no released database can have rows of it yet. */
-export interface Place {
+/** The file of a statement. `isNew` returns whether no released database can contain an object of this name. */
+export interface FileContext {
   readonly number: number
   readonly alone: boolean
   readonly isNew: (name: string) => boolean
 }
 
-/** `schema.name` of a table. */
+/** Returns `schema.name` of a table. */
 export const nameOf = (table: RangeVar | undefined): string =>
   `${table?.schemaname ?? 'public'}.${table?.relname ?? ''}`
 
-/** The parts of a qualified name, with dots between. */
+/** Joins the parts of a qualified name with dots. */
 export const words = (nodes: readonly Node[] | undefined): string =>
   (nodes ?? []).flatMap((node) => ('String' in node ? [node.String.sval ?? ''] : [])).join('.')
 
-// These are STABLE: evaluated once, and kept for the rows that are there already.
+// STABLE functions: Postgres evaluates such a default once for all existing rows, and does not rewrite the table.
 const STABLE_FUNCTIONS = new Set([
   'now',
   'transaction_timestamp',
@@ -106,19 +104,19 @@ function isVolatile(expression: Node | undefined): boolean {
   return found
 }
 
-/** What the rules refuse in one statement. Adds to the history what the statement makes. */
-export function refusals(statement: Node, history: History, place: Place): Refusal[] {
-  const { isNew } = place
-  if ('AlterTableStmt' in statement) return alterTable(statement.AlterTableStmt, history, place)
-  if ('CreateStmt' in statement) make(history, place, nameOf(statement.CreateStmt.relation), statement.CreateStmt)
-  if ('ViewStmt' in statement) make(history, place, nameOf(statement.ViewStmt.view))
-  if ('CreateFunctionStmt' in statement) make(history, place, words(statement.CreateFunctionStmt.funcname))
-  if ('CreateEnumStmt' in statement) make(history, place, words(statement.CreateEnumStmt.typeName))
-  if ('CompositeTypeStmt' in statement) make(history, place, nameOf(statement.CompositeTypeStmt.typevar))
+/** Returns the rules that a statement breaks. Adds what it creates to the history. */
+export function refusals(statement: Node, history: History, file: FileContext): Refusal[] {
+  const { isNew } = file
+  if ('AlterTableStmt' in statement) return alterTable(statement.AlterTableStmt, history, file)
+  if ('CreateStmt' in statement) make(history, file, nameOf(statement.CreateStmt.relation), statement.CreateStmt)
+  if ('ViewStmt' in statement) make(history, file, nameOf(statement.ViewStmt.view))
+  if ('CreateFunctionStmt' in statement) make(history, file, words(statement.CreateFunctionStmt.funcname))
+  if ('CreateEnumStmt' in statement) make(history, file, words(statement.CreateEnumStmt.typeName))
+  if ('CompositeTypeStmt' in statement) make(history, file, nameOf(statement.CompositeTypeStmt.typevar))
   if ('IndexStmt' in statement) {
     const { concurrent = false, if_not_exists = false, idxname, relation } = statement.IndexStmt
     const table = nameOf(relation)
-    if (concurrent !== place.alone) return [{ rule: concurrent ? 'no-transaction' : 'builds-an-index', what: table }]
+    if (concurrent !== file.alone) return [{ rule: concurrent ? 'no-transaction' : 'builds-an-index', what: table }]
     if (concurrent) {
       const whole = if_not_exists && idxname !== undefined && relation?.schemaname !== undefined
       return whole ? [] : [{ rule: 'no-transaction', what: table }]
@@ -128,7 +126,7 @@ export function refusals(statement: Node, history: History, place: Place): Refus
   if ('DropStmt' in statement) {
     const { objects = [], removeType = '', concurrent = false, missing_ok = false } = statement.DropStmt
     if (removeType === 'OBJECT_INDEX') {
-      return concurrent !== place.alone || (concurrent && !missing_ok)
+      return concurrent !== file.alone || (concurrent && !missing_ok)
         ? [{ rule: 'no-transaction', what: 'drop index' }]
         : []
     }
@@ -163,17 +161,17 @@ export function refusals(statement: Node, history: History, place: Place): Refus
     const what = words(statement.AlterEnumStmt.typeName)
     return isNew(what) ? [] : [{ rule: 'enum-value', what }]
   }
-  if ('UpdateStmt' in statement) return changesRows(statement.UpdateStmt.relation, place)
-  if ('DeleteStmt' in statement) return changesRows(statement.DeleteStmt.relation, place)
+  if ('UpdateStmt' in statement) return changesRows(statement.UpdateStmt.relation, file)
+  if ('DeleteStmt' in statement) return changesRows(statement.DeleteStmt.relation, file)
   if ('TruncateStmt' in statement) {
     return (statement.TruncateStmt.relations ?? []).flatMap((node) =>
-      'RangeVar' in node ? changesRows(node.RangeVar, place) : [],
+      'RangeVar' in node ? changesRows(node.RangeVar, file) : [],
     )
   }
   if ('VacuumStmt' in statement || 'ClusterStmt' in statement || 'ReindexStmt' in statement) {
     return [{ rule: 'rewrites-table', what: Object.keys(statement)[0]?.replace('Stmt', '').toLowerCase() ?? '' }]
   }
-  if ('DoStmt' in statement) return place.isNew('a DO block') ? [] : [{ rule: 'opaque', what: 'a DO block' }]
+  if ('DoStmt' in statement) return file.isNew('a DO block') ? [] : [{ rule: 'opaque', what: 'a DO block' }]
   if ('TransactionStmt' in statement)
     return [{ rule: 'transaction-control', what: 'begin, commit, rollback, savepoint' }]
   if ('VariableSetStmt' in statement) {
@@ -185,8 +183,8 @@ export function refusals(statement: Node, history: History, place: Place): Refus
   return []
 }
 
-function make(history: History, place: Place, name: string, table?: CreateStmt): void {
-  if (!history.made.has(name)) history.made.set(name, place.number)
+function make(history: History, file: FileContext, name: string, table?: CreateStmt): void {
+  if (!history.made.has(name)) history.made.set(name, file.number)
   for (const element of table?.tableElts ?? []) {
     if (!('ColumnDef' in element)) continue
     const { colname, constraints = [] } = element.ColumnDef
@@ -204,19 +202,17 @@ function dropped(object: Node | undefined): string {
   return words([object])
 }
 
-const changesRows = (table: RangeVar | undefined, { isNew }: Place): Refusal[] =>
+const changesRows = (table: RangeVar | undefined, { isNew }: FileContext): Refusal[] =>
   isNew(nameOf(table)) ? [] : [{ rule: 'changes-rows', what: nameOf(table) }]
 
-function alterTable({ relation, cmds = [], objtype }: AlterTableStmt, history: History, place: Place): Refusal[] {
+function alterTable({ relation, cmds = [], objtype }: AlterTableStmt, history: History, file: FileContext): Refusal[] {
   if (objtype !== 'OBJECT_TABLE') return []
   const table = nameOf(relation)
-  const found = cmds.flatMap((node) =>
-    'AlterTableCmd' in node ? alter(table, node.AlterTableCmd, history, place) : [],
-  )
-  return place.isNew(table) ? [] : found
+  const found = cmds.flatMap((node) => ('AlterTableCmd' in node ? alter(table, node.AlterTableCmd, history, file) : []))
+  return file.isNew(table) ? [] : found
 }
 
-function alter(table: string, command: AlterTableCmd, history: History, place: Place): Refusal[] {
+function alter(table: string, command: AlterTableCmd, history: History, file: FileContext): Refusal[] {
   const { name = '', def } = command
   const kind: string = command.subtype ?? ''
   const what = `${table} ${name}`.trimEnd()
@@ -230,11 +226,11 @@ function alter(table: string, command: AlterTableCmd, history: History, place: P
     case 'AT_AddColumn':
       return def !== undefined && 'ColumnDef' in def ? addColumn(table, def.ColumnDef) : []
     case 'AT_AddConstraint':
-      return def !== undefined && 'Constraint' in def ? addConstraint(table, def.Constraint, history, place) : []
+      return def !== undefined && 'Constraint' in def ? addConstraint(table, def.Constraint, history, file) : []
     case 'AT_ValidateConstraint': {
       const column = history.notNull.get(what)
       if (column !== undefined) history.proved.add(`${table} ${column}`)
-      return history.unvalidated.get(what) === place.number ? [{ rule: 'validates-in-one-file', what }] : []
+      return history.unvalidated.get(what) === file.number ? [{ rule: 'validates-in-one-file', what }] : []
     }
     case 'AT_SetLogged':
     case 'AT_SetUnLogged':
@@ -260,13 +256,13 @@ function addColumn(table: string, { colname, typeName, constraints = [] }: Colum
   } else if (of('CONSTR_NOTNULL') && !initial) {
     found.push({ rule: 'not-null-without-default', what })
   }
-  // A foreign key of a column that is null in every row is not checked against the rows; a check is.
+  // A new column without a default is null in every row. A foreign key skips nulls, but a check reads every row.
   if (of('CONSTR_CHECK') || (of('CONSTR_FOREIGN') && initial)) found.push({ rule: 'validates-at-once', what })
   if (of('CONSTR_UNIQUE') || of('CONSTR_PRIMARY')) found.push({ rule: 'builds-an-index', what })
   return found
 }
 
-function addConstraint(table: string, constraint: Constraint, history: History, place: Place): Refusal[] {
+function addConstraint(table: string, constraint: Constraint, history: History, file: FileContext): Refusal[] {
   const { contype, conname = '', skip_validation = false, raw_expr, indexname } = constraint
   const what = `${table} ${conname}`.trimEnd()
   if (contype === 'CONSTR_CHECK' || contype === 'CONSTR_FOREIGN' || contype === 'CONSTR_NOTNULL') {
@@ -276,13 +272,13 @@ function addConstraint(table: string, constraint: Constraint, history: History, 
       if (column !== null) history.proved.add(`${table} ${column}`)
       return [{ rule: 'validates-at-once', what }]
     }
-    history.unvalidated.set(what, place.number)
+    history.unvalidated.set(what, file.number)
     return []
   }
   return indexname === undefined ? [{ rule: 'builds-an-index', what }] : []
 }
 
-/** The column of `COLUMN is not null`, when that is the whole expression. */
+/** Returns the column when the expression is `COLUMN is not null`, or null. */
 function columnNotNull(expression: Node): string | null {
   if (!('NullTest' in expression) || expression.NullTest.nulltesttype !== 'IS_NOT_NULL') return null
   const { arg } = expression.NullTest

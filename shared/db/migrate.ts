@@ -11,13 +11,13 @@ interface Migration {
   readonly name: string
   readonly checksum: string
   readonly text: string
-  /** Null for a file in a transaction of its own, which is every file without NO_TRANSACTION at its head. */
+  /** The role that runs the file without a transaction, from its NO_TRANSACTION line. Null for every other file. */
   readonly aloneAs: string | null
 }
 
 /**
- * The files and the database disagree on what was applied, and nothing was changed; or one file failed, of which nothing is
- * left. `code` is the server's SQLSTATE, or ''.
+ * The files do not match what was applied, and nothing changed. Or a file failed, and its transaction was rolled back.
+ * `code` is the SQLSTATE, or ''.
  */
 export class MigrationError extends Error {
   override name = 'MigrationError'
@@ -29,23 +29,23 @@ export class MigrationError extends Error {
   }
 }
 
-/** How long a run waits for others. Functions serve while it runs, so each wait for a lock is short. */
-export interface Patience {
+/** How long a run waits. Functions serve requests while it runs. */
+export interface Waits {
   /**
-   * A statement that waits for a table keeps everybody else waiting behind it, also those who only read
-   * (https://www.postgresql.org/docs/17/explicit-locking.html). So it gives up before a client does, who waits 2.5 s.
+   * Statements of other sessions queue behind a statement that waits for a table lock, even reads
+   * (https://www.postgresql.org/docs/17/explicit-locking.html). So this is shorter than the 2.5 s that a client waits.
    */
   readonly lockTimeoutMs: number
-  /** How often a file is tried whose locks were not to be had, or that met a deadlock. */
+  /** How often a file is tried that gets no lock or meets a deadlock. */
   readonly tries: number
-  /** Between two tries, for those who were kept waiting. */
+  /** The pause between two tries, in which the queued statements run. */
   readonly pauseMs: number
   readonly statementTimeoutMs: number
-  /** For the end of another run. */
+  /** How long to wait for another run to end. */
   readonly otherRunMs: number
 }
 
-const PATIENCE: Patience = {
+const WAITS: Waits = {
   lockTimeoutMs: 1000,
   tries: 30,
   pauseMs: 1000,
@@ -53,17 +53,17 @@ const PATIENCE: Patience = {
   otherRunMs: 600_000,
 }
 
-// The first line of a file with one statement that Postgres runs in no transaction block, and the role that runs it.
+// The first line of a file with one statement that cannot run in a transaction block, and the role that runs it.
 const NO_TRANSACTION = /^-- migrate: no-transaction as (\w+)\n/
 
-/** Reads `NNNN-name.sql` files in order. Throws MigrationError on a gap, a number used twice or any other file. */
+/** Reads the files `NNNN-name.sql` in order. Throws MigrationError on a gap, a duplicate number, or any file but README.md. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = (await readdir(folder)).toSorted()
+  const names = (await readdir(folder)).filter((name) => name !== 'README.md').toSorted()
   return Promise.all(
     names.map(async (name, index) => {
       const expected = String(index + 1).padStart(4, '0')
       if (!/^\d{4}-[a-z0-9-]+\.sql$/.test(name) || !name.startsWith(expected)) {
-        throw new MigrationError(`Expected a file ${expected}-name.sql in place of ${name}`)
+        throw new MigrationError(`Expected a file ${expected}-name.sql, but found ${name}`)
       }
       const text = await readFile(join(folder, name), 'utf8')
       const checksum = createHash('sha256').update(text).digest('hex')
@@ -73,18 +73,17 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 }
 
 /**
- * Applies the migrations that the database has not seen, in order, each in a transaction of its own together with its
- * row in `migrations.applied`. One run at a time, by an advisory lock; others wait for it. `server`, a URL or
- * options, names a login that may create roles and that is reached directly (a pooler would lose the lock). What a migration warns of, such as something
- * that this login may not do, is logged.
- * A file that begins with `-- migrate: no-transaction as ROLE` holds the one statement `create index concurrently if not
- * exists` or `drop index concurrently if exists`, and is run again from the start when it did not come to its end.
- * Returns the names applied now. Throws MigrationError when an applied file was changed or is missing, and when one fails.
+ * Applies the migrations that are not yet in `migrations.applied`, in order. Each file and its row there commit in one
+ * transaction. An advisory lock allows one run at a time. Logs the warnings that a migration raises.
+ * A file that begins with `-- migrate: no-transaction as ROLE` is one `create index concurrently if not exists` or `drop
+ * index concurrently if exists`. The next run repeats it when it did not finish.
+ * `server` is a login that may create roles, and no pooler: a pooler would lose the lock.
+ * Returns the names applied now. Throws MigrationError when an applied file changed or is missing, or when a file fails.
  */
 export async function migrate(
   server: string | ReturnType<typeof clientOptions>,
   folder: string,
-  patience: Patience = PATIENCE,
+  waits: Waits = WAITS,
 ): Promise<string[]> {
   const migrations = await readMigrations(folder)
   const onnotice = ({ severity, message }: postgres.Notice): void => {
@@ -93,7 +92,7 @@ export async function migrate(
   const options = { max: 1, fetch_types: false, connect_timeout: 10, onnotice }
   const sql = typeof server === 'string' ? postgres(server, options) : postgres({ ...server, ...options })
   try {
-    await waitForOtherRuns(sql, patience)
+    await waitForOtherRuns(sql, waits)
     await sql`create schema if not exists migrations`
     await sql`
       create table if not exists migrations.applied (
@@ -104,8 +103,8 @@ export async function migrate(
     compare(applied, migrations)
     const pending = migrations.slice(applied.length)
     for (const migration of pending) {
-      if (migration.aloneAs === null) await applyInTransaction(sql, migration, patience)
-      else await applyAlone(sql, migration, migration.aloneAs, patience)
+      if (migration.aloneAs === null) await applyInTransaction(sql, migration, waits)
+      else await applyAlone(sql, migration, migration.aloneAs, waits)
     }
     return pending.map(({ name }) => name)
   } finally {
@@ -115,15 +114,16 @@ export async function migrate(
 
 const OTHER_RUN_POLL_MS = 200
 
-// Asked again and again, since whoever waits inside a statement holds a snapshot, and an index that the other run builds
-// concurrently waits for the end of every older snapshot: a deadlock.
-async function waitForOtherRuns(sql: postgres.Sql, { otherRunMs }: Patience): Promise<void> {
+// Polls instead of waiting in a statement. A waiting statement holds a snapshot, and an index that the other run builds
+// concurrently waits for every older snapshot: the two would deadlock.
+async function waitForOtherRuns(sql: postgres.Sql, { otherRunMs }: Waits): Promise<void> {
   const deadline = Date.now() + otherRunMs
   for (;;) {
     const [row] = await sql<{ free: boolean }[]>`
       select pg_try_advisory_lock(hashtext('tenantry migrations')) as free`
     if (row?.free === true) return
-    if (Date.now() > deadline) throw new MigrationError(`Another run of the migrations did not end in ${otherRunMs} ms`)
+    if (Date.now() > deadline)
+      throw new MigrationError(`Another run of the migrations did not end within ${otherRunMs} ms`)
     await delay(OTHER_RUN_POLL_MS)
   }
 }
@@ -131,9 +131,9 @@ async function waitForOtherRuns(sql: postgres.Sql, { otherRunMs }: Patience): Pr
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
-async function applyInTransaction(sql: postgres.Sql, migration: Migration, patience: Patience): Promise<void> {
+async function applyInTransaction(sql: postgres.Sql, migration: Migration, waits: Waits): Promise<void> {
   const { name, checksum, text } = migration
-  const { lockTimeoutMs, statementTimeoutMs, pauseMs, tries } = patience
+  const { lockTimeoutMs, statementTimeoutMs, pauseMs, tries } = waits
   for (let attempt = 1; ; attempt += 1) {
     try {
       await sql.begin(async (tx) => {
@@ -149,7 +149,7 @@ async function applyInTransaction(sql: postgres.Sql, migration: Migration, patie
       if (!busy) throw failed(name, error)
       if (attempt === tries) {
         throw new MigrationError(
-          `Migration ${name} did not get its locks in ${tries} tries of ${lockTimeoutMs} ms: some transaction holds them`,
+          `Migration ${name} got no lock in ${tries} tries of ${lockTimeoutMs} ms: another transaction holds it`,
           error,
         )
       }
@@ -158,14 +158,14 @@ async function applyInTransaction(sql: postgres.Sql, migration: Migration, patie
   }
 }
 
-// https://www.postgresql.org/docs/17/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY: a build that did not come to its
-// end leaves an invalid index, which IF NOT EXISTS would take for the wanted one. Its lock stops neither reads nor writes,
-// so it may wait for it.
-async function applyAlone(sql: postgres.Sql, migration: Migration, role: string, patience: Patience): Promise<void> {
+// An interrupted build leaves an invalid index, and IF NOT EXISTS would accept it
+// (https://www.postgresql.org/docs/17/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY). So an invalid index is dropped
+// first. There is no lock timeout: the lock of a concurrent build blocks neither reads nor writes.
+async function applyAlone(sql: postgres.Sql, migration: Migration, role: string, waits: Waits): Promise<void> {
   const { name, checksum, text } = migration
   try {
     await sql`select set_config('role', ${role}, false), set_config('lock_timeout', '0', false),
-                     set_config('statement_timeout', ${String(patience.statementTimeoutMs)}, false)`
+                     set_config('statement_timeout', ${String(waits.statementTimeoutMs)}, false)`
     const [, index = '', schema = ''] = /\bconcurrently\s+if\s+not\s+exists\s+(\w+)\s+on\s+(\w+)\./i.exec(text) ?? []
     const [invalid] = await sql<{ name: string }[]>`
       select format('%I.%I', n.nspname, c.relname) as name
@@ -186,11 +186,11 @@ const failed = (name: string, error: unknown): MigrationError =>
 function compare(applied: readonly { name: string; checksum: string }[], files: readonly Migration[]): void {
   for (const [index, row] of applied.entries()) {
     const file = files.find(({ name }) => name === row.name)
-    if (file === undefined) throw new MigrationError(`Migration ${row.name} was applied, and its file is missing`)
+    if (file === undefined) throw new MigrationError(`Migration ${row.name} was applied, but its file is missing`)
     if (file.checksum !== row.checksum) {
-      throw new MigrationError(`Migration ${row.name} was changed after it was applied; write a new one instead`)
+      throw new MigrationError(`Migration ${row.name} was changed after it was applied: restore it and add a new file`)
     }
     if (files[index] !== file)
-      throw new MigrationError(`Migration ${files[index]?.name} comes before the applied ${row.name}`)
+      throw new MigrationError(`Migration ${files[index]?.name} was not applied, but ${row.name} after it was`)
   }
 }

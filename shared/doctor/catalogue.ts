@@ -1,16 +1,21 @@
 import type postgres from 'postgres'
 
-/** Something in the database that does not keep the tenants apart. `object` is quoted as SQL quotes it. */
+/** Something in the database that could expose rows to another tenant. `object` is quoted as in SQL. */
 export interface Finding {
   readonly check: CatalogueCheck
   readonly object: string
   readonly detail?: string
 }
 
-/** Found by a hash before the tenant is known, and so without row security. No other table with a tenant_id is. */
+/** The login roles of the service. Row security and grants limit them. */
+const SERVICE_ROLES = ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']
+
+const ROLES = ['identity_owner', ...SERVICE_ROLES, 'identity_resolver']
+
+/** The tables with a tenant_id but without row security. Their rows are found by a hash, before the tenant is known. */
 export const EXEMPT_TABLES: readonly string[] = ['app.sessions', 'app.tokens']
 
-/** The functions that read or write past row security. No other SECURITY DEFINER function may be there. */
+/** The functions that bypass row security. No other SECURITY DEFINER function may exist. */
 export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(uuid)',
   'app.sessions_of_session(uuid)',
@@ -22,32 +27,32 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.create_audit_partition(date)',
 ]
 
-/** Those among them that change tables, and so act as the owner of all tables and not as the resolver. */
+/** Those of them that create tables. They run as identity_owner, the others as identity_resolver. */
 export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
 
-/** A policy that opens every tenant's rows to one role of the service, and to it alone, for one kind of statement. */
+/** A policy that opens every tenant's rows to exactly one role, for one kind of statement. */
 interface OpenPolicy {
   readonly policy: string
   readonly role: string
   readonly command: 'all' | 'select'
 }
 
-/** The worker sees the whole queue; operators see which shops there are and who works where. No other policy is open. */
+/** The worker sees the whole queue. Operators see all tenants and memberships. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
 ]
 
-/** The keys of tenant tables that are unique over all tenants, and so tell one of them what another took. */
+/** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. */
 export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)']
 
 const listed = (names: readonly string[]): string => `array[${names.map((name) => `'${name}'`).join(', ')}]`
 
-/** What the checks are asked of: every schema but the system's own, without what an extension brought along. */
-const GIVEN = String.raw`
+/** What the checks query: every schema but those of the system, without objects of extensions. */
+const CATALOGUE = String.raw`
   service_role as (
-    select oid, rolname as name from pg_roles where rolname in ('identity_app', 'identity_worker', 'identity_operator', 'identity_vault')
+    select oid, rolname as name from pg_roles where rolname = any (${listed(SERVICE_ROLES)})
   ),
   grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
   place as (
@@ -89,7 +94,8 @@ const GIVEN = String.raw`
        and p.polcmd = case o.command when 'select' then 'r' else '*' end
       join service_role s on s.name = o.role and p.polroles = array[s.oid]
   ),
-  -- The policies that open something to the service's roles, with what they compare shortened to TENANT and OWN.
+  -- The permissive policies for roles of the service. TENANT stands for app.current_tenant() and OWN for the tenant's column
+  -- compared with it.
   policy as (
     select p.oid, t.name || ' ' || quote_ident(p.polname) as name, p.polcmd, t.oid as table_oid, t.attnum, short.qual,
            case when p.polcmd in ('a', 'w', '*') then coalesce(short.written, short.qual) end as written
@@ -110,13 +116,13 @@ const GIVEN = String.raw`
        and exists (select from unnest(p.polroles) as role(oid) join grantee g using (oid))
   )`
 
-/** Each check by its name, as the query of the objects that fail it and of what there is to say about them. */
+/** Each check by name, as a query for the objects that fail it, with a detail. */
 const CHECKS = {
   'row-security-not-enabled': 'select name, null from tenant_table where not relrowsecurity',
   'row-security-not-forced': 'select name, null from tenant_table where not relforcerowsecurity',
   'row-security-without-policy': `
     select name, null from tenant_table t where not exists (select from pg_policy where polrelid = t.oid)`,
-  // Nothing leaks, and nothing is there either: the statement is allowed and finds no row.
+  // Leaks nothing, but is a mistake: the statement is allowed and never finds a row.
   'grant-without-policy': `
     select distinct t.name, g.name || ' ' || lower(p.type)
       from tenant_table t
@@ -145,7 +151,7 @@ const CHECKS = {
          select from pg_depend d
           where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
             and d.refobjid = p.table_oid and d.refobjsubid = p.attnum)`,
-  // Only what begins with OWN and goes on with AND is certain to be narrower than the tenant's own rows.
+  // Only a condition of OWN combined by AND is certain to admit no more than the tenant's own rows.
   'policy-admits-other-tenants': String.raw`
     select name, expression from policy, unnest(array[qual, written]) as expression
      where expression !~ '\mOWN\M' or expression ~ '\m(OR|CASE|COALESCE|DISTINCT|NOT)\M'`,
@@ -153,8 +159,7 @@ const CHECKS = {
     select name, written from policy where written = 'true' or written ~ 'IS NULL|\m(COALESCE|DISTINCT)\M'`,
   'role-missing': `
     select wanted, null
-      from unnest(array[
-             'identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_vault', 'identity_resolver']) as wanted
+      from unnest(${listed(ROLES)}) as wanted
      where not exists (select from pg_roles where rolname = wanted)`,
   'role-attribute': `
     select r.rolname, a.attribute
@@ -162,8 +167,7 @@ const CHECKS = {
         ('superuser', rolsuper), ('bypassrls', rolbypassrls), ('createrole', rolcreaterole), ('createdb', rolcreatedb),
         ('replication', rolreplication),
         ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver'))) as a(attribute, held)
-     where rolname in ('identity_owner', 'identity_app', 'identity_worker', 'identity_operator', 'identity_vault', 'identity_resolver')
-       and held`,
+     where rolname = any (${listed(ROLES)}) and held`,
   'role-membership': `
     select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join service_role s on s.oid = m.member`,
   'role-owns-object': `
@@ -173,7 +177,7 @@ const CHECKS = {
       cross join lateral pg_identify_object(d.classid, d.objid, d.objsubid) as o
      where d.refclassid = 'pg_authid'::regclass and d.deptype = 'o'
        and d.dbid in (0, (select oid from pg_database where datname = current_database()))`,
-  // FORCE binds identity_owner; any other owner may be a superuser, whom nothing binds.
+  // FORCE ROW LEVEL SECURITY binds identity_owner. Another owner may be a superuser, whom nothing binds.
   'owned-by-another': `
     select name, pg_get_userbyid(relowner) from relation
      where nspname = 'app' and pg_get_userbyid(relowner) <> 'identity_owner'
@@ -204,7 +208,7 @@ const CHECKS = {
   'definer-missing': `
     select wanted, null from unnest(${listed(DEFINER_FUNCTIONS)}) as wanted
      where not exists (select from routine where name = wanted and prosecdef)`,
-  // With pg_temp named last, nobody's temporary table is found in place of what the function means.
+  // pg_temp must come last, or a caller's temporary table could replace the table that the function means.
   'definer-search-path': `
     select name, array_to_string(proconfig, '; ') from routine
      where prosecdef and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
@@ -215,11 +219,11 @@ const CHECKS = {
     select name, pg_get_userbyid(proowner) from routine
      where prosecdef and pg_get_userbyid(proowner)
        <> case when name = any (${listed(OWNER_FUNCTIONS)}) then 'identity_owner' else 'identity_resolver' end`,
-  // They would open every partition and table to come, before its guard is there.
+  // They would open every future table and partition before it has its guard.
   'default-privileges': `
     select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')
       from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace`,
-  // A foreign key is checked past row security: without the tenant in it, a row may point into another shop.
+  // Foreign keys bypass row security: without the tenant's column, a row may point into another tenant.
   'foreign-key-without-tenant': `
     select child.name || ' ' || quote_ident(c.conname), parent.name
       from pg_constraint c
@@ -235,8 +239,8 @@ const CHECKS = {
       join tenant_table parent on parent.oid = c.confrelid
      where c.contype = 'f' and r.name <> all (${listed(EXEMPT_TABLES)})
        and r.oid not in (select oid from tenant_table)`,
-  // A unique key is checked past row security too, and its violation tells what another tenant has. A random uuid
-  // as the primary key tells nothing, unless it is a reference to a row that the other may know.
+  // Unique keys bypass row security too: a violation reveals what another tenant has. A random uuid as primary key reveals
+  // nothing, unless it references a row that others may know.
   'unique-across-tenants': `
     select t.name || '(' || k.columns || ')', c.relname
       from tenant_table t
@@ -257,19 +261,18 @@ const CHECKS = {
 
 export type CatalogueCheck = keyof typeof CHECKS
 
-/** The names of the checks. */
 export const catalogueChecks: readonly string[] = Object.keys(CHECKS)
 
 /**
- * Asks the catalogue of a database, in one read-only statement, for whatever would let a tenant reach another's rows.
- * Any login may ask. A table with a tenant_id is covered from the moment that it is there. Clean is [].
+ * Searches the catalogue, in one read-only statement, for anything that lets a tenant reach another's rows. Covers every
+ * table with a tenant_id. Any login may call it. Returns [] when there is nothing.
  */
 export async function checkCatalogue(sql: postgres.Sql | postgres.TransactionSql): Promise<Finding[]> {
   const queries = Object.entries(CHECKS).map(
     ([check, query]) => `select '${check}', object, detail from (${query}) as found(object, detail)`,
   )
   const rows = await sql.unsafe<{ check: CatalogueCheck; object: string; detail: string | null }[]>(
-    `with ${GIVEN} select * from (${queries.join(' union all ')}) as finding("check", object, detail) order by 1, 2, 3`,
+    `with ${CATALOGUE} select * from (${queries.join(' union all ')}) as finding("check", object, detail) order by 1, 2, 3`,
   )
   return rows.map(({ check, object, detail }) => (detail === null ? { check, object } : { check, object, detail }))
 }

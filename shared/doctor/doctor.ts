@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import {
   appliedMigrations,
-  deadJobs,
+  deadLetteredJobs,
   type Diagnosis,
   grants,
   invalidObjects,
@@ -12,7 +12,7 @@ import {
   serverVersion,
 } from '#shared/doctor/examinations.ts'
 
-/** The database must not serve. `diagnoses` are its faults, warnings and what was not seen. */
+/** The database has a fault and must not serve. `diagnoses` includes warnings and unseen checks. */
 export class UnhealthyDatabase extends Error {
   override name = 'UnhealthyDatabase'
   readonly diagnoses: readonly Diagnosis[]
@@ -28,33 +28,28 @@ export class UnhealthyDatabase extends Error {
   }
 }
 
-// What PostgreSQL prints is a name that somebody chose, and may hold anything.
-/** A diagnosis as a line of text. */
+/** Returns a diagnosis as one line. Replaces control characters, because names in a database may contain any. */
 export const inOneLine = ({ object, fault, repair }: Diagnosis): string =>
   `${object}: ${fault}. Repair: ${repair}`.replaceAll(/\p{Cc}+/gu, ' ')
 
 /**
- * Examines a database in one read-only transaction, which any login may open: nearly all of it is in the catalogue that
- * every login may read. `migrations` is the folder of files that ought to be applied. Sound is no fault. Rejects with the
- * server's error when the database does not answer within 30 s.
+ * Examines a database in one read-only transaction. Any login may call it: nearly everything is in the catalogue. Expects
+ * the files of the folder `migrations` to be applied. Rejects with the server's error after 30 s.
  */
 export async function examine(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
   return sql.begin('read only', (tx) => examineWithin(tx, migrations))
 }
 
-/**
- * Throws UnhealthyDatabase when the database has a fault; else returns the warnings and what was not seen. For the last step
- * of a deployment.
- */
+/** Ends a deployment. Returns the warnings and unseen checks. Throws UnhealthyDatabase when there is a fault. */
 export async function assertHealthy(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
   const diagnoses = await examine(sql, migrations)
   if (diagnoses.some(({ severity }) => severity === 'fault')) throw new UnhealthyDatabase(diagnoses)
   return diagnoses
 }
 
-/** Examines what the caller's own transaction sees. Its timeouts and search path are changed until it ends. */
+/** Examines what the transaction sees. Changes its timeouts and search path. */
 export async function examineWithin(tx: postgres.TransactionSql, migrations: string): Promise<Diagnosis[]> {
-  // With nothing else in the path, no object of another's making is called in place of the system's.
+  // A search path of the system alone: no function of another login can replace one of the system.
   await tx`select set_config('statement_timeout', '30s', true), set_config('lock_timeout', '2s', true),
                   set_config('search_path', 'pg_catalog, pg_temp', true)`
   const tooOld = await serverVersion(tx)
@@ -67,7 +62,7 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
     ...(await powerfulLogins(tx)),
     ...(await invalidObjects(tx)),
     ...(await partitions(tx)),
-    ...(await deadJobs(tx)),
+    ...(await deadLetteredJobs(tx)),
   ]
   const order = ['fault', 'warning', 'unseen']
   return found.toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity))

@@ -7,9 +7,8 @@ import { remedyFor } from '#shared/doctor/remedies.ts'
 type Transaction = postgres.TransactionSql
 
 /**
- * One thing about a database, about one object, in one line. A `fault` breaks a guarantee; a `warning` will, when nobody
- * looks after it; `unseen` is what the login may not look at, and so says nothing about. A repair that ends in a
- * semicolon is SQL.
+ * One finding about one object of a database. A `fault` breaks a guarantee. A `warning` will become a fault. `unseen` is a
+ * check that the login may not run. A repair that ends in a semicolon is SQL.
  */
 export interface Diagnosis {
   readonly severity: 'fault' | 'warning' | 'unseen'
@@ -19,9 +18,9 @@ export interface Diagnosis {
   readonly repair: string
 }
 
-// The first minor release of each line that has the latest fix of row security itself: CVE-2025-8713, by which statistics
-// of a partition leak what its policies hide (https://www.postgresql.org/support/security/CVE-2025-8713/). Version 16 is
-// the first in which membership of a role can be given without its rights.
+// The first minor release of each major version with the fix of CVE-2025-8713: statistics of a partition leak rows that
+// its policies hide (https://www.postgresql.org/support/security/CVE-2025-8713/). PostgreSQL 16 is the oldest that can grant
+// membership in a role without inheriting its privileges.
 const MINIMUM_VERSIONS: Readonly<Record<number, number>> = { 16: 160010, 17: 170006 }
 const OLDEST_LINE = 16
 
@@ -37,8 +36,7 @@ export async function serverVersion(tx: Transaction): Promise<Diagnosis[]> {
       severity: 'fault',
       check: 'server-version',
       object: `PostgreSQL ${text}`,
-      fault:
-        'row security of this version has a known hole (CVE-2025-8713), or it is older than 16; nothing else was examined',
+      fault: 'this version is older than 16, or its row security leaks rows (CVE-2025-8713); nothing else was examined',
       repair: 'upgrade to 16.10, 17.6, 18 or later',
     },
   ]
@@ -50,7 +48,7 @@ export const isolation = async (tx: Transaction): Promise<Diagnosis[]> =>
     return { severity: 'fault', check: finding.check, object: finding.object, fault, repair }
   })
 
-/** A role that is none of the service's may have been let in on purpose, by whoever else builds on this database. */
+/** For roles that do not belong to the service, a difference is a warning: another service may use this database. */
 export async function grants(tx: Transaction): Promise<Diagnosis[]> {
   return compareGrants(await readGrants(tx)).flatMap(({ grantee, object, extra, missing }): Diagnosis[] => {
     const where = object.endsWith(')') ? `function ${object}` : object === 'app' ? `schema ${object}` : object
@@ -61,7 +59,7 @@ export async function grants(tx: Transaction): Promise<Diagnosis[]> {
         severity,
         check: 'grant-not-listed',
         object,
-        fault: `${grantee} holds ${extra.join(', ')}, which shared/doctor/grants.ts does not list`,
+        fault: `${grantee} holds ${extra.join(', ')}, which shared/doctor/grants.json does not list`,
         repair: `revoke ${extra.join(', ')} on ${where} from ${grantee};`,
       })
     }
@@ -90,8 +88,8 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
         severity: 'unseen',
         check,
         object: 'migrations.applied',
-        fault: 'this login may not read which migrations were applied',
-        repair: 'log in as the role that migrates, or grant usage on the schema migrations and select on the table',
+        fault: 'this login may not read the applied migrations',
+        repair: 'use the login that migrates, or grant usage on the schema migrations and select on the table',
       },
     ]
   }
@@ -111,13 +109,11 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
     ...applied.flatMap(({ name, checksum }) => {
       const file = files.find((candidate) => candidate.name === name)
       if (file === undefined) {
-        return [
-          fault(name, 'it was applied, and its file is missing', 'examine with the files of the release that runs'),
-        ]
+        return [fault(name, 'it was applied, but its file is missing', 'run the doctor of the deployed release')]
       }
       return file.checksum === checksum
         ? []
-        : [fault(name, 'its file was changed after it was applied', 'put the file back, and write a new migration')]
+        : [fault(name, 'its file was changed after it was applied', 'restore the file and add a new migration')]
     }),
     ...files
       .filter(({ name }) => !applied.some((row) => row.name === name))
@@ -129,7 +125,7 @@ export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
   const rows = await tx<{ role: string; setting: string }[]>`
     select r.rolname as role, wanted as setting
       from pg_roles r, unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as wanted
-     where r.rolname in ('identity_app', 'identity_worker', 'identity_operator')
+     where r.rolname ~ '^identity_' and r.rolcanlogin
        and not exists (
          select from pg_db_role_setting s, unnest(s.setconfig) as c(config)
           where s.setrole = r.oid and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
@@ -139,30 +135,30 @@ export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
     severity: 'fault',
     check: 'role-timeout',
     object: role,
-    fault: `no ${setting} is set: one statement may hold a connection, and what it locked, for ever`,
-    repair: `alter role ${role} set ${setting} = '2s', or as the first migration sets it`,
+    fault: `no ${setting} is set: one statement may keep a connection and its locks forever`,
+    repair: `set it as migrations/0001-database-roles.sql does: alter role ${role} set ${setting} = …`,
   }))
 }
 
-/** Who may do more than the service's roles: known to whoever runs the database, and to be kept few. */
+/** Lists the logins with more power than the service's roles. Keep them few and known. */
 export async function powerfulLogins(tx: Transaction): Promise<Diagnosis[]> {
   const rows = await tx<{ role: string; power: string; repair: string }[]>`
-    -- 10 is the login that initdb made (BOOTSTRAP_SUPERUSERID); Amazon keeps rdsadmin for itself.
+    -- 10 is the login that initdb creates (BOOTSTRAP_SUPERUSERID). rdsadmin is Amazon's own.
     with login as (select * from pg_roles where rolcanlogin and oid <> 10 and rolname <> 'rdsadmin'),
-    -- The login that migrates owns this schema, and must be able to act as the owner.
+    -- The login that migrates owns this schema, and must be able to SET ROLE to identity_owner.
     migrator as (select nspowner as oid from pg_namespace where nspname = 'migrations')
-    select rolname as role, 'a login that is a superuser: no row security binds it' as power,
+    select rolname as role, 'a superuser that may log in: no row security binds it' as power,
            format('alter role %I nosuperuser;', rolname) as repair
       from login where rolsuper
     union all
-    select rolname, 'a login that holds BYPASSRLS: no row security binds it', format('alter role %I nobypassrls;', rolname)
+    select rolname, 'a login with BYPASSRLS: no row security binds it', format('alter role %I nobypassrls;', rolname)
       from login where rolbypassrls and not rolsuper and rolname !~ '^identity_'
     union all
     select l.rolname, format('a login that is a member of %s, and may act as it', g.rolname), format('revoke %I from %I;', g.rolname, l.rolname)
       from pg_auth_members m
       join login l on l.oid = m.member
       join pg_roles g on g.oid = m.roleid
-     where g.rolname in ('identity_owner', 'identity_resolver', 'identity_app', 'identity_worker', 'identity_operator')
+     where g.rolname ~ '^identity_'
        and (m.set_option or m.inherit_option) and l.rolname !~ '^identity_'
        and not (g.rolname = 'identity_owner' and l.oid in (select oid from migrator))
      order by 1, 2`
@@ -189,7 +185,7 @@ export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
         severity: 'fault',
         check: 'index-invalid',
         object: name,
-        fault: 'the index was not built to its end: no query uses it, and a unique one holds nothing back',
+        fault: 'the build of the index was interrupted: no query uses it, and a unique one enforces nothing',
         repair: `reindex index concurrently ${name};`,
       }),
     ),
@@ -200,15 +196,14 @@ export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
             severity: 'warning',
             check: 'partition-guard',
             object: 'event trigger',
-            fault:
-              'none watches CREATE TABLE: a partition that is made by hand has no row security until somebody looks',
-            repair: 'apply the migration that makes the partition guard, as a login that may create event triggers',
+            fault: 'none fires on CREATE TABLE: a partition that somebody creates by hand gets no row security',
+            repair: 'create guard_partitions as migrations/0002-tenant-guard.sql does, as a login that may',
           } as const,
         ]),
   ]
 }
 
-/** The partitioned logs: the next months are there, and nothing fell into the net. */
+/** Checks that the coming partitions exist and that the default partitions are empty. */
 export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
   const parents = await tx<{ name: string; ahead: boolean }[]>`
     with bound as (
@@ -221,7 +216,7 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
     )
     select name, max(ends) >= date_trunc('month', now()) + interval '2 months' as ahead
       from bound where ends is not null group by 1 order by 1`
-  const nets = await tx<{ name: string; hidden: boolean; rows: number }[]>`
+  const defaults = await tx<{ name: string; hidden: boolean; rows: number }[]>`
     select format('%I.%I', n.nspname, c.relname) as name, pg_stat_get_live_tuples(c.oid)::int as rows,
            not has_schema_privilege(n.oid, 'usage') or not has_table_privilege(c.oid, 'select')
              or (c.relrowsecurity and not (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)) as hidden
@@ -234,28 +229,28 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
         severity: 'warning',
         check: 'partitions-ahead',
         object: name,
-        fault: 'the partition of next month is not there',
-        repair: 'see why the job maintain does not run',
+        fault: 'the partition of next month does not exist',
+        repair: 'find out why the job maintain does not run',
       }),
     )
   const caught = await Promise.all(
-    nets.map(async ({ name, hidden, rows }): Promise<Diagnosis[]> => {
+    defaults.map(async ({ name, hidden, rows }): Promise<Diagnosis[]> => {
       const nonempty: Diagnosis = {
         severity: 'warning',
         check: 'default-partition',
         object: name,
-        fault: 'rows lie in the default partition, because their month had none',
-        repair: 'make the partition of their month: its function moves them there',
+        fault: 'the default partition contains rows, because their month had no partition',
+        repair: 'call app.create_audit_partition for their month: it moves them',
       }
       if (!hidden) return (await tx.unsafe(`select from only ${name} limit 1`)).length > 0 ? [nonempty] : []
       if (rows > 0) return [{ ...nonempty, fault: `${nonempty.fault} (about ${rows}, by the statistics)` }]
-      return [unseen('default-partition', name, 'its rows are hidden from this login, and the statistics name none')]
+      return [unseen('default-partition', name, 'its rows are hidden from this login, and the statistics count none')]
     }),
   )
   return [...late, ...caught.flat()]
 }
 
-export async function deadJobs(tx: Transaction): Promise<Diagnosis[]> {
+export async function deadLetteredJobs(tx: Transaction): Promise<Diagnosis[]> {
   const [table] = await tx<{ visible: boolean }[]>`
     select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
              and (current_user = 'identity_worker'
@@ -263,15 +258,15 @@ export async function deadJobs(tx: Transaction): Promise<Diagnosis[]> {
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = 'app' and c.relname = 'jobs'`
   if (table === undefined) return []
-  if (!table.visible) return [unseen('dead-jobs', 'app.jobs', 'its rows are hidden from this login')]
+  if (!table.visible) return [unseen('dead-lettered-jobs', 'app.jobs', 'its rows are hidden from this login')]
   const rows = await tx<{ kind: string; count: number }[]>`
     select kind, count(*)::int as count from app.jobs where dead_at is not null and completed_at is null group by 1 order by 1`
   return rows.map(({ kind, count }) => ({
     severity: 'warning',
-    check: 'dead-jobs',
+    check: 'dead-lettered-jobs',
     object: `app.jobs ${kind}`,
-    fault: count === 1 ? 'one job was given up' : `${count} jobs were given up`,
-    repair: 'read last_error, put its cause right, and set dead_at to null and attempts to 0',
+    fault: count === 1 ? 'one job is dead-lettered' : `${count} jobs are dead-lettered`,
+    repair: 'read last_error, remove its cause, then set dead_at to null and attempts to 0',
   }))
 }
 
@@ -280,5 +275,5 @@ const unseen = (check: string, object: string, fault: string): Diagnosis => ({
   check,
   object,
   fault,
-  repair: 'examine as a superuser, or as identity_worker for the queue',
+  repair: 'run the doctor as a superuser, or as identity_worker for the queue',
 })

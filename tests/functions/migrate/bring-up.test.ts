@@ -17,7 +17,7 @@ beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-migrate-'))
   cleanups.push(() => rm(folder, { recursive: true, force: true }))
   await chmod(folder, 0o711)
-  // A cluster of its own, since roles are the cluster's; and as Amazon gives one, without a superuser.
+  // Roles belong to a cluster, so this test has its own. Its login is no superuser, as on Aurora.
   const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
   cleanups.push(() => cluster.stop('immediate'))
   const root = postgres(cluster.adminUrl, { max: 1, onnotice: () => {} })
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const ROLES = ['identity_app', 'identity_worker', 'identity_operator']
 
-/** Brings the database up; `passwords` are the secrets of the roles, and what a rotation is about to put in place. */
+/** Calls bringUp with these versions of the roles' secrets. */
 const up = (passwords: { AWSCURRENT: string; AWSPENDING?: string }) =>
   bringUp({
     owner: async () => owner,

@@ -31,19 +31,21 @@ async function doctor(words: readonly string[], env: Record<string, string> = {}
 }
 
 describe('npm run doctor', () => {
-  it('exits 0 for a sound database, 1 with a line for each fault, and 0 again after its own repair', async () => {
+  it('exits 0 for a healthy database, 1 with a line for each fault, and 0 after its repair was run', async () => {
     expect(await doctor([url])).toMatchObject({ code: 0, stdout: expect.stringContaining('Faults: 0.'), stderr: '' })
     await database.admin`alter table app.styles no force row level security`
     const { code, stdout } = await doctor([url])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^FAULT {3}app\.styles: .* Repair: select app\.enforce_tenant\('app\.styles'\);$/m)
+    expect(stdout).toMatch(
+      /^FAULT {3}app\.styles: .* Repair: select app\.enforce_tenant\('app\.styles', p_system_rows => true\);$/m,
+    )
     expect(stdout).toContain('Faults: 1.')
     const repair = /Repair: (select .*;)$/m.exec(stdout)?.[1] ?? ''
     await database.admin.unsafe(repair)
     expect(await doctor([url])).toMatchObject({ code: 0 })
   })
 
-  it('says the same in JSON', async () => {
+  it('prints the same as JSON', async () => {
     await database.admin`grant select on app.audit_log_default to identity_app`
     const { code, stdout } = await doctor([url, '--json'])
     await database.admin`revoke select on app.audit_log_default from identity_app`
@@ -60,36 +62,36 @@ describe('npm run doctor', () => {
     expect(JSON.parse((await doctor([url, '--json'])).stdout).sound).toBe(true)
   })
 
-  it('takes the address from its argument, DATABASE_URL or the running local stack, in this order', async () => {
+  it('takes the address from its argument, DATABASE_URL or the local stack, in this order', async () => {
     const gone = 'postgres://nobody@127.0.0.1:1/none'
     expect(await doctor([], { DATABASE_URL: url })).toMatchObject({ code: 0 })
     expect(await doctor([url], { DATABASE_URL: gone })).toMatchObject({ code: 0 })
-    expect(await doctor([])).toMatchObject({ code: 2, stderr: expect.stringContaining('Which database?') })
+    expect(await doctor([])).toMatchObject({ code: 2, stderr: expect.stringContaining('give an address') })
     await writeFile(join(stateDir, 'stack.json'), JSON.stringify({ database_url: url }))
     expect(await doctor([])).toMatchObject({ code: 0 })
     expect(await doctor([], { DATABASE_URL: gone })).toMatchObject({ code: 2 })
     await rm(join(stateDir, 'stack.json'))
   })
 
-  it('explains itself', async () => {
+  it('prints its help', async () => {
     expect(await doctor(['--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining('npm run doctor') })
   })
 
   it.each([
-    ['an option that there is not', ['--fix']],
+    ['an unknown option', ['--fix']],
     ['two addresses', ['postgres://a/b', 'postgres://a/c']],
-    ['no URL', ['shop:tr0ub4dor@host']],
-    ['the URL of something else', ['https://shop:tr0ub4dor@host/db']],
-    ['a host that does not answer', ['postgres://shop:tr0ub4dor@127.0.0.1:1/db']],
-    ['a password that does not decode', ['postgres://shop:tr0ub4dor%zz@127.0.0.1:1/db']],
-  ])('exits 2 for %s, and never prints a password', async (_what, words) => {
+    ['a text that is no URL', ['user:tr0ub4dor@host']],
+    ['a URL of another protocol', ['https://user:tr0ub4dor@host/db']],
+    ['a host that does not respond', ['postgres://user:tr0ub4dor@127.0.0.1:1/db']],
+    ['a password that cannot be decoded', ['postgres://user:tr0ub4dor%zz@127.0.0.1:1/db']],
+  ])('exits 2 for %s and never prints a password', async (_what, words) => {
     const { code, stdout, stderr } = await doctor(words)
     expect(code).toBe(2)
     expect(stderr).not.toBe('')
     expect(stdout + stderr).not.toContain('tr0ub4dor')
   })
 
-  it('exits 2 for a password that is refused, without printing it or the right one', async () => {
+  it('exits 2 for a wrong password and prints neither it nor the right one', async () => {
     const wrong = urlFor(url, { password: 'tr0ub4dor&3' })
     const { code, stdout, stderr } = await doctor([wrong])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -98,7 +100,7 @@ describe('npm run doctor', () => {
     const right = decodeURIComponent(new URL(url).password)
     const said = await doctor([urlFor(url, { database: right })])
     expect(said.stderr).toContain('database "***" does not exist')
-    const sound = await doctor([url])
-    expect(said.stderr + sound.stdout + sound.stderr).not.toContain(right)
+    const healthy = await doctor([url])
+    expect(said.stderr + healthy.stdout + healthy.stderr).not.toContain(right)
   })
 })

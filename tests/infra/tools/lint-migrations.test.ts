@@ -1,17 +1,18 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { FIRST_RELEASE, lintMigrations } from '#infra/tools/lint-migrations.ts'
+import { readMigrations } from '#shared/db/migrate.ts'
 import { type Rule, RULES } from '#infra/tools/migration-rules.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
 const OWNER = 'set local role identity_owner;\n'
 const RELEASED = 1
 
-/** The first release made these; a later file holds the statements that are linted. */
+/** The first release created these. A later file contains the linted statements. */
 const FIRST = {
   name: '0001-first.sql',
-  text: `create table app.shops (id uuid primary key);
+  text: `create table app.tenants (id uuid primary key);
          create table app.things (id uuid primary key, tenant_id uuid not null, name text, size integer);
          create view app.names as select name from app.things;
          create type app.mood as enum ('good');
@@ -42,11 +43,11 @@ const RED: readonly (readonly [Rule, string])[] = [
   ['set-not-null', 'alter table app.things alter column name set not null'],
   ['not-null-without-default', 'alter table app.things add column colour text not null'],
   ['validates-at-once', 'alter table app.things add constraint small check (size < 9)'],
-  ['validates-at-once', 'alter table app.things add foreign key (tenant_id) references app.shops'],
+  ['validates-at-once', 'alter table app.things add foreign key (tenant_id) references app.tenants'],
   ['validates-at-once', "alter table app.things add column colour text check (colour <> '')"],
   [
     'validates-at-once',
-    "alter table app.things add column shop uuid default '00000000-0000-4000-8000-000000000000' references app.shops",
+    "alter table app.things add column owner uuid default '00000000-0000-4000-8000-000000000000' references app.tenants",
   ],
   [
     'validates-in-one-file',
@@ -87,9 +88,9 @@ const GREEN: readonly string[] = [
   'alter table app.things add column colour text',
   "alter table app.things add column colour text not null default 'red'",
   'alter table app.things add column seen timestamptz not null default now()',
-  'alter table app.things add column shop uuid references app.shops',
+  'alter table app.things add column owner uuid references app.tenants',
   'alter table app.things add constraint small check (size < 9) not valid',
-  'alter table app.things add foreign key (tenant_id) references app.shops not valid',
+  'alter table app.things add foreign key (tenant_id) references app.tenants not valid',
   'alter table app.things add constraint things_name unique using index things_name',
   'alter table app.things alter column name drop not null, drop constraint small, alter column size set default 1',
   "create table app.notes (id uuid primary key, tenant_id uuid not null check (tenant_id is not null)); select app.enforce_tenant('app.notes'); create index on app.notes (tenant_id); alter table app.notes alter column id type text, drop column id; update app.notes set tenant_id = null; drop table app.notes",
@@ -102,30 +103,27 @@ const GREEN: readonly string[] = [
   'drop policy if exists p on app.things; drop trigger if exists t on app.things',
 ]
 
-describe('the lint of the migrations', () => {
-  it('passes our own', async () => {
-    const names = (await readdir(MIGRATIONS)).toSorted()
-    const files = await Promise.all(
-      names.map(async (name) => ({ name, text: await readFile(`${MIGRATIONS}${name}`, 'utf8') })),
-    )
+describe('lintMigrations', () => {
+  it('accepts the migrations of the service', async () => {
+    const files = await readMigrations(MIGRATIONS)
     expect(files.length).toBeGreaterThan(10)
     expect(await lintMigrations(files)).toEqual([])
   })
 
-  it.each(RED)('refuses by %s: %s', async (rule, text) => {
+  it.each(RED)('refuses with the rule %s: %s', async (rule, text) => {
     expect(await rules(OWNER + text)).toEqual([rule])
   })
 
-  it.each(GREEN)('lets through: %s', async (text) => {
+  it.each(GREEN)('accepts: %s', async (text) => {
     expect(await rules(OWNER + text)).toEqual([])
   })
 
-  it('has a refused example for each rule', () => {
+  it('has an example for each rule', () => {
     const elsewhere = ['owner-role', 'override']
     expect([...new Set([...RED.map(([rule]) => rule), ...elsewhere])].toSorted()).toEqual(Object.keys(RULES).toSorted())
   })
 
-  it('wants each file to begin with the role of the owner', async () => {
+  it('refuses a file that does not begin as identity_owner', async () => {
     expect(await rules('select 1')).toEqual(['owner-role'])
     expect(await rules('set role identity_owner')).toEqual(['owner-role'])
     expect(await rules('set local role postgres')).toEqual(['owner-role'])
@@ -133,7 +131,7 @@ describe('the lint of the migrations', () => {
     expect(await rules('-- allow owner-role: event triggers belong to a superuser\nselect 1')).toEqual([])
   })
 
-  it('lets a column become not null once a check of an earlier file was validated in another', async () => {
+  it('accepts SET NOT NULL after a check of an earlier file was validated in another file', async () => {
     const add = `${OWNER}alter table app.things add constraint named check (name is not null) not valid`
     const validate = `${OWNER}alter table app.things validate constraint named`
     const set = `${OWNER}alter table app.things alter column name set not null`
@@ -143,7 +141,7 @@ describe('the lint of the migrations', () => {
     expect(await rules(other, validate, set)).toEqual(['set-not-null'])
   })
 
-  it('wants an index of a table with rows in a file of its own, without a transaction', async () => {
+  it('accepts an index of a table with rows only in a file of its own, built concurrently', async () => {
     expect(
       await rules(alone('-- For the search.\ncreate index concurrently if not exists i on app.things (name);')),
     ).toEqual([])
@@ -162,11 +160,11 @@ describe('the lint of the migrations', () => {
     )
   })
 
-  it('takes an override with a reason, for its statement and its rule alone', async () => {
+  it('accepts an override with a reason, for its statement and its rule alone', async () => {
     const drop = 'alter table app.things drop column name;'
     const allow = '-- allow drop: nothing has read it since 0002'
     expect(await rules(`${OWNER}${allow}\n${drop}`)).toEqual([])
-    expect(await rules(`${OWNER}-- Why it goes.\n${allow}\n-- And more.\n${drop}`)).toEqual([])
+    expect(await rules(`${OWNER}-- Why.\n${allow}\n-- And more.\n${drop}`)).toEqual([])
     expect(await rules(`${OWNER}${drop} ${allow}`)).toEqual([])
     expect(await rules(`${OWNER}${drop} ${allow}\n${drop}`)).toEqual(['drop'])
     expect(await rules(`${OWNER}${allow}\n${drop}\n${drop}`)).toEqual(['drop'])
@@ -176,19 +174,19 @@ describe('the lint of the migrations', () => {
     expect(await rules(`${OWNER}select '${allow}\n';${drop}`)).toEqual(['drop'])
   })
 
-  it('names the file, the line and the object, also behind letters of several bytes', async () => {
+  it('reports the file, line and object, also after multi-byte characters', async () => {
     expect(await lint(`${OWNER}-- Größe, désormais\n\nalter table app.things\n  drop column size;`)).toEqual([
       { file: '0002-later.sql', line: 4, rule: 'drop', what: 'app.things size' },
     ])
   })
 
-  it('names the file that Postgres cannot parse', async () => {
+  it('throws with the name of a file that Postgres cannot parse', async () => {
     await expect(lint(`${OWNER}alter tabel app.things`)).rejects.toThrow(
       /0002-later\.sql: syntax error at or near "tabel"/,
     )
   })
 
-  it('treats what the files of the first release make as new until it is out', async () => {
+  it('refuses a drop in a later file only once the first release is set', async () => {
     const files = [FIRST, { name: '0002-later.sql', text: `${OWNER}alter table app.things drop column name` }]
     const named = async (release: number | null) => (await lintMigrations(files, release)).map(({ rule }) => rule)
     expect(await named(null)).toEqual([])
@@ -196,10 +194,10 @@ describe('the lint of the migrations', () => {
     expect(await named(1)).toEqual(['drop'])
   })
 
-  it('knows the last file of the first release from version 1.0.0 on', async () => {
+  it('has FIRST_RELEASE set from version 1.0.0 on', async () => {
     const { version }: { version: string } = JSON.parse(await readFile(`${MIGRATIONS}../package.json`, 'utf8'))
     const released = Number.parseInt(version, 10) >= 1
     expect(FIRST_RELEASE !== null, 'FIRST_RELEASE in infra/tools/lint-migrations.ts').toBe(released)
-    expect(FIRST_RELEASE ?? 1).toBeLessThanOrEqual((await readdir(MIGRATIONS)).length)
+    expect(FIRST_RELEASE ?? 1).toBeLessThanOrEqual((await readMigrations(MIGRATIONS)).length)
   })
 })

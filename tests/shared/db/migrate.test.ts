@@ -5,16 +5,15 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
-import { migrate, type Patience } from '#shared/db/migrate.ts'
+import { migrate, type Waits } from '#shared/db/migrate.ts'
 import { log } from '#shared/log.ts'
 
 const FIRST = { '0001-first.sql': 'create table first (n int); insert into first values (1);' }
 const SECOND = { '0002-second.sql': 'create table second (n int);' }
 
-/** As patient as a test. */
-const QUICK: Patience = { lockTimeoutMs: 50, tries: 3, pauseMs: 10, statementTimeoutMs: 10_000, otherRunMs: 10_000 }
+const QUICK: Waits = { lockTimeoutMs: 50, tries: 3, pauseMs: 10, statementTimeoutMs: 10_000, otherRunMs: 10_000 }
 
-/** An empty database, and a folder with these files. */
+/** Returns an empty database and a folder with these files. */
 async function prepared(files: Readonly<Record<string, string>>) {
   const adminUrl = inject('adminUrl')
   const name = `test_${randomUUID().replaceAll('-', '')}`
@@ -33,19 +32,19 @@ async function prepared(files: Readonly<Record<string, string>>) {
     for (const [file, text] of Object.entries(more)) await writeFile(join(folder, file), text)
   }
   await write(files)
-  /** The tables there are, and the migrations that are said to be applied. */
+  /** Returns the tables, and the migrations that are recorded as applied. */
   const state = async () => {
     const tables = await sql<{ name: string }[]>`
       select tablename as name from pg_tables where schemaname = 'public' order by 1`
     const applied = await sql<{ name: string }[]>`select name from migrations.applied order by 1`
     return { tables: tables.map(({ name }) => name), applied: applied.map(({ name }) => name) }
   }
-  const more = (patience: Partial<Patience>) => migrate(url, folder, { ...QUICK, ...patience })
-  return { folder, sql, url, write, state, run: () => migrate(url, folder), runWith: more }
+  const runWith = (waits: Partial<Waits>) => migrate(url, folder, { ...QUICK, ...waits })
+  return { folder, sql, url, write, state, run: () => migrate(url, folder), runWith }
 }
 
 describe('migrate', () => {
-  it('applies what is new, in order, and nothing twice', async () => {
+  it('applies new files in order, and each file once', async () => {
     const { run, state, sql, write } = await prepared(FIRST)
     expect(await run()).toEqual(['0001-first.sql'])
     expect(await run()).toEqual([])
@@ -56,7 +55,7 @@ describe('migrate', () => {
     expect(await sql`select n from first`).toHaveLength(1)
   })
 
-  it('is run by five at once as by one', async () => {
+  it('applies each file once when five runs start concurrently', async () => {
     const { run, sql } = await prepared({
       '0001-first.sql': `${FIRST['0001-first.sql']} select pg_sleep(0.05);`,
       ...SECOND,
@@ -66,7 +65,7 @@ describe('migrate', () => {
     expect(await sql`select n from first`).toHaveLength(1)
   })
 
-  it('stops at a file that was changed after it was applied, names it, and changes nothing', async () => {
+  it('rejects a file that was changed after it was applied, and changes nothing', async () => {
     const { run, state, write } = await prepared(FIRST)
     await run()
     await write({ '0001-first.sql': `${FIRST['0001-first.sql']} -- changed`, ...SECOND })
@@ -77,14 +76,14 @@ describe('migrate', () => {
     expect(await state()).toEqual({ tables: ['first'], applied: ['0001-first.sql'] })
   })
 
-  it('stops at an applied file that is missing, names it, and changes nothing', async () => {
+  it('rejects a missing file that was applied, and changes nothing', async () => {
     const { run, state, write, folder } = await prepared({ ...FIRST, ...SECOND })
     await run()
     await unlink(join(folder, '0002-second.sql'))
     await write({ '0002-other.sql': 'create table other (n int)', '0003-third.sql': 'create table third (n int)' })
     await expect(run()).rejects.toMatchObject({
       name: 'MigrationError',
-      message: expect.stringContaining('0002-second.sql was applied, and its file is missing'),
+      message: expect.stringContaining('0002-second.sql was applied, but its file is missing'),
     })
     expect((await state()).tables).toEqual(['first', 'second'])
   })
@@ -94,13 +93,13 @@ describe('migrate', () => {
     [{ ...FIRST, '0001-again.sql': 'select 1' }, '0002'],
     [{ ...FIRST, '0002-Second.sql': 'select 1' }, '0002-Second.sql'],
     [{ ...FIRST, 'notes.md': 'a gap' }, 'notes.md'],
-  ] as const)('stops before anything is applied when the files are not one sequence: %j', async ([files, named]) => {
-    const { run, sql } = await prepared(files)
+  ] as const)('rejects files that are no sequence before it applies any: %j', async ([files, named]) => {
+    const { run, sql } = await prepared({ ...files, 'README.md': 'no migration' })
     await expect(run()).rejects.toMatchObject({ name: 'MigrationError', message: expect.stringContaining(named) })
     expect(await sql`select from pg_namespace where nspname = 'migrations'`).toHaveLength(0)
   })
 
-  it('leaves nothing of a migration that fails, keeps those before it, and goes on once it is put right', async () => {
+  it('rolls back a migration that fails, keeps those before it, and continues once it is corrected', async () => {
     const { run, state, write } = await prepared({
       ...FIRST,
       '0002-second.sql': 'create table second (n int); insert into second values (1); select 1 / 0;',
@@ -112,7 +111,7 @@ describe('migrate', () => {
     expect((await state()).tables).toEqual(['first', 'second'])
   })
 
-  it('logs what a migration warns of, and not its notices', async () => {
+  it('logs the warnings of a migration and not its notices', async () => {
     const { run } = await prepared({
       '0001-first.sql': `do $$ begin raise notice 'a detail'; raise warning 'something is not there'; end $$`,
     })
@@ -122,7 +121,7 @@ describe('migrate', () => {
     expect(warn.mock.calls).toEqual([['something is not there']])
   })
 
-  it('leaves no lock behind, also after a failure', async () => {
+  it('keeps no advisory lock after a failure', async () => {
     const { run, sql } = await prepared({ '0001-first.sql': 'select 1 / 0' })
     await expect(run()).rejects.toMatchObject({ code: '22012' })
     await expect(run()).rejects.toMatchObject({ code: '22012' })
@@ -134,10 +133,10 @@ describe('migrate', () => {
   })
 })
 
-describe('beside functions that serve', () => {
+describe('migrate beside functions that serve requests', () => {
   const ALTER = { '0002-second.sql': 'create table second (n int); alter table first add m int;' }
 
-  /** A transaction that has read the table, and so holds it against every change of its form. */
+  /** Opens a transaction that has read the table, and so blocks every ALTER TABLE. */
   async function reader(url: string) {
     const other = postgres(url, { max: 1 })
     await other`begin`
@@ -150,7 +149,7 @@ describe('beside functions that serve', () => {
     }
   }
 
-  it('gives up after a bounded number of short waits, says so, and leaves nothing of the file', async () => {
+  it('gives up after a limited number of short lock waits, and applies nothing of the file', async () => {
     const { runWith, state, url, write } = await prepared(FIRST)
     await runWith({})
     await write(ALTER)
@@ -158,14 +157,14 @@ describe('beside functions that serve', () => {
     await expect(runWith({})).rejects.toMatchObject({
       name: 'MigrationError',
       code: '55P03',
-      message: 'Migration 0002-second.sql did not get its locks in 3 tries of 50 ms: some transaction holds them',
+      message: 'Migration 0002-second.sql got no lock in 3 tries of 50 ms: another transaction holds it',
     })
     expect(await state()).toEqual({ tables: ['first'], applied: ['0001-first.sql'] })
     await done()
     expect(await runWith({})).toEqual(['0002-second.sql'])
   })
 
-  it('tries again until the lock is free, and keeps readers waiting no longer than one try', async () => {
+  it('retries until the lock is free, and blocks readers no longer than one try', async () => {
     const { runWith, state, sql, url, write } = await prepared(FIRST)
     await runWith({})
     await write(ALTER)
@@ -182,7 +181,7 @@ describe('beside functions that serve', () => {
     expect((await state()).tables).toEqual(['first', 'second'])
   })
 
-  it('ends a statement that takes too long, and names its file', async () => {
+  it('cancels a statement that runs too long, and names its file', async () => {
     const { runWith } = await prepared({ '0001-first.sql': 'select pg_sleep(60)' })
     await expect(runWith({ statementTimeoutMs: 50 })).rejects.toMatchObject({
       code: '57014',
@@ -190,16 +189,16 @@ describe('beside functions that serve', () => {
     })
   })
 
-  it('waits for another run, and not for ever', async () => {
+  it('waits for another run, and gives up after a limit', async () => {
     const { runWith, sql } = await prepared(FIRST)
     await sql`select pg_advisory_lock(hashtext('tenantry migrations'))`
-    await expect(runWith({ otherRunMs: 1 })).rejects.toThrow('Another run of the migrations did not end in 1 ms')
+    await expect(runWith({ otherRunMs: 1 })).rejects.toThrow('Another run of the migrations did not end within 1 ms')
     await sql`select pg_advisory_unlock(hashtext('tenantry migrations'))`
     expect(await runWith({ otherRunMs: 1 })).toEqual(['0001-first.sql'])
   })
 })
 
-describe('a file without a transaction', () => {
+describe('a migration without a transaction', () => {
   const INDEX = {
     '0002-index.sql': `-- migrate: no-transaction as postgres
 -- For the search.
@@ -225,14 +224,14 @@ create unique index concurrently if not exists first_n on public.first (n);`,
     await other.end()
   })
 
-  it('is run by five at once as by one, without a deadlock', async () => {
+  it('is applied once by five concurrent runs, without a deadlock', async () => {
     const { runWith, sql } = await prepared({ ...FIRST, ...INDEX })
     const applied = await Promise.all(Array.from({ length: 5 }, () => runWith({})))
     expect(applied.filter(({ length }) => length > 0)).toHaveLength(1)
     expect(await indexes(sql)).toEqual([{ valid: true }])
   })
 
-  it('builds the index anew that a failed run left invalid', async () => {
+  it('rebuilds an index that a failed run left invalid', async () => {
     const { runWith, sql, state, write } = await prepared(FIRST)
     await runWith({})
     await sql`insert into first values (1)`
@@ -248,7 +247,7 @@ create unique index concurrently if not exists first_n on public.first (n);`,
     expect(await indexes(sql)).toEqual([{ valid: true }])
   })
 
-  it('runs as the role that it names, and what follows as the login', async () => {
+  it('runs as the role that it names, and the next file as the login', async () => {
     const { runWith, sql, write } = await prepared({
       '0001-first.sql': `create table first (n int); alter table first owner to identity_owner;
                          grant create on schema public to identity_owner;`,

@@ -16,15 +16,15 @@ const database = await createTestDatabase()
 const url = urlFor(inject('adminUrl'), { database: database.name })
 const admin = postgres(url, { max: 1, onnotice: () => {} })
 
-/** A login of nobody's: it may connect, read the catalogue, and nothing else. */
-const LOOKER = `looker_${randomUUID().replaceAll('-', '')}`
-const lookerUrl = urlFor(url, { user: LOOKER, password: 'looker' })
+/** A login without privileges. It may connect and read the catalogue. */
+const OUTSIDER = `outsider_${randomUUID().replaceAll('-', '')}`
+const outsiderUrl = urlFor(url, { user: OUTSIDER, password: 'outsider' })
 
 beforeAll(async () => {
-  await admin.unsafe(`create role ${LOOKER} login password 'looker'`)
+  await admin.unsafe(`create role ${OUTSIDER} login password 'outsider'`)
 })
 afterAll(async () => {
-  await admin.unsafe(`drop role ${LOOKER}`)
+  await admin.unsafe(`drop role ${OUTSIDER}`)
   await admin.end()
   await database.drop()
 })
@@ -34,16 +34,16 @@ const named = (diagnoses: readonly Diagnosis[]) => [
   ...new Set(diagnoses.map(({ check, object }) => `${check}: ${object}`)),
 ]
 
-/** What is found while the statements are in force; with `mend`, once more after each repair that is SQL was run. */
-async function found(statements: readonly string[], { mend = false, folder = MIGRATIONS } = {}) {
+/** Examines after the statements and rolls them back. With `repairs`, runs the repairs that are SQL and examines again. */
+async function found(statements: readonly string[], { repairs = false, folder = MIGRATIONS } = {}) {
   let before: Diagnosis[] = []
   let after: Diagnosis[] = []
-  const undo = new Error('everything is rolled back')
+  const undo = new Error('roll back')
   await admin
     .begin(async (tx) => {
       for (const statement of statements) await tx.unsafe(statement)
       before = await examineWithin(tx, folder)
-      if (mend) {
+      if (repairs) {
         for (const { repair } of before) if (repair.endsWith(';')) await tx.unsafe(repair)
         after = await examineWithin(tx, folder)
       }
@@ -59,17 +59,17 @@ const NOTES = [
   'set local role identity_owner',
   'create table app.notes (id uuid primary key, tenant_id uuid not null references app.tenants)',
 ]
-const COUNT = 'create function app.count_shops() returns bigint language sql security definer'
+const COUNT = 'create function app.count_tenants() returns bigint language sql security definer'
 
-/** What is planted; the faults and warnings that must be named, and no other; whether their SQL puts all of it right. */
+/** Planted faults, the findings that each must give, and whether their SQL repairs everything. */
 const PLANTED: readonly {
   readonly what: string
   readonly plant: readonly string[]
   readonly names: readonly string[]
-  readonly mends?: boolean
+  readonly repairs?: boolean
 }[] = [
   {
-    what: 'a partition made by hand, where no event trigger guards it',
+    what: 'a partition created by hand without the event trigger',
     plant: [
       'alter event trigger guard_partitions disable',
       'set local role identity_owner',
@@ -80,19 +80,19 @@ const PLANTED: readonly {
       'row-security-not-forced: app.audit_log_1999',
       'row-security-without-policy: app.audit_log_1999',
     ],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a view that reads as its owner',
     plant: ['set local role identity_owner', 'create view app.everyone as select * from app.memberships'],
     names: ['view-without-invoker: app.everyone'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a grant on a partition',
     plant: ['grant select on app.audit_log_default to identity_app'],
     names: ['grant-on-partition: app.audit_log_default', 'grant-not-listed: app.audit_log_default'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a policy that is always true',
@@ -104,7 +104,7 @@ const PLANTED: readonly {
     ],
   },
   {
-    what: 'a permissive policy beside the right ones',
+    what: 'a permissive policy beside those of the guard',
     plant: ["create policy samples on app.styles for select to identity_app using (brand = 'Sample')"],
     names: ['policy-ignores-tenant: app.styles samples', 'policy-admits-other-tenants: app.styles samples'],
   },
@@ -114,29 +114,29 @@ const PLANTED: readonly {
       'alter policy tenant_read on app.styles using (tenant_id = (select app.current_tenant()) or tenant_id is null)',
     ],
     names: ['policy-admits-other-tenants: app.styles tenant_read'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'row security that is not forced',
     plant: ['alter table app.tenants no force row level security'],
     names: ['row-security-not-forced: app.tenants'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'row security that is off',
     plant: ['alter table app.memberships disable row level security'],
     names: ['row-security-not-enabled: app.memberships'],
-    mends: true,
+    repairs: true,
   },
   {
-    what: 'a table of tenants without a guard',
+    what: 'a tenant table without a guard',
     plant: NOTES,
     names: [
       'row-security-not-enabled: app.notes',
       'row-security-not-forced: app.notes',
       'row-security-without-policy: app.notes',
     ],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a table whose name needs quotes',
@@ -146,28 +146,28 @@ const PLANTED: readonly {
       'row-security-not-forced: app."Odd; name"',
       'row-security-without-policy: app."Odd; name"',
     ],
-    mends: true,
+    repairs: true,
   },
   {
-    what: 'BYPASSRLS of a role of the service',
+    what: 'BYPASSRLS on a role of the service',
     plant: ['alter role identity_app bypassrls'],
     names: ['role-attribute: identity_app'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'membership of a role of the service in another',
     plant: ['grant identity_owner to identity_app'],
     names: ['role-membership: identity_app'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a SECURITY DEFINER function that is not listed',
     plant: [
       'set local role identity_owner',
       `${COUNT} set search_path = pg_catalog, pg_temp return (select count(*) from app.tenants)`,
-      'revoke all on function app.count_shops() from public',
+      'revoke all on function app.count_tenants() from public',
     ],
-    names: ['definer-not-listed: app.count_shops()', 'definer-owner: app.count_shops()'],
+    names: ['definer-not-listed: app.count_tenants()', 'definer-owner: app.count_tenants()'],
   },
   {
     what: 'default privileges for PUBLIC',
@@ -175,10 +175,10 @@ const PLANTED: readonly {
     names: ['default-privileges: identity_owner in app'],
   },
   {
-    what: 'a materialized view of the rows of tenants',
+    what: 'a materialized view of tenant rows',
     plant: ['set local role identity_owner', 'create materialized view app.kept as select * from app.memberships'],
     names: ['materialized-view: app.kept'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a foreign key without the tenant',
@@ -190,23 +190,23 @@ const PLANTED: readonly {
     names: ['foreign-key-without-tenant: app.notes notes_membership_fkey'],
   },
   {
-    what: 'TRUNCATE in the hands of the Lambdas',
+    what: 'TRUNCATE granted to identity_app',
     plant: ['grant truncate on app.styles to identity_app'],
     names: ['privilege-past-row-security: app.styles', 'grant-not-listed: app.styles'],
-    mends: true,
+    repairs: true,
   },
   {
-    what: 'a grant that nobody listed',
+    what: 'grants that the list does not have',
     plant: [
       'grant select (password_hash) on app.users to identity_worker',
       'grant execute on function app.lock_user(uuid) to identity_worker',
       'grant create on schema app to identity_app',
     ],
     names: ['grant-not-listed: app.users', 'grant-not-listed: app.lock_user(uuid)', 'grant-not-listed: app'],
-    mends: true,
+    repairs: true,
   },
   {
-    what: 'grants that are not there',
+    what: 'missing grants',
     plant: [
       'revoke select on app.tenants from identity_app',
       'revoke update (settings) on app.tenants from identity_app',
@@ -214,56 +214,62 @@ const PLANTED: readonly {
       'revoke usage on schema app from identity_worker',
     ],
     names: ['grant-missing: app.tenants', 'grant-missing: app.set_tenant(uuid)', 'grant-missing: app'],
-    mends: true,
+    repairs: true,
   },
   {
     what: 'a grant to PUBLIC',
     plant: ['grant select on app.users to public', 'grant usage on schema app to public'],
     names: ['grant-to-public: app', 'grant-to-public: app.users'],
-    mends: true,
+    repairs: true,
   },
   {
-    what: 'a statement that may take for ever',
-    plant: ['alter role identity_app reset statement_timeout', "alter role identity_worker set lock_timeout = '0ms'"],
-    names: ['role-timeout: identity_app', 'role-timeout: identity_worker'],
-    mends: false,
+    what: 'a role without a timeout',
+    plant: [
+      'alter role identity_app reset statement_timeout',
+      "alter role identity_worker set lock_timeout = '0ms'",
+      'alter role identity_vault reset lock_timeout',
+    ],
+    names: ['role-timeout: identity_app', 'role-timeout: identity_vault', 'role-timeout: identity_worker'],
   },
   {
-    what: 'an index that was not built to its end',
+    what: 'an invalid index',
     plant: ["update pg_index set indisvalid = false where indexrelid = 'app.jobs_due'::regclass"],
     names: ['index-invalid: app.jobs_due'],
   },
 ]
 
-describe('the doctor', () => {
-  it('finds a migrated database sound', async () => {
-    expect(faultsOf(await examine(admin, MIGRATIONS))).toEqual([])
+describe('the doctor as a superuser', () => {
+  it('finds no fault in a migrated database', async () => {
+    const found = await examine(admin, MIGRATIONS)
+    expect(faultsOf(found)).toEqual([])
+    expect(named(found)).not.toContain('partitions-ahead: app.audit_log')
     await expect(assertHealthy(admin, MIGRATIONS)).resolves.toBeInstanceOf(Array)
   })
 
-  it.each(PLANTED)('names $what, and nothing else', async ({ plant, names, mends = false }) => {
-    const { before, after } = await found(plant, { mend: mends })
+  it.each(PLANTED)('reports $what, and nothing else', async ({ plant, names, repairs = false }) => {
+    const { before, after } = await found(plant, { repairs })
     expect(named(faultsOf(before)).toSorted()).toEqual(names.toSorted())
     for (const diagnosis of before) {
       expect(inOneLine(diagnosis)).toMatch(/^\S.*: \S.*\. Repair: \S/)
       expect(inOneLine(diagnosis)).not.toMatch(/undefined|null|\n/)
     }
-    // A repair that is SQL is one.
-    if (mends) expect(faultsOf(after)).toEqual([])
+    if (repairs) expect(faultsOf(after)).toEqual([])
   })
 
-  it('refuses a deployment by the list of what it found', async () => {
+  it('stops a deployment with the list of faults', async () => {
     const sql = postgres(url, { max: 1 })
     await admin`alter table app.styles no force row level security`
     await expect(assertHealthy(sql, MIGRATIONS)).rejects.toMatchObject({
       name: 'UnhealthyDatabase',
-      message: expect.stringMatching(/1 fault:\napp\.styles: .* Repair: select app\.enforce_tenant\('app\.styles'\);/),
+      message: expect.stringMatching(
+        /1 fault:\napp\.styles: .* Repair: select app\.enforce_tenant\('app\.styles', p_system_rows => true\);/,
+      ),
     })
     await admin`alter table app.styles force row level security`
     await sql.end()
   })
 
-  it('names migrations that were changed, are missing, or were not applied', async () => {
+  it('reports migrations that changed, are missing or were not applied', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tenantry-doctor-'))
     await cp(MIGRATIONS, folder, { recursive: true })
     await writeFile(join(folder, '0003-tenants.sql'), 'select 1')
@@ -278,7 +284,7 @@ describe('the doctor', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('warns of dead jobs, of rows in the default partition, of a missing month, and of logins that no row security binds', async () => {
+  it('warns of dead-lettered jobs, rows in the default partition, a missing month, and logins that no row security binds', async () => {
     const { before } = await found([
       "insert into app.jobs (kind, payload, idempotency_key, dead_at) values ('send-mail', '{}', 'a', now())",
       "insert into app.audit_log (tenant_id, occurred_at, action, target_type) select id, '1999-01-01', 'a.b', 'tenant' from app.tenants limit 1",
@@ -287,24 +293,24 @@ describe('the doctor', () => {
              and inhrelid::regclass::text <> 'audit_log_default'
          loop execute format('drop table %s', t); end loop; end $$`,
       "select app.create_audit_partition('2020-01-01')",
-      `alter role ${LOOKER} bypassrls`,
-      `grant identity_resolver to ${LOOKER}`,
-      `grant select on app.users to ${LOOKER}`,
+      `alter role ${OUTSIDER} bypassrls`,
+      `grant identity_resolver to ${OUTSIDER}`,
+      `grant select on app.users to ${OUTSIDER}`,
     ])
     expect(named(before)).toEqual(
       expect.arrayContaining([
-        'dead-jobs: app.jobs send-mail',
+        'dead-lettered-jobs: app.jobs send-mail',
         'default-partition: app.audit_log_default',
         'partitions-ahead: app.audit_log',
-        `powerful-login: ${LOOKER}`,
+        `powerful-login: ${OUTSIDER}`,
         'grant-not-listed: app.users',
       ]),
     )
-    expect(before.filter(({ object }) => object === LOOKER)).toHaveLength(2)
+    expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(2)
     expect(faultsOf(before)).toEqual([])
   })
 
-  it('warns when no event trigger watches over new partitions, and no longer when one does', async () => {
+  it('warns when no event trigger fires on new partitions', async () => {
     const guard = (diagnoses: readonly Diagnosis[]) => diagnoses.filter(({ check }) => check === 'partition-guard')
     const trigger = [
       'create function public.watch() returns event_trigger language plpgsql as $$ begin end $$',
@@ -318,38 +324,40 @@ describe('the doctor', () => {
   })
 })
 
-describe('a login that may read the catalogue alone', () => {
-  it('finds the same faults, says what it did not see, and reads no row', async () => {
-    const looker = postgres(lookerUrl, { max: 1 })
+describe('the doctor as a login that may only read the catalogue', () => {
+  it('reports the same faults, and lists what it did not see', async () => {
+    const outsider = postgres(outsiderUrl, { max: 1 })
     await admin`alter table app.styles no force row level security`
     await admin`grant select on app.users to public`
     const asAdmin = await examine(admin, MIGRATIONS)
-    const asLooker = await examine(looker, MIGRATIONS)
+    const asOutsider = await examine(outsider, MIGRATIONS)
     expect(named(faultsOf(asAdmin))).toEqual(['grant-to-public: app.users', 'row-security-not-forced: app.styles'])
-    expect(faultsOf(asLooker)).toEqual(faultsOf(asAdmin))
-    expect(named(asLooker.filter(({ severity }) => severity === 'unseen'))).toEqual([
+    expect(faultsOf(asOutsider)).toEqual(faultsOf(asAdmin))
+    expect(named(asOutsider.filter(({ severity }) => severity === 'unseen'))).toEqual([
       'migrations: migrations.applied',
       'default-partition: app.audit_log_default',
-      'dead-jobs: app.jobs',
+      'dead-lettered-jobs: app.jobs',
     ])
     await admin`alter table app.styles force row level security`
     await admin`revoke select on app.users from public`
-    await looker.end()
+    await outsider.end()
   })
 
-  it('sees which migrations were applied once it may read their table', async () => {
-    await admin.unsafe(`grant usage on schema migrations to ${LOOKER}; grant select on migrations.applied to ${LOOKER}`)
-    const looker = postgres(lookerUrl, { max: 1 })
-    expect(named(await examine(looker, MIGRATIONS))).not.toContain('migrations: migrations.applied')
-    await looker.end()
+  it('sees the applied migrations once it may read their table', async () => {
     await admin.unsafe(
-      `revoke all on schema migrations from ${LOOKER}; revoke all on migrations.applied from ${LOOKER}`,
+      `grant usage on schema migrations to ${OUTSIDER}; grant select on migrations.applied to ${OUTSIDER}`,
+    )
+    const outsider = postgres(outsiderUrl, { max: 1 })
+    expect(named(await examine(outsider, MIGRATIONS))).not.toContain('migrations: migrations.applied')
+    await outsider.end()
+    await admin.unsafe(
+      `revoke all on schema migrations from ${OUTSIDER}; revoke all on migrations.applied from ${OUTSIDER}`,
     )
   })
 })
 
-describe('the examination', () => {
-  it('writes nothing: its one transaction is read-only, and no row of any table changes', async () => {
+describe('the examination of a database', () => {
+  it('is one read-only transaction and changes no row', async () => {
     const statements: string[] = []
     const sql = postgres(url, { max: 1, debug: (_connection, query) => statements.push(query) })
     const written = async () => {
@@ -372,10 +380,10 @@ describe('the examination', () => {
     await sql.end()
   })
 
-  it('is not led astray by objects of the login that stand before the system in its search path', async () => {
+  it('ignores objects of the login that come before those of the system in its search path', async () => {
     const name = `schema_${randomBytes(6).toString('hex')}`
     const { before } = await found([
-      `create schema ${name} authorization ${LOOKER}`,
+      `create schema ${name} authorization ${OUTSIDER}`,
       `create function ${name}.quote_ident(name) returns text language sql as $$ select 'nothing' $$`,
       `create table ${name}.pg_policy (polrelid oid)`,
       `set local search_path = ${name}, pg_catalog`,
