@@ -23,8 +23,8 @@ export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]
 export type ReplyOf<R extends Route> = OnTheWire<EndpointOf<R>['reply']>
 
 /**
- * A failure that the service answered. `kind` is what to decide by; the service may come to know kinds that this version
- * of the client does not name.
+ * A failure that the service answered. `kind` is what to decide by; the service may come to know kinds that this
+ * version of the client does not name.
  */
 export class ProblemError extends Error {
   override name = 'ProblemError'
@@ -48,8 +48,8 @@ export class ProblemError extends Error {
 
 export interface Client {
   /**
-   * Calls a route. Rejects with ProblemError when the service refuses, and with what `fetch` rejects with when no answer
-   * came.
+   * Calls a route. Rejects with ProblemError when the service refuses, and with what `fetch` rejects with when no
+   * answer came.
    */
   readonly call: <R extends Route>(
     route: R,

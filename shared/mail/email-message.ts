@@ -1,4 +1,4 @@
-/** A mail, before it is text and HTML. Everything in it is plain text, whoever wrote it. */
+/** A mail before rendering. Every field is plain text. */
 export interface EmailMessage {
   readonly to: string
   readonly subject: string
@@ -17,7 +17,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
 
-/** One line, whatever it was made of: a subject is a header. */
+/** Puts a text on one line: a line break would end the header of a subject. */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
 
 export const renderText = ({ paragraphs, action, closing }: EmailMessage): string =>

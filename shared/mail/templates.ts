@@ -1,15 +1,16 @@
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 
-// A link carries its token behind the #, which no server and no referrer ever sees; its page sends it with a form.
+// A link has its token behind the #, so that no server log and no referrer receives it. The page that it opens sends it
+// in a request body.
 const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}#token=${token}`
 
-function moment(at: Date, timeZone: string): string {
-  const write = (zone: string) =>
+function formatTime(at: Date, timeZone: string): string {
+  const format = (zone: string) =>
     new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(at)
   try {
-    return `${write(timeZone)} (${timeZone})`
+    return `${format(timeZone)} (${timeZone})`
   } catch {
-    return `${write('UTC')} (UTC)`
+    return `${format('UTC')} (UTC)`
   }
 }
 
@@ -29,7 +30,7 @@ export const invitation = (mail: InvitationMail): EmailMessage => ({
   subject: `${mail.inviter} invites you to ${mail.shop}`,
   paragraphs: [
     `${mail.inviter} invites you to work in ${mail.shop} as ${mail.role}.`,
-    `The invitation is open until ${moment(mail.expiresAt, mail.timeZone)}.`,
+    `The invitation is open until ${formatTime(mail.expiresAt, mail.timeZone)}.`,
   ],
   action: { label: 'Accept the invitation', url: link(mail.webBaseUrl, 'invitation', mail.token) },
   closing: 'If you did not expect this, ignore it: nothing happens without the link.',
@@ -45,7 +46,7 @@ export const passwordReset = (mail: {
   subject: 'Set a new password',
   paragraphs: [
     'Somebody asked to set a new password for this address.',
-    `The link works once, until ${moment(mail.expiresAt, 'UTC')}.`,
+    `The link works once, until ${formatTime(mail.expiresAt, 'UTC')}.`,
   ],
   action: { label: 'Set a new password', url: link(mail.webBaseUrl, 'reset-password', mail.token) },
   closing: 'If it was not you, ignore this: your password stays as it is.',
@@ -59,7 +60,7 @@ export const emailVerification = (mail: {
 }): EmailMessage => ({
   to: mail.to,
   subject: 'Confirm your email address',
-  paragraphs: ['Confirm that this is your address.', `The link works until ${moment(mail.expiresAt, 'UTC')}.`],
+  paragraphs: ['Confirm that this is your address.', `The link works until ${formatTime(mail.expiresAt, 'UTC')}.`],
   action: { label: 'Confirm the address', url: link(mail.webBaseUrl, 'verify-email', mail.token) },
 })
 

@@ -5,7 +5,7 @@ import { Role, RoleName } from '#shared/role/role.ts'
 import { Address } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
 
-/** A membership with its person and role, as the members of the shop see it. */
+/** A membership with its user and role, as the API shows it. */
 export const Member = v.pipe(
   v.object({
     id: Id,
@@ -26,7 +26,7 @@ export const Member = v.pipe(
 
 export type Member = Readonly<v.InferOutput<typeof Member>>
 
-/** An invitation as its routes answer it: the role by its code. */
+/** An invitation, as the API shows it. */
 export const Invitation = v.pipe(
   v.object({
     id: Id,
@@ -42,7 +42,7 @@ export const Invitation = v.pipe(
 
 export type Invitation = Readonly<v.InferOutput<typeof Invitation>>
 
-/** An invitation that is open, as those who may invite see it. */
+/** An open invitation with its whole role, whose rank decides who may change the invitation. */
 export interface InvitationRecord extends Omit<Invitation, 'role' | 'status'> {
   readonly role: Role
   readonly status: 'pending' | 'expired'

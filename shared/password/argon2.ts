@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { argon2id } from 'hash-wasm'
 
-/** The cost of a hash; one lane. OWASP's minimum for Argon2id is 19456 KiB and 2 iterations (Password Storage Cheat Sheet). */
+/** The cost of a hash of parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
 export interface Cost {
   readonly memoryKib: number
   readonly iterations: number
@@ -15,15 +15,15 @@ interface ParsedHash extends Cost {
 const TAG_BYTES = 32
 const SALT_BYTES = 16
 
-// A stored hash may ask for more than the present settings, after they were lowered, but not for what an instance lacks.
-const MOST: Cost = { memoryKib: 262_144, iterations: 16 }
+// A stored hash may cost more than the current settings, if these were lowered, but no more than a Lambda can bear.
+const MAX: Cost = { memoryKib: 262_144, iterations: 16 }
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43})$/
 
 function parsePhc(hash: string): ParsedHash | null {
   const [, m, t, salt = '', tag = ''] = PHC.exec(hash) ?? []
   const [memoryKib, iterations] = [Number(m), Number(t)]
-  if (!(memoryKib >= 8 && memoryKib <= MOST.memoryKib && iterations >= 1 && iterations <= MOST.iterations)) return null
+  if (!(memoryKib >= 8 && memoryKib <= MAX.memoryKib && iterations >= 1 && iterations <= MAX.iterations)) return null
   return { memoryKib, iterations, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
 }
 
@@ -42,27 +42,27 @@ const derive = async (password: string, salt: Uint8Array, cost: Cost): Promise<B
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
 
-/** Hashes a normalised, non-empty password with a new salt; a PHC string. Blocks the thread for as long as it takes. */
+/** Hashes a normalised, non-empty password with a new salt. Returns a PHC string. Blocks the thread. */
 export async function hashPassword(password: string, cost: Cost): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const tag = await derive(password, salt, cost)
   return `$argon2id$v=19$m=${cost.memoryKib},t=${cost.iterations},p=1$${base64(salt)}$${base64(tag)}`
 }
 
-// What a password is checked against where there is no hash to check, so that the answer takes as long.
-const NO_SALT = randomBytes(SALT_BYTES)
+// Without a stored hash, the password is hashed with this salt, so that verification takes the same time.
+const DUMMY_SALT = randomBytes(SALT_BYTES)
 
 /**
- * Whether the password is that of the hash. Without a usable hash (none, another scheme, a cost that no instance bears)
- * the answer is false after the work that the present cost asks for, so that time does not tell an account from none.
+ * Returns whether the password matches the hash. Without a usable hash (none, another scheme, a cost above MAX) it
+ * returns false after the work of the current cost, so that response time does not reveal whether the user exists.
  */
 export async function verifyPassword(password: string, hash: string | null, cost: Cost): Promise<boolean> {
   const parsed = hash === null ? null : parsePhc(hash)
-  const tag = await derive(password, parsed?.salt ?? NO_SALT, parsed ?? cost)
+  const tag = await derive(password, parsed?.salt ?? DUMMY_SALT, parsed ?? cost)
   return parsed !== null && timingSafeEqual(tag, parsed.tag)
 }
 
-/** Whether a hash was made at another cost than the present one. */
+/** Returns whether a hash has another cost than the current one. */
 export function isOutdated(hash: string, cost: Cost): boolean {
   const parsed = parsePhc(hash)
   return parsed === null || parsed.memoryKib !== cost.memoryKib || parsed.iterations !== cost.iterations

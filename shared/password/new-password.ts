@@ -5,7 +5,7 @@ import { commonPasswords } from '#shared/password/common-passwords.ts'
 import { normalize, weakness } from '#shared/password/password.ts'
 import { isPwned } from '#shared/password/pwned-passwords.ts'
 
-/** A new password, where it stood in the body, and what it may not be: names and addresses of the person and the shop. */
+/** A new password, its JSON pointer in the body, and what it must not equal: names and addresses of user and tenant. */
 export interface NewPassword {
   readonly sent: string
   readonly pointer: string
@@ -14,7 +14,7 @@ export interface NewPassword {
 
 const rejected = ({ pointer }: NewPassword, detail: string) => invalid([{ pointer, detail }], 'password-rejected')
 
-/** Throws 422 `password-rejected` for a password that the rules refuse. Costs no hash, and asks nobody else. */
+/** Throws 422 `password-rejected` if the password breaks a rule. Computes no hash and calls no other service. */
 export async function refuseWeak(password: NewPassword, config: Config): Promise<void> {
   const common = await commonPasswords()
   const weak = weakness(normalize(password.sent), {
@@ -25,7 +25,7 @@ export async function refuseWeak(password: NewPassword, config: Config): Promise
   if (weak !== null) throw rejected(password, weak)
 }
 
-/** The hash of a password that the rules accept and no breach has made known; throws 422 `password-rejected` otherwise. */
+/** Returns the hash of a new password. Throws 422 `password-rejected` if it breaks a rule or is in a known breach. */
 export async function hashNewPassword(password: NewPassword, config: Config): Promise<string> {
   await refuseWeak(password, config)
   const normal = normalize(password.sent)

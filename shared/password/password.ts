@@ -2,12 +2,12 @@ import * as v from 'valibot'
 
 const MAX_CODE_POINTS = 128
 
-/** One password has one form, whatever keyboard it was typed on (NIST SP 800-63B-4, 3.1.1.2; RFC 8265). */
+/** Returns the form of a password that is the same for every keyboard (NIST SP 800-63B-4, 3.1.1.2; RFC 8265). */
 export const normalize = (password: string): string => password.normalize('NFKC')
 
 /**
- * A password as it may be sent: well-formed, of bounded length, hence cheap to refuse. Half a surrogate pair would become
- * U+FFFD on the way to UTF-8, and with it two passwords one.
+ * A password in a request: well-formed and of limited length, so that it is cheap to reject. Encoding to UTF-8 would
+ * turn any lone surrogate into U+FFFD, which would make different passwords equal.
  */
 export const SentPassword = v.pipe(
   v.string('must be a string'),
@@ -17,24 +17,24 @@ export const SentPassword = v.pipe(
   v.examples(['seven green printing presses']),
 )
 
-/** What a new password is judged by. */
-export interface PasswordSubject {
+/** The rules for a new password. */
+export interface PasswordRules {
   readonly minLength: number
-  /** The person's and the shop's names and addresses, none of which may be the password. */
+  /** Names and addresses of the user and the tenant. The password must not equal one of them. */
   readonly known: readonly (string | null)[]
-  /** Whether the password, in lower case, is on the list of common ones. */
+  /** Returns whether a password, in lower case, is in the list of common passwords. */
   readonly isCommon: (lowerCase: string) => boolean
 }
 
-/** Why a normalised password is not acceptable, or null. No rule on its composition (OWASP ASVS 5.0, 6.2.5). */
-export function weakness(password: string, subject: PasswordSubject): string | null {
+/** Returns why a normalised password is rejected, or null. Sets no rule on composition (OWASP ASVS 5.0, 6.2.5). */
+export function weakness(password: string, rules: PasswordRules): string | null {
   const length = Array.from(password).length
-  if (length < subject.minLength) return `must have at least ${subject.minLength} characters`
+  if (length < rules.minLength) return `must have at least ${rules.minLength} characters`
   if (length > MAX_CODE_POINTS) return `must have at most ${MAX_CODE_POINTS} characters`
   const lowerCase = password.toLowerCase()
-  if (subject.known.some((value) => value !== null && normalize(value).toLowerCase() === lowerCase)) {
+  if (rules.known.some((value) => value !== null && normalize(value).toLowerCase() === lowerCase)) {
     return 'must not be an email address, a name or a shop'
   }
-  if (subject.isCommon(lowerCase)) return 'is too common'
+  if (rules.isCommon(lowerCase)) return 'is too common'
   return null
 }

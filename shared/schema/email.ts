@@ -6,8 +6,8 @@ const EXAMPLE = 'ann@acme.example'
 export const Address = v.pipe(v.string(), v.examples([EXAMPLE]))
 
 /**
- * An email address in a request: printable ASCII (Amazon SES accepts no other local part), at most 254 characters
- * (RFC 5321, 4.5.3.1.3). Case does not distinguish addresses: the database compares them by a case-insensitive collation.
+ * An email address in a request: printable ASCII (Amazon SES accepts no other local part), at most 254 characters (RFC
+ * 5321, 4.5.3.1.3). Case does not distinguish addresses: the database compares them by a case-insensitive collation.
  */
 export const Email = v.pipe(
   v.string('must be a string'),

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-/** Where each vendor is asked, by the vendor's code. From the environment alone: never from a request or a row. */
+/** The URL of each vendor, by vendor code. It comes only from the environment, never from a request or a row. */
 export type VendorUrls = ReadonlyMap<string, URL>
 
 const isLoopback = (hostname: string): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
@@ -12,13 +12,13 @@ const isAllowed = (text: string): boolean => {
 }
 
 /**
- * The setting VENDOR_URLS: a JSON object from vendor code to URL, `{}` by default. `http:` is allowed for this machine's
- * own names only, and no URL holds credentials. Its messages never repeat the value.
+ * The setting VENDOR_URLS: a JSON object from vendor code to URL, `{}` by default. `http:` is allowed only for
+ * loopback hosts, and a URL must not contain credentials. Error messages never repeat the value.
  */
 export const VendorUrlsSetting = v.pipe(
   v.optional(v.string(), '{}'),
   v.parseJson(undefined, 'must be JSON'),
-  // A record of valibot's takes a list too.
+  // Valibot's `record` accepts an array too.
   v.check((value) => !Array.isArray(value), 'must be a JSON object'),
   v.record(
     v.pipe(v.string(), v.regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must have vendor codes as keys')),

@@ -8,7 +8,7 @@ export const TenantStatus = v.pipe(
 
 export type TenantStatus = v.InferOutput<typeof TenantStatus>
 
-/** A tenant as its members see it. */
+/** A tenant, as the API shows it. */
 export const Tenant = v.pipe(
   v.object({
     id: Id,
@@ -31,5 +31,5 @@ const NEXT: Readonly<Record<TenantStatus, readonly TenantStatus[]>> = {
   cancelled: [],
 }
 
-/** Whether a tenant may go from one status to another; `cancelled` is final. */
+/** Returns whether a tenant may change from one status to the other. `cancelled` is final. */
 export const mayBecome = (from: TenantStatus, to: TenantStatus): boolean => NEXT[from].includes(to)

@@ -5,25 +5,25 @@ import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 
 export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
 
-/** What a mail's job keeps in place of the token: 128 random bits, as text. */
+/** Returns 128 random bits as text. A mail's job stores this nonce in place of the token. */
 export const newNonce = (): string => randomBytes(16).toString('base64url')
 
 /**
- * The single-use token of a nonce, the same every time, so that a mail sent twice carries one link. The key is in no
- * store, so the job and a dump of the database hold nothing that opens anything.
+ * Derives the single-use token of a nonce. The result is always the same, so that a mail that is sent twice has one
+ * link. The mail key is not in the database, so a job or a database dump reveals no valid token.
  */
 export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string): string =>
   createHmac('sha256', mailKey).update(purpose).update('\0').update(nonce).digest('base64url')
 
-/** A token and the key under which it is stored. */
+/** A token and the hash that it is stored under. */
 export interface StoredToken {
   readonly token: string
   readonly hash: Buffer
 }
 
 /**
- * The token of a nonce by every mail key and pepper in use, first by the present ones: which of them it was stored under
- * depends on when that was.
+ * Derives the nonce's token for every active mail key and pepper, current ones first. During a rotation the stored hash
+ * may come from any of them.
  */
 export const mailTokens = (
   { pepper, pepperPrevious, mailKey, mailKeyPrevious }: ServiceSecret,
@@ -40,11 +40,12 @@ export const mailTokens = (
   return [stored(mailKey, pepper), ...others]
 }
 
-/** A single-use token as it is sent back. One that cannot be one is `token-invalid` like any unknown one. */
+/** A single-use token in a request. A malformed token gets the same `token-invalid` as an unknown one. */
 export const SentToken = v.pipe(
   v.string('must be a string'),
   v.maxLength(1000, 'must have at most 1000 characters'),
   v.examples(['pQ0s3v5x7zAbCdEfGhIjKlMnOpQrStUvWxYz0123456']),
 )
 
+/** Returns whether the text has the form of a token. */
 export const isToken = (text: string): boolean => TOKEN_PATTERN.test(text)

@@ -26,7 +26,8 @@ export const PLAINTEXT_LIMIT_BYTES = 8192
 const VERSION = 1
 const KEY_BYTES = 32
 const KEY_ID_BYTES = 16
-// NIST SP 800-38D, 8.2.2 and 8.3: a random nonce of 96 bits serves 2^32 texts under one key. https://doi.org/10.6028/NIST.SP.800-38D
+// NIST SP 800-38D, 8.2.2 and 8.3: a random nonce of 96 bits serves 2^32 texts under one key.
+// https://doi.org/10.6028/NIST.SP.800-38D
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES

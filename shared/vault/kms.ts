@@ -46,8 +46,8 @@ export interface KeyService {
 
 const TOTAL_TIMEOUT_MS = 2000
 const ATTEMPT_TIMEOUT_MS = 600
-// The SDK's standard mode waits between attempts with jitter, and retries only throttling, timeouts and failures of KMS.
-// https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+// The SDK's standard mode waits between attempts with jitter, and retries only throttling, timeouts and failures of
+// KMS. https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 const MAX_ATTEMPTS = 6
 
 /** Returns a KMS client whose attempts are short enough for a retry within the total timeout. */

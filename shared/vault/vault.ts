@@ -17,16 +17,17 @@ export interface EncryptedSecret {
 }
 
 /**
- * Encrypts secrets under their tenant's data key. Plaintext data keys stay in this process's memory, for minutes at most.
- * No transaction is open during a call to KMS.
+ * Encrypts secrets under their tenant's data key. Plaintext data keys stay in this process's memory, for minutes at
+ * most. No transaction is open during a call to KMS.
  */
 export interface Vault {
   /** Connects as the role that may read ciphertext. */
   readonly database: Database
   readonly keys: KeyService
   /**
-   * Encrypts a text under the tenant's active data key, which it creates with the tenant's first secret. Calls KMS every
-   * time, so that a disabled KMS key encrypts nothing. Throws KeyServiceUnavailable if KMS fails, after two seconds at most.
+   * Encrypts a text under the tenant's active data key, which it creates with the tenant's first secret. Calls KMS
+   * every time, so that a disabled KMS key encrypts nothing. Throws KeyServiceUnavailable if KMS fails, after two
+   * seconds at most.
    */
   encrypt(text: string, context: EncryptionContext): Promise<EncryptedSecret>
   /** Decrypts a stored secret. Throws DecryptionFailed if it was encrypted with another key or context. */
@@ -46,7 +47,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
     return plaintext
   }
 
-  /** Returns the tenant's active data key. If several requests create the first one concurrently, all use the stored one. */
+  /** Returns the tenant's active data key. Concurrent requests that create the first one all use the stored one. */
   const activeKey = async (context: EncryptionContext): Promise<{ id: string; plaintext: Buffer }> => {
     const { tenantId, purpose } = context
     const find = () => readInTenant(database, tenantId, (sql) => findActiveKey(sql, purpose))

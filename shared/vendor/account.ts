@@ -5,7 +5,7 @@ import type { EncryptionContext } from '#shared/vault/vault.ts'
 
 const example = (text: string) => v.pipe(v.string(), v.examples([text]))
 
-/** A shop's account with a vendor, as those who manage it see it. The secret is no part of it. */
+/** A vendor account, as the API shows it. It has no secret. */
 export const VendorAccount = v.pipe(
   v.object({
     id: Id,
@@ -14,10 +14,10 @@ export const VendorAccount = v.pipe(
     account_number: example('51234'),
     status: v.picklist(['verified', 'unverified', 'revoked']),
     verified_at: v.pipe(v.nullable(Timestamp), v.description('When the vendor last accepted the secret.')),
-    checked_at: v.pipe(v.nullable(Timestamp), v.description('When the vendor was last asked.')),
+    checked_at: v.pipe(v.nullable(Timestamp), v.description('When the secret was last checked with the vendor.')),
     last_error: v.pipe(
       v.nullable(example('timeout')),
-      v.description('Why the last check did not verify the secret: `refused`, or why the vendor gave no answer.'),
+      v.description('Why the last check did not verify the secret: `refused`, or why the vendor gave no verdict.'),
     ),
     created_by: v.nullable(Id),
     created_at: Timestamp,
@@ -29,10 +29,10 @@ export const VendorAccount = v.pipe(
 
 export type VendorAccount = Readonly<v.InferOutput<typeof VendorAccount>>
 
-/** The version of an account's first secret; each replacement has the next. */
+/** The version of an account's first secret. Each replacement increments it. */
 export const FIRST_VERSION = 1
 
-/** Where the secret of an account belongs. */
+/** Returns the encryption context of a vendor account's secret. */
 export const secretContext = (tenantId: string, accountId: string, secretVersion: number): EncryptionContext => ({
   purpose: 'vendor-credential',
   tenantId,

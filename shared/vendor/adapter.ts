@@ -1,32 +1,32 @@
-/** What a shop signs in to a vendor with, as it was given: neither trimmed nor normalised. */
+/** A tenant's credential for a vendor, exactly as it was entered: neither trimmed nor normalised. */
 export interface VendorCredential {
   readonly accountNumber: string
   readonly secret: string
 }
 
-/** A field that no vendor of this kind can be sent. The detail never repeats a value. */
+/** A field that cannot be sent to vendors of this adapter. The detail never repeats a value. */
 export interface CredentialFault {
   readonly field: 'account_number' | 'secret'
   readonly detail: string
 }
 
-/** One way in which vendors are asked whether a credential is good. */
+/** A protocol for verifying a credential with a vendor. */
 export interface VendorAdapter {
-  /** What makes a credential impossible to send, which is known without asking the vendor; empty for none. */
+  /** Returns the faults that make a credential impossible to send. Calls no vendor. */
   faults(credential: VendorCredential): readonly CredentialFault[]
   /**
-   * Asks the vendor at `url`, with a credential without faults. Resolves only to what the vendor said; whatever else
-   * happens rejects with VendorUnreachable.
+   * Verifies a credential without faults with the vendor at `url`. Resolves only to a verdict of the vendor. Throws
+   * VendorUnreachable in every other case.
    */
   verify(url: URL, credential: VendorCredential, timeoutMs: number): Promise<'accepted' | 'refused'>
 }
 
-// Controls, halves of surrogate pairs, and the two that XML 1.0 leaves out of `Char`.
+// Control characters, lone surrogates, and the two noncharacters that XML 1.0 excludes from `Char`.
 const UNSENDABLE = /[\p{Cc}\p{Cs}\uFFFE\uFFFF]/u
 
 /**
- * The faults that every adapter finds: an empty field; control characters, which neither HTTP Basic (RFC 7617, section 2)
- * nor an XML Schema token carries; and what has no form in UTF-8 or XML 1.0 (section 2.2). Anything else can be sent.
+ * Returns the faults that every adapter rejects: an empty field, control characters, which neither HTTP Basic (RFC
+ * 7617, section 2) nor an XML Schema token allows, and characters that UTF-8 or XML 1.0 (section 2.2) cannot represent.
  */
 export function textFaults({ accountNumber, secret }: VendorCredential): readonly CredentialFault[] {
   const fields = [

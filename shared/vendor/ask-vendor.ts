@@ -4,10 +4,10 @@ import { countMetric, log } from '#shared/log.ts'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
 import { credentialFaults, type Vendor, verifyCredential } from '#shared/vendor/vendor.ts'
 
-/** What is kept as the reason when the vendor does not take a credential, in place of why there was no answer. */
+/** The stored `last_error` of a credential that the vendor refused. Any other value says why there was no verdict. */
 export const REFUSED = 'refused'
 
-/** Throws a 422 for a credential that cannot be sent to a vendor of this kind. */
+/** Throws a 422 if the credential cannot be sent to this vendor. */
 export function mustBeSendable({ adapter }: Vendor, credential: VendorCredential): void {
   const errors = credentialFaults(adapter, credential).map(
     ({ field, detail }): FieldError => ({ pointer: `#/${field}`, detail }),
@@ -15,17 +15,20 @@ export function mustBeSendable({ adapter }: Vendor, credential: VendorCredential
   if (errors.length > 0) throw invalid(errors)
 }
 
-/** Asks a vendor about a credential: null when it is accepted, REFUSED, or the code of why there was no answer to it. */
+/** Verifies a credential with its vendor. Returns null if accepted, else REFUSED or the reason for no verdict. */
 export async function askVendor(config: Config, vendor: Vendor, credential: VendorCredential): Promise<string | null> {
-  const answer = await verifyCredential(vendor, credential, { urls: config.vendor.urls })
-  switch (answer.outcome) {
+  const verdict = await verifyCredential(vendor, credential, { urls: config.vendor.urls })
+  switch (verdict.outcome) {
     case 'accepted':
       return null
     case 'refused':
       return REFUSED
     case 'unreachable':
-      log.warn('a vendor gave no answer', { vendor: vendor.code, reason: answer.reason })
+      log.warn('a vendor gave no verdict on a credential; the account keeps its status', {
+        vendor: vendor.code,
+        reason: verdict.reason,
+      })
       countMetric('VendorUnreachable', vendor.code)
-      return answer.reason
+      return verdict.reason
   }
 }

@@ -1,10 +1,10 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 
-/** The most that a vendor may answer, in bytes. */
+/** The largest response body that is read from a vendor. */
 export const MAX_RESPONSE_BYTES = 1_048_576
 
-/** Why a vendor gave no verdict. A code of ours, which a shop may see: nothing of what the vendor said is in it. */
+/** Why a vendor gave no verdict. The API shows these codes; they quote nothing from the vendor. */
 export type UnreachableReason =
   | 'not_configured'
   | 'timeout'
@@ -16,7 +16,7 @@ export type UnreachableReason =
   | 'too_large'
   | 'unexpected_response'
 
-/** The vendor gave no verdict. Holds its reason alone: no cause, no text of a request or a response. */
+/** The vendor gave no verdict. The error has only a reason: no cause, and no text of a request or a response. */
 export class VendorUnreachable extends Error {
   override name = 'VendorUnreachable'
   readonly reason: UnreachableReason
@@ -31,26 +31,26 @@ export interface BoundedRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** The statuses whose body the caller reads. Any other rejects, with the reason that the status gives. */
+  /** The statuses whose body the caller reads. Any other status throws, with the reason that follows from it. */
   readonly statuses: readonly number[]
-  /** For the whole exchange, from the look-up of the name to the last byte of the body. */
+  /** For the whole request, from the DNS lookup to the last byte of the response. */
   readonly timeoutMs: number
 }
 
 export interface BoundedResponse {
   readonly status: number
-  /** In lower case, without parameters; '' where there is none. */
+  /** In lower case, without parameters; '' if the response has none. */
   readonly mediaType: string
   readonly body: string
 }
 
 /**
- * One exchange with a vendor, which cannot make it last longer or grow larger than allowed. Rejects with VendorUnreachable
- * and nothing else. It follows no redirect, keeps no cookie and no connection, uses no proxy, and accepts no certificate
- * that does not verify, whatever the environment says. It asks for no compression and expands nothing.
+ * Sends one request to a vendor, with limits on its duration and the size of the response. Throws only
+ * VendorUnreachable. Follows no redirect, keeps no cookie and no connection, uses no proxy, requests no compression,
+ * and always verifies the certificate, whatever the environment says.
  *
- * node:https and not fetch: NODE_TLS_REJECT_UNAUTHORIZED=0 switches fetch's verification off, and NODE_USE_ENV_PROXY=1
- * sends its requests through a proxy, and neither can be overruled without a copy of undici beside Node's own.
+ * It uses node:https because environment variables weaken fetch: NODE_TLS_REJECT_UNAUTHORIZED=0 disables its
+ * certificate verification and NODE_USE_ENV_PROXY=1 adds a proxy. Overriding either needs a second copy of undici.
  */
 export async function boundedRequest(url: URL, options: BoundedRequest): Promise<BoundedResponse> {
   const signal = AbortSignal.timeout(options.timeoutMs)
@@ -76,17 +76,17 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', resolve)
       request.on('error', reject)
-      // A switch of protocols closes the request without an error.
+      // A protocol upgrade closes the request without an error.
       request.on('close', () => reject(new VendorUnreachable('unexpected_response')))
       request.end(options.body)
     })
-    // Whoever destroys a response that nobody reads may make it emit an error that nobody expects.
+    // Destroying an unread response may emit an error, which is unhandled without a listener.
     response.on('error', () => {})
     const status = response.statusCode ?? 0
     if (!options.statuses.includes(status)) throw new VendorUnreachable(reasonOfStatus(status))
     const [mediaType = ''] = (response.headers['content-type'] ?? '').toLowerCase().split(';')
     const body = await readBounded(response)
-    // A body that ends with its connection looks whole when we are the ones who cut it.
+    // A body without a length looks complete when our own timeout closes the connection.
     signal.throwIfAborted()
     return { status, mediaType: mediaType.trim(), body }
   } catch (error) {
@@ -105,7 +105,7 @@ function reasonOfStatus(status: number): UnreachableReason {
   return status >= 500 ? 'vendor_error' : 'unexpected_response'
 }
 
-// llhttp, Node's parser of HTTP, begins each of its codes so.
+// Every error code of llhttp, Node's HTTP parser, has this prefix.
 const isParseError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_')
 

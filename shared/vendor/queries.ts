@@ -1,22 +1,22 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Vendor } from '#shared/vendor/vendor.ts'
 
-/** A vendor that the platform knows, or null. */
+/** Returns the vendor with this code, or null. */
 export async function searchVendor(sql: TenantTransaction, code: string): Promise<Vendor | null> {
   const [vendor] = await sql<Vendor>`select code, name, adapter from app.vendors where code = ${code}`
   return vendor ?? null
 }
 
-/** The vendor of an account, which is there as long as the account. */
+/** Returns the vendor of an account. A foreign key guarantees that it exists. */
 export async function findVendor(sql: TenantTransaction, code: string): Promise<Vendor> {
   const vendor = await searchVendor(sql, code)
-  if (vendor === null) throw new Error('the vendor of an account is gone')
+  if (vendor === null) throw new Error(`the vendor ${code} of a vendor account does not exist`)
   return vendor
 }
 
 /**
- * Notes what became of asking the vendor about a secret of this version; null when it was accepted. Only a refusal takes
- * the status `verified` away. False when the secret was replaced or erased meanwhile.
+ * Stores the result of checking this version of a secret; `lastError` is null if the vendor accepted it. Only a refusal
+ * revokes the status `verified`. Returns false if the secret was replaced or erased during the check.
  */
 export async function recordCheck(
   sql: TenantTransaction,

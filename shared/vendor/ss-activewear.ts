@@ -2,12 +2,12 @@ import { textFaults, type VendorAdapter } from '#shared/vendor/adapter.ts'
 import { boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 
 /**
- * S&S Activewear's REST API: HTTP Basic with account number and API key, and the URL is that of the host
- * (https://api.ssactivewear.com). It is asked for one field of one style, the one that its documentation shows, since any
- * list is longer (https://api.ssactivewear.com/V2/Styles.aspx). Basic's two parts are encoded as UTF-8 (RFC 7617), and
- * the first colon parts them, so an account number with one is a fault.
+ * Verifies a credential with S&S Activewear's REST API: HTTP Basic with the account number and the API key. The URL is
+ * the host's (https://api.ssactivewear.com). The request reads one field of the style in the documentation's example
+ * (https://api.ssactivewear.com/V2/Styles.aspx), because every list is longer. Basic separates its two parts at the
+ * first colon (RFC 7617), so an account number must not contain one.
  *
- * 401 is a refusal, and so is a 403 in JSON, as the API answers; in any other type a firewall may have said it.
+ * A 401 is a refusal. A 403 is one only in JSON, the API's own format: any other type may come from a firewall.
  */
 export const ssActivewear: VendorAdapter = {
   faults: (credential) => [

@@ -4,7 +4,7 @@ import { promoStandards } from '#shared/vendor/promo-standards.ts'
 import { ssActivewear } from '#shared/vendor/ss-activewear.ts'
 import type { VendorUrls } from '#shared/schema/vendor-urls.ts'
 
-/** How long a check may take in all, in milliseconds. */
+/** The time limit of a verification, including the DNS lookup. */
 export const VERIFY_TIMEOUT_MS = 5000
 
 const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards } satisfies Record<
@@ -12,10 +12,10 @@ const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards
   VendorAdapter
 >
 
-/** What a vendor's row may give as its adapter. */
+/** The values of `adapter` in app.vendors. */
 export type AdapterName = keyof typeof ADAPTERS
 
-/** A vendor as platform configuration has it. */
+/** A row of app.vendors. */
 export interface Vendor {
   readonly code: string
   readonly name: string
@@ -23,8 +23,8 @@ export interface Vendor {
 }
 
 /**
- * What became of a check: the vendor accepted the credential, it refused it, or it gave no verdict, and why. A vendor that
- * is down, slow, or not understood is never a refusal.
+ * The result of a verification. A vendor that is down, slow or sends an unexpected response is `unreachable`: that is
+ * never a refusal.
  */
 export type VerifyOutcome =
   | { readonly outcome: 'accepted' }
@@ -32,16 +32,16 @@ export type VerifyOutcome =
   | { readonly outcome: 'unreachable'; readonly reason: UnreachableReason }
 
 /**
- * What makes a credential impossible to send to a vendor of this kind, field by field; empty for none. To be asked before
- * `verifyCredential`, and answered as bad input: it says nothing of the vendor.
+ * Returns why a credential cannot be sent to vendors of this adapter, by field. Call it before `verifyCredential`, and
+ * report faults as invalid input: they say nothing about the vendor.
  */
 export const credentialFaults = (adapter: AdapterName, credential: VendorCredential): readonly CredentialFault[] =>
   ADAPTERS[adapter].faults(credential)
 
 /**
- * Asks a vendor whether a credential is good, in at most `timeoutMs` (VERIFY_TIMEOUT_MS). Sends nothing and answers
- * `not_configured` for a vendor without a URL. Rejects only when the credential has faults, with a RangeError that names
- * the fields. Neither the outcome nor an error holds anything of the credential or of what the vendor said.
+ * Verifies a credential with its vendor, in at most `timeoutMs` (default VERIFY_TIMEOUT_MS). A vendor without a URL is
+ * `unreachable` and receives no request. Throws a RangeError that names the fields if the credential has faults.
+ * Neither the outcome nor an error quotes the credential or the vendor.
  */
 export async function verifyCredential(
   vendor: Vendor,

@@ -1,10 +1,10 @@
 import { SaxesParser } from 'saxes'
 
-// A SOAP answer nests some eight deep. The parser looks a namespace up through all that is open, so depth costs squared.
+// A SOAP response nests about eight levels. Each namespace lookup walks all open elements: the cost grows quadratically.
 const MAX_DEPTH = 32
 
 export interface XmlElement {
-  /** The namespace's URI, whatever prefix stood for it; '' for none. */
+  /** The namespace's URI, independent of the prefix; '' for none. */
   readonly namespace: string
   readonly name: string
   /** The text directly in the element, entities and CDATA resolved. */
@@ -12,7 +12,7 @@ export interface XmlElement {
   readonly children: readonly XmlElement[]
 }
 
-/** XML that is not well formed, declares a document type, or nests too deep. Says nothing of what stood in it. */
+/** The XML is not well formed, declares a document type or nests too deep. The message quotes nothing from it. */
 export class XmlError extends Error {
   override name = 'XmlError'
 }
@@ -25,21 +25,21 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&apos;',
 }
 
-/** Escapes a text for use in an element or an attribute. Characters that XML has no form for must not be in it. */
+/** Escapes a text for an element or an attribute. Requires a text that XML 1.0 can represent. */
 export const escapeXml = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character)
 
 /**
- * Parses one XML document with namespaces and gives its root. Throws XmlError. A document type is refused at its first
- * character, so there are no entities but the five of XML itself and nothing can be expanded or fetched.
+ * Parses an XML document with namespaces and returns its root. Throws XmlError. It rejects a document type declaration,
+ * so only XML's five predefined entities exist, and nothing is expanded or fetched.
  */
 export function parseXml(text: string): XmlElement {
   const document = { children: new Array<XmlElement>() }
   const open: { text: string; readonly children: XmlElement[] }[] = []
   const parser = new SaxesParser({ xmlns: true })
-  const append = (more: string) => {
+  const append = (part: string) => {
     const element = open.at(-1)
-    if (element !== undefined) element.text += more
+    if (element !== undefined) element.text += part
   }
   parser.on('doctype', () => {
     throw new XmlError('The document declares a type')
@@ -57,7 +57,7 @@ export function parseXml(text: string): XmlElement {
   try {
     parser.write(text).close()
   } catch (error) {
-    // The parser's own words quote the document.
+    // The parser's own messages quote the document.
     throw error instanceof XmlError ? error : new XmlError('The document is not well formed')
   }
   const [root] = document.children
