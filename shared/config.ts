@@ -1,156 +1,206 @@
 import * as v from 'valibot'
-import { type VendorUrls, VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
+import { VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
 
-const wholeNumber = (fallback: number, min: number, max: number) =>
-  v.pipe(
-    v.optional(v.string(), String(fallback)),
+/** A setting: one environment variable. */
+export interface Setting<Value> {
+  readonly name: string
+  /** Its allowed values, in words. */
+  readonly type: string
+  /** Its text when the variable is not set. */
+  readonly fallback: string
+  readonly description: string
+  readonly schema: v.GenericSchema<string | undefined, Value>
+}
+
+const text = (name: string, description: string): Setting<string> => ({
+  name,
+  type: 'text',
+  fallback: '',
+  description,
+  schema: v.string(),
+})
+
+const wholeNumber = (name: string, fallback: number, min: number, max: number, description: string, unit = '') => ({
+  name,
+  type: max === ANY ? `whole number from ${min}` : `${min} to ${max}${unit}`,
+  fallback: String(fallback),
+  description,
+  schema: v.pipe(
+    v.string(),
     v.regex(/^\d{1,9}$/, 'must be a whole number'),
     v.transform(Number),
     v.minValue(min, `must be at least ${min}`),
     v.maxValue(max, `must be at most ${max}`),
-  )
-
-const flag = (fallback: boolean) =>
-  v.pipe(
-    v.optional(v.string(), String(fallback)),
-    v.picklist(['true', 'false'], 'must be true or false'),
-    v.transform((value) => value === 'true'),
-  )
-
-const url = (fallback: string) => v.optional(v.pipe(v.string(), v.url('must be an absolute URL')), fallback)
-
-const DAY_SECONDS = 86_400
-
-const Settings = v.object({
-  SERVICE_SECRET_ID: v.optional(v.string(), ''),
-  CACHE_SECRET_ID: v.optional(v.string(), ''),
-  DATABASE_SECRET_ID: v.optional(v.string(), ''),
-  ROLE_SECRET_IDS: v.optional(v.string(), ''),
-  VAULT_DATABASE_SECRET_ID: v.optional(v.string(), ''),
-  // The KMS key that wraps new data keys: its id, alias or ARN.
-  VAULT_KEY_ID: v.optional(v.string(), ''),
-  VENDOR_URLS: VendorUrlsSetting,
-  VENDOR_TENANT_LIMIT: wholeNumber(300, 1, 999_999_999),
-  // Where a proxy stands before the server that the secret names.
-  DATABASE_HOST: v.optional(v.string(), ''),
-  DATABASE_TLS: v.optional(v.picklist(['verify-full', 'disable'], 'must be verify-full or disable'), 'verify-full'),
-  DATABASE_CA_FILE: v.optional(v.string(), ''),
-  MIGRATIONS_FOLDER: v.optional(v.string(), ''),
-  DATABASE_CONNECTIONS: wholeNumber(1, 1, 100),
-  DATABASE_PREPARE: flag(true),
-  SESSION_IDLE_SECONDS: wholeNumber(12 * 3600, 1, 365 * DAY_SECONDS),
-  SESSION_ABSOLUTE_SECONDS: wholeNumber(7 * DAY_SECONDS, 1, 365 * DAY_SECONDS),
-  SESSION_PENDING_SECONDS: wholeNumber(15 * 60, 1, 365 * DAY_SECONDS),
-  INVITE_TTL_SECONDS: wholeNumber(7 * DAY_SECONDS, 1, 365 * DAY_SECONDS),
-  RESET_TTL_SECONDS: wholeNumber(3600, 1, DAY_SECONDS),
-  VERIFY_TTL_SECONDS: wholeNumber(DAY_SECONDS, 1, 30 * DAY_SECONDS),
-  INVITE_TENANT_LIMIT: wholeNumber(100, 1, 999_999_999),
-  FORGOT_EMAIL_LIMIT: wholeNumber(5, 1, 999_999_999),
-  FORGOT_IP_LIMIT: wholeNumber(30, 1, 999_999_999),
-  LOGIN_WINDOW_SECONDS: wholeNumber(15 * 60, 1, DAY_SECONDS),
-  LOGIN_EMAIL_LIMIT: wholeNumber(10, 1, 999_999_999),
-  LOGIN_IP_LIMIT: wholeNumber(100, 1, 999_999_999),
-  // NIST SP 800-63B and OWASP ASVS 6.2.1 allow no less than 8.
-  PASSWORD_MIN_LENGTH: wholeNumber(15, 8, 128),
-  // Upper bounds: one sign-in may not take more memory or time than a Lambda instance has.
-  ARGON2_MEMORY_KIB: wholeNumber(19_456, 8, 262_144),
-  ARGON2_ITERATIONS: wholeNumber(2, 1, 16),
-  PWNED_PASSWORDS_URL: v.optional(v.union([v.literal(''), v.pipe(v.string(), v.url('must be an absolute URL'))]), ''),
-  WEB_BASE_URL: url('http://localhost:3001'),
-  MAIL_FROM: v.optional(
-    v.pipe(
-      v.string(),
-      v.maxLength(320, 'must be an address'),
-      v.regex(/^(?:[!-~ ]+ <[!-?A-~]+@[A-Za-z0-9.-]+>|[!-?A-~]+@[A-Za-z0-9.-]+)$/, 'must be an address'),
-    ),
-    'Tenantry <no-reply@tenantry.example>',
   ),
-  PROBLEM_BASE_URL: url('https://tenantry.example/problems'),
+})
+const ANY = 999_999_999
+
+const limit = (name: string, fallback: number, description: string) => wholeNumber(name, fallback, 1, ANY, description)
+
+const DAY = 86_400
+const YEAR = 365 * DAY
+
+const seconds = (name: string, fallback: number, max: number, description: string) =>
+  wholeNumber(name, fallback, 1, max, description, ' seconds')
+
+const oneOf = <const Value extends string>(name: string, values: readonly [Value, ...Value[]], description: string) => {
+  const type = values.join(' or ')
+  return { name, type, fallback: values[0], description, schema: v.picklist(values, `must be ${type}`) }
+}
+
+const flag = (name: string, description: string): Setting<boolean> => {
+  const setting = oneOf(name, ['true', 'false'], description)
+  return {
+    ...setting,
+    schema: v.pipe(
+      setting.schema,
+      v.transform((value) => value === 'true'),
+    ),
+  }
+}
+
+const url = (name: string, fallback: string, description: string) => ({
+  name,
+  type: fallback === '' ? 'absolute URL or empty' : 'absolute URL',
+  fallback,
+  description,
+  schema: v.pipe(
+    v.string(),
+    v.check((value) => (value === '' && fallback === '') || URL.canParse(value), 'must be an absolute URL'),
+  ),
 })
 
-/** The environment variables that are settings. */
-export const SETTING_NAMES: readonly string[] = Object.keys(Settings.entries)
-
-/** What a stage sets: durations in seconds, memory in KiB. One object for the whole life of a process. */
-export interface Config {
-  /** Where the secrets are that a function's needs call for; '' for one that it does not need. */
-  readonly secretIds: {
-    readonly serviceSecret: string
-    readonly cache: string
-    readonly database: string
-    readonly roles: readonly string[]
-    readonly vaultDatabase: string
+const baseUrl = (name: string, fallback: string, description: string): Setting<string> => {
+  const setting = url(name, fallback, description)
+  return {
+    ...setting,
+    schema: v.pipe(
+      setting.schema,
+      v.transform((value) => value.replace(/\/+$/, '')),
+    ),
   }
-  readonly database: {
-    readonly host: string
-    readonly tls: 'verify-full' | 'disable'
-    readonly caFile: string
-    readonly migrationsFolder: string
-    readonly connections: number
-    readonly prepare: boolean
-  }
-  readonly vault: { readonly keyId: string }
-  readonly vendor: { readonly urls: VendorUrls; readonly tenantLimit: number }
-  readonly session: { readonly idleSeconds: number; readonly absoluteSeconds: number; readonly pendingSeconds: number }
-  readonly login: { readonly windowSeconds: number; readonly emailLimit: number; readonly ipLimit: number }
-  readonly invite: { readonly ttlSeconds: number; readonly tenantLimit: number }
-  readonly forgot: { readonly emailLimit: number; readonly ipLimit: number }
-  readonly reset: { readonly ttlSeconds: number }
-  readonly verify: { readonly ttlSeconds: number }
-  readonly mail: { readonly from: string; readonly webBaseUrl: string }
-  readonly password: { readonly minLength: number; readonly pwnedPasswordsUrl: string }
-  readonly argon2: { readonly memoryKib: number; readonly iterations: number }
-  readonly problemBaseUrl: string
 }
+
+const list = (name: string, description: string): Setting<readonly string[]> => ({
+  ...text(name, description),
+  type: 'comma-separated list',
+  schema: v.pipe(
+    v.string(),
+    v.transform((value) => value.split(',').filter((item) => item !== '')),
+  ),
+})
+
+/** Every setting of the functions, at its place in `Config`. */
+export const SETTINGS = {
+  secretIds: {
+    serviceSecret: text('SERVICE_SECRET_ID', 'secret of the pepper and the mail key'),
+    cache: text('CACHE_SECRET_ID', 'secret with the URL and token of the cache'),
+    database: text('DATABASE_SECRET_ID', "secret with the login of the function's database role"),
+    roles: list('ROLE_SECRET_IDS', 'secrets with the logins of all service roles, for `migrate`'),
+    vaultDatabase: text('VAULT_DATABASE_SECRET_ID', 'secret with the login of the role that handles ciphertext'),
+  },
+  database: {
+    host: text('DATABASE_HOST', 'proxy in front of the server that the secret names; empty: none'),
+    tls: oneOf('DATABASE_TLS', ['verify-full', 'disable'], '`disable` is for servers on this machine only'),
+    caFile: text('DATABASE_CA_FILE', 'PEM file of further trusted certificates; empty: none'),
+    migrationsFolder: text('MIGRATIONS_FOLDER', 'folder of the SQL files, for `migrate`'),
+    connections: wholeNumber('DATABASE_CONNECTIONS', 1, 1, 100, 'connections per instance'),
+    prepare: flag('DATABASE_PREPARE', '`false` behind RDS Proxy or a transaction pooler'),
+  },
+  vault: { keyId: text('VAULT_KEY_ID', 'KMS key that wraps new data keys: id, alias or ARN') },
+  vendor: {
+    urls: {
+      name: 'VENDOR_URLS',
+      type: 'JSON object',
+      fallback: '{}',
+      description: 'URL of each vendor by its code; https only, except on this machine',
+      schema: VendorUrlsSetting,
+    },
+    tenantLimit: limit('VENDOR_TENANT_LIMIT', 300, 'vendor checks per tenant and hour'),
+  },
+  session: {
+    idleSeconds: seconds('SESSION_IDLE_SECONDS', DAY / 2, YEAR, 'time without a request after which a session ends'),
+    absoluteSeconds: seconds('SESSION_ABSOLUTE_SECONDS', 7 * DAY, YEAR, 'lifetime of a session'),
+    pendingSeconds: seconds('SESSION_PENDING_SECONDS', 900, YEAR, 'lifetime of a session that selects no tenant'),
+  },
+  login: {
+    windowSeconds: seconds('LOGIN_WINDOW_SECONDS', 900, DAY, 'window of the limits on sign-ins, passwords and links'),
+    emailLimit: limit('LOGIN_EMAIL_LIMIT', 10, 'attempts per email and window'),
+    ipLimit: limit('LOGIN_IP_LIMIT', 100, 'attempts per client network and window'),
+  },
+  invite: {
+    ttlSeconds: seconds('INVITE_TTL_SECONDS', 7 * DAY, YEAR, 'lifetime of an invitation'),
+    tenantLimit: limit('INVITE_TENANT_LIMIT', 100, 'invitations per tenant and hour'),
+  },
+  forgot: {
+    emailLimit: limit('FORGOT_EMAIL_LIMIT', 5, 'reset or verification mails per user and hour'),
+    ipLimit: limit('FORGOT_IP_LIMIT', 30, 'reset or verification mails per client network and hour'),
+  },
+  reset: { ttlSeconds: seconds('RESET_TTL_SECONDS', 3600, DAY, 'lifetime of a password reset link') },
+  verify: { ttlSeconds: seconds('VERIFY_TTL_SECONDS', DAY, 30 * DAY, 'lifetime of an email verification link') },
+  mail: {
+    from: {
+      name: 'MAIL_FROM',
+      type: 'email address, with or without a name',
+      fallback: 'Tenantry <no-reply@tenantry.example>',
+      description: 'sender of mails',
+      schema: v.pipe(
+        v.string(),
+        v.maxLength(320, 'must be an address'),
+        v.regex(/^(?:[!-~ ]+ <[!-?A-~]+@[A-Za-z0-9.-]+>|[!-?A-~]+@[A-Za-z0-9.-]+)$/, 'must be an address'),
+      ),
+    },
+    webBaseUrl: baseUrl('WEB_BASE_URL', 'http://localhost:3001', 'front end; links in mails start with it'),
+  },
+  password: {
+    // NIST SP 800-63B and OWASP ASVS 6.2.1 require at least 8.
+    minLength: wholeNumber('PASSWORD_MIN_LENGTH', 15, 8, 128, 'shortest new password', ' characters'),
+    pwnedPasswordsUrl: url('PWNED_PASSWORDS_URL', '', 'range API of breached passwords; empty: none is asked'),
+  },
+  // The maximum is what one sign-in may take of the memory and time of a Lambda instance.
+  argon2: {
+    memoryKib: wholeNumber('ARGON2_MEMORY_KIB', 19_456, 8, 262_144, 'memory of a password hash', ' KiB'),
+    iterations: wholeNumber('ARGON2_ITERATIONS', 2, 1, 16, 'passes of a password hash'),
+  },
+  problemBaseUrl: baseUrl('PROBLEM_BASE_URL', 'https://tenantry.example/problems', 'problem types start with it'),
+} as const
+
+type Values<Table> = {
+  readonly [Key in keyof Table]: Table[Key] extends Setting<infer Value> ? Value : Values<Table[Key]>
+}
+
+/** What a stage sets. One object for the whole life of a process. */
+export type Config = Values<typeof SETTINGS>
+
+interface Table {
+  readonly [key: string]: Setting<unknown> | Table
+}
+
+const isSetting = (entry: Setting<unknown> | Table): entry is Setting<unknown> => 'schema' in entry
+
+/** Returns the settings of a part of the table, in its order. */
+export const settingsIn = (table: Table): Setting<unknown>[] =>
+  Object.values(table).flatMap((entry) => (isSetting(entry) ? [entry] : settingsIn(entry)))
 
 /** A setting that does not parse. The message names the setting and never its value, which may be a secret. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** Parses the environment once, at start. Throws ConfigError, naming every setting that is wrong. */
+/** Parses the environment. Throws ConfigError, which names every setting that is wrong. */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const parsed = v.safeParse(Settings, env)
-  if (!parsed.success) {
-    const faults = parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'environment'} ${issue.message}`)
-    throw new ConfigError(`Settings that do not parse: ${faults.join('; ')}`)
+  const faults: string[] = []
+  const parse = ({ name, fallback, schema }: Setting<unknown>): unknown => {
+    const { issues = [], output } = v.safeParse(schema, env[name] ?? fallback)
+    faults.push(...issues.map(({ message }) => `${name} ${message}`))
+    return output
   }
-  const set = parsed.output
-  return {
-    secretIds: {
-      serviceSecret: set.SERVICE_SECRET_ID,
-      cache: set.CACHE_SECRET_ID,
-      database: set.DATABASE_SECRET_ID,
-      roles: set.ROLE_SECRET_IDS.split(',').filter((id) => id !== ''),
-      vaultDatabase: set.VAULT_DATABASE_SECRET_ID,
-    },
-    vault: { keyId: set.VAULT_KEY_ID },
-    vendor: { urls: set.VENDOR_URLS, tenantLimit: set.VENDOR_TENANT_LIMIT },
-    database: {
-      host: set.DATABASE_HOST,
-      tls: set.DATABASE_TLS,
-      caFile: set.DATABASE_CA_FILE,
-      migrationsFolder: set.MIGRATIONS_FOLDER,
-      connections: set.DATABASE_CONNECTIONS,
-      prepare: set.DATABASE_PREPARE,
-    },
-    session: {
-      idleSeconds: set.SESSION_IDLE_SECONDS,
-      absoluteSeconds: set.SESSION_ABSOLUTE_SECONDS,
-      pendingSeconds: set.SESSION_PENDING_SECONDS,
-    },
-    login: {
-      windowSeconds: set.LOGIN_WINDOW_SECONDS,
-      emailLimit: set.LOGIN_EMAIL_LIMIT,
-      ipLimit: set.LOGIN_IP_LIMIT,
-    },
-    invite: { ttlSeconds: set.INVITE_TTL_SECONDS, tenantLimit: set.INVITE_TENANT_LIMIT },
-    forgot: { emailLimit: set.FORGOT_EMAIL_LIMIT, ipLimit: set.FORGOT_IP_LIMIT },
-    reset: { ttlSeconds: set.RESET_TTL_SECONDS },
-    verify: { ttlSeconds: set.VERIFY_TTL_SECONDS },
-    mail: { from: set.MAIL_FROM, webBaseUrl: set.WEB_BASE_URL.replace(/\/+$/, '') },
-    password: { minLength: set.PASSWORD_MIN_LENGTH, pwnedPasswordsUrl: set.PWNED_PASSWORDS_URL },
-    argon2: { memoryKib: set.ARGON2_MEMORY_KIB, iterations: set.ARGON2_ITERATIONS },
-    problemBaseUrl: set.PROBLEM_BASE_URL.replace(/\/+$/, ''),
-  }
+  const valuesOf = (table: Table): object =>
+    Object.fromEntries(
+      Object.entries(table).map(([key, entry]) => [key, isSetting(entry) ? parse(entry) : valuesOf(entry)]),
+    )
+  const config = valuesOf(SETTINGS)
+  if (faults.length > 0) throw new ConfigError(`Settings that do not parse: ${faults.join('; ')}`)
+  // `valuesOf` does to the table what the type `Values` says.
+  return config as Config
 }

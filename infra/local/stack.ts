@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
-import { parseConfig, SETTING_NAMES } from '#shared/config.ts'
+import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { startCache } from '#infra/local/cache/cache.ts'
@@ -77,7 +77,7 @@ export async function startStack(options: {
 }): Promise<Stack> {
   const { stateDir, env } = options
   const settings = Object.fromEntries(
-    SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+    settingsIn(SETTINGS).flatMap(({ name }) => (env[name] === undefined ? [] : [[name, env[name]]])),
   )
   const config = parseConfig(settings)
   await mkdir(stateDir, { recursive: true })

@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises'
+import { README, withSettings } from '#infra/tools/settings.ts'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig, SETTING_NAMES } from '#shared/config.ts'
+import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 
 const SECRET_IDS = [
   'SERVICE_SECRET_ID',
@@ -68,7 +70,7 @@ describe('parseConfig', () => {
   })
 
   it('names a setting that does not parse, but never its value', () => {
-    const others = SETTING_NAMES.filter((name) => !TEXTS.has(name))
+    const others = settingsIn(SETTINGS).flatMap(({ name }) => (TEXTS.has(name) ? [] : [name]))
     expect(others.length).toBeGreaterThan(10)
     for (const name of others) {
       const message = failure({ [name]: CANARY })
@@ -115,5 +117,10 @@ describe('parseConfig', () => {
     for (const url of ['https://a.test/problems', 'https://a.test/problems/', 'https://a.test/problems//']) {
       expect(parseConfig({ PROBLEM_BASE_URL: url }).problemBaseUrl).toBe('https://a.test/problems')
     }
+  })
+
+  it('lists every setting in infra/README.md as `npm run settings` writes it', async () => {
+    const readme = await readFile(README, 'utf8')
+    expect(readme, 'run `npm run settings`').toBe(withSettings(readme))
   })
 })
