@@ -158,8 +158,8 @@ async function expectMailed(invited: readonly string[], times: number | 'at leas
   }
 }
 
-describe('a mailer whose process is killed', () => {
-  it('after it claimed has sent nothing, and the next one sends every letter once', async () => {
+describe('a mailer process that is killed', () => {
+  it('sends every email once after a mailer died with claimed jobs', async () => {
     const invited = await inviteMany(AT_ONCE)
     const calls = faults.counts().ses
     const mailer = startMailer()
@@ -177,7 +177,7 @@ describe('a mailer whose process is killed', () => {
     expect(await open()).toBe(0)
   })
 
-  it('after it sent, before it completed, has every letter sent again with the same link', async () => {
+  it('sends every email again with the same link after a mailer died before completing its jobs', async () => {
     const invited = await inviteMany(AT_ONCE)
     let held = 0
     taken = () => {
@@ -197,7 +197,9 @@ describe('a mailer whose process is killed', () => {
     expect(await open()).toBe(0)
   })
 
-  it('at any moment, over and over, while SES refuses a quarter, loses no letter', { timeout: 60_000 }, async () => {
+  it('loses no email when mailers are killed at any moment while SES refuses a quarter of the calls', {
+    timeout: 60_000,
+  }, async () => {
     const invited = await inviteMany(3 * AT_ONCE)
     await faults.set({ part: 'ses', mode: 'refuse', share: 0.25 })
     for (let round = 1; round <= 5; round += 1) {
@@ -215,8 +217,8 @@ describe('a mailer whose process is killed', () => {
   })
 })
 
-describe('a mailer before an SES that hangs', () => {
-  it('ends before its Lambda would be ended, and the next one sends every letter once', async () => {
+describe('a hanging SES', () => {
+  it('ends a mailer before its Lambda timeout while SES hangs, and sends every email later', async () => {
     const invited = await inviteMany(3 * AT_ONCE)
     await faults.set({ part: 'ses', mode: 'hang' })
     const started = performance.now()
@@ -232,8 +234,8 @@ describe('a mailer before an SES that hangs', () => {
   })
 })
 
-describe('an SES that is down for a minute', () => {
-  it('costs each letter half of its attempts at most, and hardly more than another minute', async () => {
+describe('SES down for a minute', () => {
+  it('uses at most half of an email’s attempts for an SES outage of one minute, and recovers within another', async () => {
     const invited = await inviteMany(AT_ONCE)
     const { admin } = service.database
     // Only the clock is not waited for: each letter goes on when its own time has come.
@@ -267,8 +269,8 @@ describe('an SES that is down for a minute', () => {
   })
 })
 
-describe('a letter that no mailer can write', () => {
-  it('stops no other, also in a process of its own', async () => {
+describe('unreadable jobs', () => {
+  it('delivers all other emails past unreadable jobs in a mailer process', async () => {
     await service.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, run_at)
       select 'mail', '{"template": "unknown"}', 'poison' || n, now() - interval '1 hour' from generate_series(1, 25) n`

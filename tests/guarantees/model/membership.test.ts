@@ -21,9 +21,9 @@ type Role = keyof typeof RANKS
 
 const mayManage = (role: Role): boolean => role === 'owner' || role === 'admin'
 
-// The model: what of a person's place in a tenant decides any answer.
+// The model: what of a person's membership in a tenant decides any answer.
 
-interface EncryptionContext {
+interface Membership {
   role: Role
   status: 'active' | 'invited' | 'revoked'
 }
@@ -34,9 +34,9 @@ interface Invitation {
   state: 'open' | 'accepted' | 'gone'
 }
 
-/** One tenant: the places and the newest invitation of each person, by the person's number. */
+/** One tenant: the memberships and the newest invitation of each person, by the person's number. */
 interface Tenant {
-  readonly places: Map<number, EncryptionContext>
+  readonly memberships: Map<number, Membership>
   readonly invitations: Map<number, Invitation>
 }
 
@@ -52,21 +52,21 @@ type Action = OwnAction | RoleAction | RevokeAction
 
 const isOwn = (action: Action): action is OwnAction => action.kind === 'accept' || action.kind === 'select'
 
-const activeRole = ({ places }: Tenant, person: number): Role | null => {
-  const place = places.get(person)
-  return place?.status === 'active' ? place.role : null
+const activeRole = ({ memberships }: Tenant, person: number): Role | null => {
+  const membership = memberships.get(person)
+  return membership?.status === 'active' ? membership.role : null
 }
 
 const isLastOwner = (tenant: Tenant, person: number): boolean =>
   activeRole(tenant, person) === 'owner' &&
-  [...tenant.places.keys()].every((other) => other === person || activeRole(tenant, other) !== 'owner')
+  [...tenant.memberships.keys()].every((other) => other === person || activeRole(tenant, other) !== 'owner')
 
 /** Does in the model what the action does, and says what it is answered. */
 const predict = (tenant: Tenant, action: Action): number =>
   isOwn(action) ? predictOwn(tenant, action) : predictManaging(tenant, action)
 
 function predictOwn(tenant: Tenant, { kind, actor }: OwnAction): number {
-  const { places, invitations } = tenant
+  const { memberships, invitations } = tenant
   if (kind === 'select') return activeRole(tenant, actor) === null ? 404 : 200
   const invitation = invitations.get(actor)
   if (invitation === undefined || invitation.state === 'gone') return 400
@@ -74,39 +74,39 @@ function predictOwn(tenant: Tenant, { kind, actor }: OwnAction): number {
   const inviter = activeRole(tenant, invitation.inviter)
   if (inviter === null || !mayManage(inviter) || RANKS[inviter] < RANKS[invitation.role]) return 400
   invitation.state = 'accepted'
-  places.set(actor, { role: invitation.role, status: 'active' })
+  memberships.set(actor, { role: invitation.role, status: 'active' })
   return 200
 }
 
 function predictManaging(tenant: Tenant, action: RoleAction | RevokeAction): number {
-  const { places, invitations } = tenant
+  const { memberships, invitations } = tenant
   const { actor, target } = action
   const role = activeRole(tenant, actor)
   if (role === null) return 401
   if (!mayManage(role)) return 403
   const rank = RANKS[role]
-  const place = places.get(target)
+  const membership = memberships.get(target)
   const newest = invitations.get(target)
   const open = newest?.state === 'open' ? newest : undefined
   if (action.kind === 'invite') {
     if (RANKS[action.role] > rank || (open !== undefined && RANKS[open.role] > rank)) return 403
-    if (place?.status === 'active') return 409
-    places.set(target, { role: action.role, status: 'invited' })
+    if (membership?.status === 'active') return 409
+    memberships.set(target, { role: action.role, status: 'invited' })
     invitations.set(target, { role: action.role, inviter: actor, state: 'open' })
     return 200
   }
-  if (place === undefined) return 404
+  if (membership === undefined) return 404
   if (action.kind === 'change role') {
-    if (place.status === 'revoked') return 404
-    if (RANKS[place.role] > rank || RANKS[action.role] > rank) return 403
+    if (membership.status === 'revoked') return 404
+    if (RANKS[membership.role] > rank || RANKS[action.role] > rank) return 403
     if (action.role !== 'owner' && isLastOwner(tenant, target)) return 409
-    place.role = action.role
+    membership.role = action.role
     if (open !== undefined) open.role = action.role
     return 200
   }
-  if (RANKS[place.role] > rank) return 403
+  if (RANKS[membership.role] > rank) return 403
   if (isLastOwner(tenant, target)) return 409
-  place.status = 'revoked'
+  membership.status = 'revoked'
   if (open !== undefined) open.state = 'gone'
   return 200
 }
@@ -125,7 +125,7 @@ interface World {
 
 const PEOPLE = 5
 /** Who works where at first: an owner of each tenant, and an admin of both. */
-const BEGINNING: readonly (readonly [tenant: number, person: number, role: Role])[] = [
+const INITIAL: readonly (readonly [tenant: number, person: number, role: Role])[] = [
   [0, 0, 'owner'],
   [1, 1, 'owner'],
   [0, 2, 'admin'],
@@ -144,7 +144,7 @@ async function build(): Promise<World> {
   const tenants = await admin<RealTenant[]>`
     insert into app.tenants (slug, legal_name, status)
     select ${run} || '-' || n, 'Shop', 'active' from generate_series(0, 1) as n returning id, slug`
-  for (const [tenant, person, role] of BEGINNING) {
+  for (const [tenant, person, role] of INITIAL) {
     await admin`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
       select ${tenants[tenant]?.id ?? ''}, ${people[person]?.userId ?? ''}, id, now() from app.roles where code = ${role}`
@@ -193,14 +193,14 @@ async function act(world: World, tenant: RealTenant, action: Action): Promise<nu
   return answer.status
 }
 
-async function placesOf(world: World, { id }: RealTenant): Promise<Map<number, EncryptionContext>> {
-  const rows = await service.sql<{ user_id: string; role: Role; status: EncryptionContext['status'] }[]>`
+async function membershipsOf(world: World, { id }: RealTenant): Promise<Map<number, Membership>> {
+  const rows = await service.sql<{ user_id: string; role: Role; status: Membership['status'] }[]>`
     select m.user_id, r.code as role,
            case when m.revoked_at is not null then 'revoked' when m.accepted_at is null then 'invited' else 'active' end as status
       from app.memberships m join app.roles r on r.id = m.role_id where m.tenant_id = ${id}`
   return new Map(
     rows
-      .map(({ user_id, role, status }): [number, EncryptionContext] => [
+      .map(({ user_id, role, status }): [number, Membership] => [
         world.people.findIndex(({ userId }) => userId === user_id),
         { role, status },
       ])
@@ -221,13 +221,14 @@ const actions: fc.Arbitrary<Action> = fc.oneof(
 )
 const step = fc.record({ tenant: fc.nat(1), action: actions })
 
-it('whatever members do in two tenants is answered as the model of membership, rank and status says', async () => {
+it('responds to any sequence of member actions in two tenants as the model of membership, rank and status predicts', async () => {
   const answered = new Map<string, number>()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       const world = await build()
-      const model = world.tenants.map((): Tenant => ({ places: new Map(), invitations: new Map() }))
-      for (const [tenant, index, held] of BEGINNING) model[tenant]?.places.set(index, { role: held, status: 'active' })
+      const model = world.tenants.map((): Tenant => ({ memberships: new Map(), invitations: new Map() }))
+      for (const [tenant, index, held] of INITIAL)
+        model[tenant]?.memberships.set(index, { role: held, status: 'active' })
       for (const { tenant, action } of steps) {
         const [modelled, real] = [model[tenant], world.tenants[tenant]]
         if (modelled === undefined || real === undefined) throw new Error('no such tenant')
@@ -236,8 +237,8 @@ it('whatever members do in two tenants is answered as the model of membership, r
         answered.set(`${action.kind} ${expected}`, (answered.get(`${action.kind} ${expected}`) ?? 0) + 1)
       }
       for (const [index, real] of world.tenants.entries()) {
-        const places = [...(model[index]?.places ?? [])].toSorted(([one], [other]) => one - other)
-        expect([...(await placesOf(world, real))]).toEqual(places)
+        const memberships = [...(model[index]?.memberships ?? [])].toSorted(([one], [other]) => one - other)
+        expect([...(await membershipsOf(world, real))]).toEqual(memberships)
       }
     }),
     { numRuns: RUNS, interruptAfterTimeLimit: TIME_LIMIT_MS, endOnFailure: true },

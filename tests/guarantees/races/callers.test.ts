@@ -23,7 +23,7 @@ interface Principal {
 const REQUESTS = 2000
 const AT_ONCE = 60
 
-it('each of 2,000 requests at the same time is answered for its own caller and in its own words', async () => {
+it('returns to each of 2,000 concurrent requests the response of its own principal', async () => {
   const callers = await Promise.all(
     seedMemberships.map(async ({ email, slug, role }): Promise<Principal> => {
       const token = await service.signIn(email, slug)

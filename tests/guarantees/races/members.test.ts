@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
-import { type Answer, startService, type TestService } from '#tests/support/service.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
 // Refusals by the dozen, and each is a line of the log.
@@ -12,14 +13,11 @@ vi.hoisted(() => {
   process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
 })
 
-let service: TestService
-beforeAll(async () => {
-  const env = { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' }
-  service = await startService({ env, groups: [writes] })
+const service = useService({
+  env: { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' },
+  groups: [writes],
 })
-afterAll(() => service.close())
 
-const admin = () => service.database.admin
 const jitter = (ms: number): Promise<void> => delay(Math.random() * ms)
 
 let made = 0
@@ -33,7 +31,7 @@ interface Tenant {
 /** A tenant in which nobody works yet. */
 async function newTenant(): Promise<Tenant> {
   const slug = `race-${(made += 1)}`
-  const [tenant] = await admin()<Tenant[]>`
+  const [tenant] = await service.sql<Tenant[]>`
     insert into app.tenants (slug, legal_name, status) values (${slug}, ${slug}, 'active') returning id, slug`
   if (tenant === undefined) throw new Error('no tenant was made')
   return tenant
@@ -48,12 +46,12 @@ interface Member {
 
 /** A member with a session in the tenant. */
 async function newMember({ slug, id }: Tenant, role = 'owner', email = newAddress()): Promise<Member> {
-  const [known] = await admin()<{ id: string }[]>`select id from app.users where email = ${email}`
-  const userId = known?.id ?? (await createUser(admin(), { email }))
-  const [membership] = await admin()<{ id: string }[]>`
+  const [known] = await service.sql<{ id: string }[]>`select id from app.users where email = ${email}`
+  const userId = known?.id ?? (await createUser(service.sql, { email }))
+  const [membership] = await service.sql<{ id: string }[]>`
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
     select ${id}, ${userId}, id, now() from app.roles where code = ${role} returning id`
-  const { token } = await mintSession(admin(), { email, slug })
+  const { token } = await mintSession(service.sql, { email, slug })
   return { email, userId, membershipId: membership?.id ?? '', token }
 }
 
@@ -81,13 +79,13 @@ async function mailedTo(email: string): Promise<string> {
 const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
 const ascending = (one: number, other: number): number => one - other
 
-const membershipsOf = (email: string) => admin()<
+const membershipsOf = (email: string) => service.sql<
   { tenant_id: string; role: string; accepted_at: Date | null; revoked_at: Date | null }[]
 >`
   select m.tenant_id, r.code as role, m.accepted_at, m.revoked_at from app.memberships m
     join app.users u on u.id = m.user_id join app.roles r on r.id = m.role_id where u.email = ${email}`
 
-const owners = ({ id }: Tenant) => admin()`
+const owners = ({ id }: Tenant) => service.sql`
   select from app.memberships where tenant_id = ${id} and role_id = 1 and accepted_at is not null and revoked_at is null`
 
 /** Resolves once so many connections of the service wait for a lock. */
@@ -95,14 +93,14 @@ const waiting = (count: number) =>
   vi.waitUntil(
     async () =>
       (
-        await admin()`
+        await service.sql`
           select from pg_stat_activity
            where datname = current_database() and usename = 'identity_app' and wait_event_type = 'Lock'`
       ).length >= count,
     { timeout: 1200, interval: 5 },
   )
 
-describe('a password reset', () => {
+describe('password resets', () => {
   const forgot = async (email: string): Promise<string> => {
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
     return mailedTo(email)
@@ -112,11 +110,11 @@ describe('a password reset', () => {
   const logIn = (email: string, password: string): Promise<Answer> =>
     service.request('POST /v1/auth/login', { body: { email, password } })
 
-  it('sent fifty times at once with as many passwords sets one of them, and fails for nobody', async () => {
+  it('applies exactly one of fifty concurrent resets with the same token', async () => {
     for (let round = 0; round < 5; round += 1) {
       const email = newAddress()
-      await createUser(admin(), { email })
-      const old = await mintSession(admin(), { email })
+      await createUser(service.sql, { email })
+      const old = await mintSession(service.sql, { email })
       const token = await forgot(email)
       const passwords = Array.from({ length: 50 }, (_, index) => `a sentence with the number ${index} of ${round}`)
       const answers = await Promise.all(passwords.map((password) => reset(token, password)))
@@ -124,17 +122,17 @@ describe('a password reset', () => {
       const logins = await Promise.all(passwords.map((password) => logIn(email, password)))
       expect(statuses(logins).toSorted(ascending)).toEqual([200, ...Array.from({ length: 49 }, () => 401)])
       expect((await service.request('GET /v1/auth/session', { token: old.token })).status).toBe(401)
-      const changed = await admin()`
+      const changed = await service.sql`
         select from app.jobs j join app.users u on u.id::text = j.payload ->> 'user_id'
          where u.email = ${email} and j.payload ->> 'template' = 'password-changed'`
       expect(changed).toHaveLength(1)
     }
   })
 
-  it('by two tokens of one person at once sets one of the two passwords, and fails for nobody with a 5xx', async () => {
+  it('applies one of two concurrent resets with different tokens, without a 5xx', async () => {
     for (let round = 0; round < 15; round += 1) {
       const email = newAddress()
-      await createUser(admin(), { email })
+      await createUser(service.sql, { email })
       const tokens = [await forgot(email), await forgot(email)]
       const passwords = [`the first sentence of round ${round}`, `the second sentence of round ${round}`]
       const answers = await Promise.all(tokens.map((token, index) => reset(token, passwords[index] ?? '')))
@@ -146,8 +144,8 @@ describe('a password reset', () => {
   })
 })
 
-describe('an invitation', () => {
-  it('accepted ten times at once makes one account and one membership', async () => {
+describe('invitations', () => {
+  it('creates one user and one membership when an invitation is accepted ten times concurrently', async () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
     for (let round = 0; round < 15; round += 1) {
@@ -160,11 +158,11 @@ describe('an invitation', () => {
       expect(await membershipsOf(email)).toMatchObject([
         { role: 'viewer', accepted_at: expect.any(Date), revoked_at: null },
       ])
-      expect(await admin()`select from app.users where email = ${email}`).toHaveLength(1)
+      expect(await service.sql`select from app.users where email = ${email}`).toHaveLength(1)
     }
   })
 
-  it('of one address made ten times at once is one, and one link works', async () => {
+  it('creates one invitation and one working link when an address is invited ten times concurrently', async () => {
     const tenant = await newTenant()
     const [owner, second] = [await newMember(tenant), await newMember(tenant, 'admin')]
     for (let round = 0; round < 15; round += 1) {
@@ -180,7 +178,7 @@ describe('an invitation', () => {
     }
   })
 
-  it('of two tenants to one new address, accepted at once, makes one account that works in both', async () => {
+  it('creates one user when the invitations of two tenants are accepted concurrently', async () => {
     const tenants = [await newTenant(), await newTenant()] as const
     const inviters = [await newMember(tenants[0]), await newMember(tenants[1])] as const
     for (let round = 0; round < 20; round += 1) {
@@ -192,13 +190,13 @@ describe('an invitation', () => {
       const answers = await Promise.all(service.mail.to(email).map((message) => accept(tokenIn(message))))
       expect(statuses(answers)).toEqual([200, 200])
       expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
-      expect(await admin()`select from app.users where email = ${email}`).toHaveLength(1)
+      expect(await service.sql`select from app.users where email = ${email}`).toHaveLength(1)
       const live = (await membershipsOf(email)).filter((row) => row.accepted_at !== null && row.revoked_at === null)
       expect(live.map(({ tenant_id }) => tenant_id).toSorted()).toEqual(tenants.map(({ id }) => id).toSorted())
     }
   })
 
-  it('cancelled while it is accepted is either cancelled or accepted, and both answers say so', async () => {
+  it('either cancels or accepts an invitation when both happen concurrently, and both responses agree', async () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
     const seen = new Set<string>()
@@ -224,13 +222,13 @@ describe('an invitation', () => {
   it.for([
     ['cancelled', (owner: Member, id: string) => cancel(owner, id)],
     ['replaced', async (owner: Member, _: string, email: string) => invite(owner, email)],
-  ] as const)('%s between the look at its token and the write is not answered as accepted', async ([, change]) => {
+  ] as const)('rejects the acceptance of an invitation that is %s after its token was read', async ([, change]) => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
     const email = newAddress()
     const { body } = await invite(owner, email)
     const token = await mailedTo(email)
-    const gate = await admin().reserve()
+    const gate = await service.sql.reserve()
     await gate`begin`
     await gate`select from app.tenants where id = ${tenant.id} for no key update`
     // Row locks are given in the order of asking: the change first, then the acceptance, which has read its token by then.
@@ -245,16 +243,16 @@ describe('an invitation', () => {
     expect((await membershipsOf(email)).filter((row) => row.accepted_at !== null)).toEqual([])
   })
 
-  it('whose role is changed between the look at its token and the write gives the new role', async () => {
+  it('grants the new role when the role of an invitation changes after its token was read', async () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
     const email = newAddress()
-    await createUser(admin(), { email })
+    await createUser(service.sql, { email })
     await invite(owner, email, 'admin')
     const token = await mailedTo(email)
-    const [outstanding] = await admin()<{ id: string }[]>`
+    const [outstanding] = await service.sql<{ id: string }[]>`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
-    const gate = await admin().reserve()
+    const gate = await service.sql.reserve()
     await gate`begin`
     await gate`select from app.tenants where id = ${tenant.id} for no key update`
     const changing = changeRole(owner, { membershipId: outstanding?.id ?? '' }, 'viewer')
@@ -269,16 +267,16 @@ describe('an invitation', () => {
   })
 })
 
-describe('two owners', () => {
+describe('owners', () => {
   const ROUNDS = 30
   const ALLOWED = [200, 401, 403, 404, 409]
 
   it.for([
-    ['who demote each other', (actor: Member, other: Member) => changeRole(actor, other, 'viewer')],
-    ['who remove each other', (actor: Member, other: Member) => remove(actor, other)],
-    ['who each demote themselves', (actor: Member) => changeRole(actor, actor, 'admin')],
-    ['who each remove themselves', (actor: Member) => remove(actor, actor)],
-  ] as const)('%s at once leave the tenant one owner, and none of them a 5xx', async ([, act]) => {
+    ['demoting each other', (actor: Member, other: Member) => changeRole(actor, other, 'viewer')],
+    ['removing each other', (actor: Member, other: Member) => remove(actor, other)],
+    ['each demoting themselves', (actor: Member) => changeRole(actor, actor, 'admin')],
+    ['each removing themselves', (actor: Member) => remove(actor, actor)],
+  ] as const)('keeps one owner, without a 5xx, with two owners %s concurrently', async ([, act]) => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const tenant = await newTenant()
       const [first, second] = [await newMember(tenant), await newMember(tenant)]
@@ -289,7 +287,7 @@ describe('two owners', () => {
     }
   })
 
-  it('of two tenants who remove each other, each in another of them, both succeed and neither gets a 5xx', async () => {
+  it('lets owners of two tenants concurrently remove each other from the tenant of the other', async () => {
     for (let round = 0; round < 20; round += 1) {
       const [here, there] = [await newTenant(), await newTenant()]
       const [a, b] = [await newMember(here), await newMember(there)]
@@ -299,7 +297,7 @@ describe('two owners', () => {
     }
   })
 
-  it('and an inviter who is removed while the invited person accepts leave no answer that is a 5xx', async () => {
+  it('returns no 5xx when an inviter is removed while the invitation is accepted', async () => {
     for (let round = 0; round < 20; round += 1) {
       const tenant = await newTenant()
       const [owner, inviter] = [await newMember(tenant), await newMember(tenant, 'admin')]
@@ -318,21 +316,22 @@ describe('two owners', () => {
   })
 })
 
-describe('the writes in flight of a member', () => {
+describe('concurrent writes of a member', () => {
   const WRITERS = 6
   const ROUNDS = 12
 
   it.for([
     ['whose role is changed', (owner: Member, member: Member) => changeRole(owner, member, 'viewer'), 403],
     ['who is removed', (owner: Member, member: Member) => remove(owner, member), 401],
-  ] as const)('%s commit before the answer or not at all', async ([, act, refusal]) => {
+  ] as const)('commits no write of a member %s after that is confirmed', async ([, act, refusal]) => {
     const endings = new Set<number>()
     let early = 0
     for (let round = 0; round < ROUNDS; round += 1) {
       const tenant = await newTenant()
       const [owner, member] = [await newMember(tenant), await newMember(tenant, 'sales')]
       const brand = randomUUID()
-      const rows = async (): Promise<number> => (await admin()`select from app.styles where brand = ${brand}`).length
+      const rows = async (): Promise<number> =>
+        (await service.sql`select from app.styles where brand = ${brand}`).length
       const write = async () => {
         for (;;) {
           const body = { op: randomUUID(), brand, hold_ms: 3 }
@@ -355,8 +354,8 @@ describe('the writes in flight of a member', () => {
   })
 })
 
-describe('a tenant that is suspended', () => {
-  it('while members choose it, invite and accept has no live session afterwards, and answers no 5xx', async () => {
+describe('suspension', () => {
+  it('leaves no live session in a tenant suspended during selections, invitations and acceptances', async () => {
     const seen = new Set<number>()
     for (let round = 0; round < 20; round += 1) {
       const tenant = await newTenant()
@@ -368,10 +367,10 @@ describe('a tenant that is suspended', () => {
       const email = newAddress()
       await invite(owner, email)
       const token = await mailedTo(email)
-      const pending = await Promise.all(others.map((member) => mintSession(admin(), { email: member.email })))
+      const pending = await Promise.all(others.map((member) => mintSession(service.sql, { email: member.email })))
       const suspend = async () => {
         await jitter(6)
-        await admin().begin(async (tx) => {
+        await service.sql.begin(async (tx) => {
           await tx`update app.tenants set status = 'suspended', suspended_at = now() where id = ${tenant.id}`
           await tx`update app.sessions set revoked_at = now() where tenant_id = ${tenant.id} and revoked_at is null`
         })
@@ -388,7 +387,9 @@ describe('a tenant that is suspended', () => {
         suspend(),
       ])
       for (const { status } of answers) seen.add(status)
-      expect(await admin()`select from app.sessions where tenant_id = ${tenant.id} and revoked_at is null`).toEqual([])
+      expect(await service.sql`select from app.sessions where tenant_id = ${tenant.id} and revoked_at is null`).toEqual(
+        [],
+      )
     }
     for (const status of seen) expect([200, 400, 401, 404]).toContain(status)
     expect(seen).toContain(200)

@@ -29,8 +29,8 @@ const deadlocks = async (): Promise<number> => {
   return row?.deadlocks ?? -1
 }
 
-describe('requests of one session at the same time', () => {
-  it('do not wait for a slow write of that session', async () => {
+describe('concurrent requests of one session', () => {
+  it('serves reads of a session while one of its writes is slow', async () => {
     const { admin } = service.database
     const token = await service.signIn('sales@acme.test', 'acme-print')
     const gate = await admin.reserve()
@@ -58,7 +58,7 @@ describe('requests of one session at the same time', () => {
     expect((await write).status).toBe(201)
   })
 
-  it('never deadlock and never fail, whatever they are', async () => {
+  it('never deadlocks or fails with any mix of concurrent requests of one session', async () => {
     const { acme, bolt } = await tenantIds()
     const before = await deadlocks()
     const seen = new Set<number>()
@@ -96,10 +96,10 @@ describe('requests of one session at the same time', () => {
   })
 })
 
-describe('the choice of a tenant', () => {
+describe('concurrent selections of a tenant', () => {
   const roleIn: Readonly<Record<string, string>> = { 'acme-print': 'sales', 'bolt-apparel': 'viewer' }
 
-  it('made twice at once ends at one of the two, and every answer is of one piece', async () => {
+  it('leaves a session in one of two concurrently selected tenants, and every response is consistent', async () => {
     const { acme, bolt } = await tenantIds()
     const winners = new Set<string>()
     for (let round = 0; round < 50; round += 1) {
@@ -126,7 +126,7 @@ describe('the choice of a tenant', () => {
     expect([...winners].toSorted()).toEqual(['acme-print', 'bolt-apparel'])
   })
 
-  it('made over and over leaves the session alive at every moment', async () => {
+  it('keeps a session alive at every moment while tenants are selected repeatedly', async () => {
     const { acme, bolt } = await tenantIds()
     const token = await service.signIn('both@shops.test', 'acme-print')
     const over = new AbortController()
@@ -147,7 +147,7 @@ describe('the choice of a tenant', () => {
     expect(seen).toEqual(new Set([200]))
   })
 
-  it('of another tenant never makes a write under way look as if its session were dead', async () => {
+  it('never reports a session as ended when another tenant is selected during its writes', async () => {
     const { bolt } = await tenantIds()
     const seen = new Set<number>()
     for (let round = 0; round < 40; round += 1) {
@@ -171,7 +171,7 @@ describe('the choice of a tenant', () => {
     for (const status of seen) expect(status).toBeLessThan(500)
   })
 
-  it('leaves no live session in a tenant that is suspended meanwhile', async () => {
+  it('leaves no live session in a tenant that is suspended while it is selected', async () => {
     const { admin } = service.database
     const { bolt } = await tenantIds()
     const seen = new Set<number>()
@@ -204,7 +204,7 @@ describe('the choice of a tenant', () => {
   })
 })
 
-describe('the password', () => {
+describe('concurrent password changes', () => {
   const EMAIL = 'designer@acme.test'
   const liveSessions = () => service.sql<{ id: string }[]>`
     select s.id from app.sessions s join app.users u on u.id = s.user_id where u.email = ${EMAIL} and s.revoked_at is null`
@@ -231,7 +231,7 @@ describe('the password', () => {
   const logIn = (password: string): Promise<Answer> =>
     service.request('POST /v1/auth/login', { body: { email: EMAIL, password } })
 
-  it('is changed by exactly one of two sessions that change it at once', async () => {
+  it('lets exactly one of two sessions change the password concurrently', async () => {
     const before = await deadlocks()
     for (let round = 0; round < 25; round += 1) {
       await reset()
@@ -250,7 +250,7 @@ describe('the password', () => {
     expect(await deadlocks()).toBe(before)
   })
 
-  it('mints no session by its old value once a change of it is answered', async () => {
+  it('creates no session for the old password once its change is confirmed', async () => {
     const seen = new Set<number>()
     for (let round = 0; round < 25; round += 1) {
       await reset()
@@ -271,7 +271,7 @@ describe('the password', () => {
     expect([200, 401]).toEqual(expect.arrayContaining([...seen]))
   })
 
-  it('mints no session once the account is disabled', async () => {
+  it('creates no session once the user is disabled', async () => {
     const { admin } = service.database
     const seen = new Set<number>()
     for (let round = 0; round < 25; round += 1) {
