@@ -6,6 +6,8 @@ const TIMING = 'tests/**/*.timing.*'
 const SLOW = 'tests/**/*.slow.*'
 // Tests of the synthesized assembly: npm run test:assembly.
 const ASSEMBLY = 'tests/assembly/**'
+// Tests of the example group, which run in a copy of the project.
+const NEW_GROUP = 'tests/guarantees/contract/new-group/**'
 
 export default defineConfig({
   test: {
@@ -21,7 +23,7 @@ export default defineConfig({
         test: {
           name: 'main',
           include: ['tests/**/*.test.ts'],
-          exclude: [TIMING, SLOW, ASSEMBLY],
+          exclude: [TIMING, SLOW, ASSEMBLY, NEW_GROUP],
           maxWorkers: 2,
         },
       },

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,8 @@ import { readGrants } from '#shared/doctor/grants.ts'
 
 // Migrates a new database and writes what it grants. Review the file's diff as you review the migration.
 const folder = await mkdtemp(join(tmpdir(), 'tenantry-grants-'))
+// Postgres does not run as root, and must be able to enter.
+await chmod(folder, 0o711)
 const server = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
 const sql = postgres(server.adminUrl, { max: 1 })
 try {

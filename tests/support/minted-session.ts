@@ -92,9 +92,3 @@ export async function createTenantWith<Role extends string>(
   )
   return { slug, id, ...Object.fromEntries(members) }
 }
-
-/** The name of `createTenantWith` in files that do not use `service.newTenant` yet. */
-export async function createShop<Role extends string>(admin: postgres.Sql, ...roles: readonly Role[]) {
-  const tenant = await createTenantWith(admin, ...roles)
-  return { ...tenant, shop: tenant.id }
-}

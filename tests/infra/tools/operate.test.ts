@@ -17,7 +17,6 @@ import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
 import { tokenIn } from '#tests/support/mail.ts'
-import { createShop } from '#tests/support/minted-session.ts'
 import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -195,7 +194,7 @@ describe('disable-user and enable-user', () => {
 
 describe('rotate-data-key, rewrap and shred', () => {
   const shopWithSecret = async (): Promise<{ slug: string; token: string; id: string }> => {
-    const { slug, admin } = await createShop(service.database.admin, 'admin')
+    const { slug, admin } = await service.newTenant('admin')
     const [vendor] = vendorAccounts
     if (vendor === undefined) throw new Error('no vendor')
     const { code, account_number, secret } = vendor
