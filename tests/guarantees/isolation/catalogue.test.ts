@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -339,6 +339,8 @@ describe('a planted fault is named', () => {
 describe('a login that is no superuser, but may create roles and owns the database', () => {
   test('migrates it, to a clean catalogue, and is told that it has no net under partitions', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tenantry-master-'))
+    // Postgres does not run as root, and must be able to enter.
+    await chmod(folder, 0o711)
     const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
     try {
       const admin = postgres(cluster.adminUrl, { max: 1 })
