@@ -1,4 +1,3 @@
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import * as v from 'valibot'
 import { type Config, ConfigError, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
@@ -6,7 +5,7 @@ import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
 import { countMetric, describeError, log } from '#shared/log.ts'
 import { type DatabaseRole, databaseRole, INVOKED_JOBS, type InvokedJob, type Need } from '#shared/needs.ts'
 import { once } from '#shared/once.ts'
-import { createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
+import type { CacheAccess, Limiter } from '#shared/rate-limit/limiter.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
 import { type ServiceSecret, ServiceSecretSchema } from '#shared/secret/service-secret.ts'
 import type { Vault } from '#shared/vault/vault.ts'
@@ -39,12 +38,16 @@ export interface RuntimeSource<N extends Need = Need> {
 export interface Credentials {
   readonly login: ReadLogin | null
   readonly serviceSecret: ServiceSecret | null
-  readonly cache: { readonly url: string; readonly token: string } | null
+  readonly cache: CacheAccess | null
   readonly vaultLogin: ReadLogin | null
 }
 
-/** Makes the vault. Only the handlers of functions with a vault import it, so that no other bundle has the KMS client in it. */
-export type OpenVault = (config: Config, login: ReadLogin) => Vault
+/** The parts that bring a library with them. A handler imports only those it needs, which keeps the others out of its bundle. */
+export interface Parts {
+  readonly openVault?: (config: Config, login: ReadLogin) => Vault
+  readonly openLimiter?: (cache: CacheAccess, database: Database) => Limiter
+  readonly invoke?: Invoke
+}
 
 const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string() })
 
@@ -86,21 +89,24 @@ function beginningWith(login: Login, readLogin: ReadLogin): ReadLogin {
   }
 }
 
-/** Builds the runtime that the needs call for. Opens no connection yet. Throws when credentials for a need are missing. */
+/** Builds the runtime that the needs call for. Opens no connection yet. Throws when credentials or a part for a need are missing. */
 export function createRuntime<const N extends Need>(
   needs: readonly N[],
   config: Config,
   credentials: Credentials,
-  { invoke = invokeLambda, openVault = null }: { invoke?: Invoke; openVault?: OpenVault | null } = {},
+  { invoke, openLimiter, openVault }: Parts = {},
 ): RuntimeFor<N> {
   const named: readonly Need[] = needs
-  const given = <Part>(part: Part | null, need: Need): Part => {
-    if (part === null) throw new Error(`nothing was given for the need ${need}`)
+  const given = <Part>(part: Part | null | undefined, need: Need): Part => {
+    if (part === null || part === undefined) throw new Error(`nothing was given for the need ${need}`)
     return part
   }
   const role = databaseRole(named)
   const invocations = new Map(
-    INVOKED_JOBS.filter((job) => named.includes(`invoke:${job}`)).map((job) => [job, () => invoke(job)]),
+    INVOKED_JOBS.filter((job) => named.includes(`invoke:${job}`)).map((job) => {
+      const send = given(invoke, `invoke:${job}`)
+      return [job, () => send(job)]
+    }),
   )
   const database =
     role === null ? null : connect(given(credentials.login, `database:${role}`), config.database, invocations)
@@ -108,7 +114,7 @@ export function createRuntime<const N extends Need>(
     config,
     ...(database === null ? {} : { database }),
     ...(named.includes('cache')
-      ? { limiter: limiterOf(given(credentials.cache, 'cache'), given(database, 'cache')) }
+      ? { limiter: given(openLimiter, 'cache')(given(credentials.cache, 'cache'), given(database, 'cache')) }
       : {}),
     ...(named.includes('service-secret') ? given(credentials.serviceSecret, 'service-secret') : {}),
     ...(named.includes('vault')
@@ -118,16 +124,6 @@ export function createRuntime<const N extends Need>(
   // Each part is there exactly when RuntimeFor says so.
   return runtime as unknown as RuntimeFor<N>
 }
-
-const limiterOf = (cache: { readonly url: string; readonly token: string }, { sql }: Database): Limiter =>
-  createLimiter({
-    ...cache,
-    sql,
-    degraded: (error) => {
-      log.error('the cache failed; counting rate limits in the database alone', { error: describeError(error) })
-      countMetric('LimiterDegraded')
-    },
-  })
 
 /** How long an instance uses a service secret that was changed, at most, while Secrets Manager can be reached. */
 export const SERVICE_SECRET_TTL_MS = 300_000
@@ -143,7 +139,7 @@ const REFRESH_TIMEOUT_MS = 1000
  */
 export function openRuntime<const N extends Need>(
   { needs }: { readonly needs: readonly N[] },
-  openVault: OpenVault | null = null,
+  parts: Parts = {},
 ): RuntimeSource<N> {
   const config = parseConfig(process.env)
   requireSettings(config, needs)
@@ -153,7 +149,7 @@ export function openRuntime<const N extends Need>(
   const opened = once(async () => {
     const credentials = await readCredentials(config, needs)
     staleAt = Date.now() + SERVICE_SECRET_TTL_MS
-    return createRuntime(needs, config, credentials, { openVault })
+    return createRuntime(needs, config, credentials, parts)
   })
   const refresh = async (runtime: RuntimeFor<N>): Promise<void> => {
     try {
@@ -176,19 +172,4 @@ export function openRuntime<const N extends Need>(
     return runtime
   }
   return { config, open }
-}
-
-const INVOKE_TIMEOUT_MS = 500
-let lambda: LambdaClient | null = null
-
-/** Invokes a job asynchronously: Lambda replies once it has queued the event. Never rejects: the schedule finds the work. */
-export async function invokeLambda(job: InvokedJob): Promise<void> {
-  lambda ??= new LambdaClient({ maxAttempts: 1 })
-  try {
-    const FunctionName = `${process.env['FUNCTION_PREFIX'] ?? ''}${job}`
-    const command = new InvokeCommand({ FunctionName, InvocationType: 'Event' })
-    await lambda.send(command, { abortSignal: AbortSignal.timeout(INVOKE_TIMEOUT_MS) })
-  } catch (error) {
-    log.warn('could not invoke a job; its schedule will find the work', { job, error: describeError(error) })
-  }
 }

@@ -1,6 +1,7 @@
 import type { Context } from 'aws-lambda'
 import * as v from 'valibot'
 import { metered } from '#shared/log.ts'
+import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { Command, isKeyCommand, type Outcome } from './commands.ts'
@@ -9,7 +10,7 @@ import { operate, operateKeys } from './operate.ts'
 
 const RESERVE_MS = 10_000
 
-const runtime = openRuntime(job, openVault)
+const runtime = openRuntime(job, { openVault, invoke: invokeLambda })
 
 /** Invoked by operators with their AWS credentials; no route leads here. */
 export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {

@@ -7,7 +7,7 @@ import { verifyDueAccounts } from './verify.ts'
 
 const RESERVE_MS = 15_000
 
-const runtime = openRuntime(job, openVault)
+const runtime = openRuntime(job, { openVault })
 
 /** Run every minute. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ answered: number }> => {

@@ -3,13 +3,18 @@ import type { RouteGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
 import { metered } from '#shared/log.ts'
-import { openRuntime, type RuntimeSource } from '#shared/runtime.ts'
+import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
+import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
+import { openRuntime, type Parts, type RuntimeSource } from '#shared/runtime.ts'
 
 /** A Lambda handler of the API Gateway REST proxy integration. Always resolves, also for failures. */
 export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
 
+/** The parts in the bundle of every route group. */
+export const GROUP_PARTS: Parts = { openLimiter, invoke: invokeLambda }
+
 /** The Lambda that answers a route group. */
-export const lambda = (group: RouteGroup, source: RuntimeSource = openRuntime(group)): LambdaHandler => {
+export const lambda = (group: RouteGroup, source: RuntimeSource = openRuntime(group, GROUP_PARTS)): LambdaHandler => {
   const handle = pipeline(group, source)
   return metered((event, context) => handle(event, { ...context, request: beginRequest(event) }))
 }

@@ -39,18 +39,21 @@ const windowKeys = ({ name, subject, windowSeconds }: Limit): [string, string] =
   return [`${identifier}:${window}`, `${identifier}:${window - 1}`]
 }
 
+/** The REST API of the cache. */
+export interface CacheAccess {
+  readonly url: string
+  readonly token: string
+}
+
 /**
  * Sliding windows, counted in the cache and then in the database. A refusal by the cache is final and costs the database
  * nothing, however many come; what the cache lets through, the database counts again by the same rules, and decides. So a
  * cache that fails, forgets, or is slower than 200 ms neither stops a sign-in nor lifts a limit by a single attempt.
  * `degraded` hears of each failure.
  */
-export function createLimiter(options: {
-  url: string
-  token: string
-  sql: Sql
-  degraded: (error: unknown) => void
-}): Limiter {
+export function createLimiter(
+  options: CacheAccess & { readonly sql: Sql; readonly degraded: (error: unknown) => void },
+): Limiter {
   const client = (timeoutMs: number) =>
     new Redis({
       url: options.url,

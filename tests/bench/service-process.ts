@@ -1,7 +1,7 @@
 import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
-import { lambda } from '#shared/http/lambda.ts'
+import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
 import { createRuntime } from '#shared/runtime.ts'
 import { accessOf, COMMON_NEEDS, type FixedAccess } from '#tests/support/access.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
@@ -16,7 +16,7 @@ export interface ServiceOptions {
 // The service with its handlers in this process: many requests at once on one thread, which Lambda never does.
 const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
-const runtime = createRuntime(COMMON_NEEDS, config, accessOf(access))
+const runtime = createRuntime(COMMON_NEEDS, config, accessOf(access), GROUP_PARTS)
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,

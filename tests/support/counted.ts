@@ -5,6 +5,7 @@ import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
+import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
 import { createRuntime } from '#shared/runtime.ts'
 import { accessOf } from './access.ts'
 import type { TestDatabase } from './database.ts'
@@ -46,6 +47,7 @@ export async function startCounted(
   })
   let invoked = 0
   const runtime = createRuntime(group.needs, config, access, {
+    openLimiter,
     invoke: async () => {
       invoked += 1
     },

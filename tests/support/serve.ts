@@ -3,7 +3,7 @@
 import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
-import { lambda } from '#shared/http/lambda.ts'
+import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
 import { createRuntime } from '#shared/runtime.ts'
 import { accessOf, COMMON_NEEDS } from './access.ts'
 import { lambdaContext } from './lambda-context.ts'
@@ -11,9 +11,7 @@ import { writes } from './write-style.ts'
 
 const config = parseConfig({ DATABASE_TLS: 'disable', ...process.env })
 const credentials = accessOf(JSON.parse(process.env['SERVICE_ACCESS'] ?? ''))
-const runtime = createRuntime(COMMON_NEEDS, config, credentials, {
-  invoke: async () => {},
-})
+const runtime = createRuntime(COMMON_NEEDS, config, credentials, { ...GROUP_PARTS, invoke: async () => {} })
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,

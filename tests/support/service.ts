@@ -8,6 +8,7 @@ import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { log } from '#shared/log.ts'
 import type { Need } from '#shared/needs.ts'
+import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
 import { createRuntime, type Invoke, type Runtime } from '#shared/runtime.ts'
 import { accessOf, COMMON_NEEDS, connectTo } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
@@ -135,7 +136,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     invoked.push(job)
   }
   const runtimeWith = (needs: readonly Need[]): Runtime =>
-    createRuntime(needs, config, credentials, { invoke, openVault: () => opened })
+    createRuntime(needs, config, credentials, { openLimiter, invoke, openVault: () => opened })
   const runtime = runtimeWith([...COMMON_NEEDS, 'vault'])
   const mail = await startTestMail({
     config,
