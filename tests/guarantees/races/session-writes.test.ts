@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { operate, type TenantCommand } from '#functions/operate/operate.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { isTenantAccess } from '#shared/http/endpoint.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
+import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { makeResource, sampleBody } from '#tests/support/samples.ts'
+import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+
+// Each round ends in refusals, and each is a line of the log.
+vi.hoisted(() => {
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
+})
+
+const WRITERS = 4
+const ROUNDS = 8
+const MAX_WRITES = 12
+
+const service = useService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
+const admin = () => service.database.admin
+
+let operatorDatabase: Database
+let tables: string[]
+beforeAll(async () => {
+  operatorDatabase = connectTo(service.database.operatorUrl)
+  // Attempts are counted before a write, and also where there is none.
+  const found = await admin()<{ name: string }[]>`
+    select oid::regclass::text as name from pg_class
+     where relnamespace = 'app'::regnamespace and relkind = 'r' and relname <> 'rate_limits'`
+  tables = found.map(({ name }) => name)
+})
+afterAll(() => operatorDatabase.close())
+
+/** A member of a tenant of their own, with sessions that write there, and one without a tenant. */
+interface Writer {
+  readonly slug: string
+  readonly tenantId: string
+  readonly email: string
+  readonly member: TestMember
+  readonly owner: TestMember
+  readonly sessions: readonly MintedSession[]
+  readonly other: MintedSession
+  /** Sessions for the writes to end. */
+  readonly spare: MintedSession[]
+}
+
+async function newWriter(): Promise<Writer> {
+  const { slug, id, owner, sales } = await service.newTenant('owner', 'sales')
+  const email = `sales@${slug}.test`
+  await admin()`
+    update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test')
+     where email = ${email}`
+  const mint = (count: number, of: string | null) =>
+    Promise.all(Array.from({ length: count }, () => mintSession(admin(), { email, slug: of })))
+  const [sessions, spare] = [await mint(WRITERS, slug), await mint(WRITERS * MAX_WRITES, null)]
+  const other = await mintSession(admin(), { email })
+  return { slug, tenantId: id, email, member: sales, owner, sessions, other, spare }
+}
+
+/** Sends a write to the route. Returns the status of the response. */
+async function write(route: Route, writer: Writer, token: string, turn: number): Promise<number> {
+  const { path, method } = route.endpoint
+  const isPassword = route.name === 'POST /v1/auth/password/change'
+  const [current, next] = turn % 2 === 0 ? [PASSWORD, `${PASSWORD} again`] : [`${PASSWORD} again`, PASSWORD]
+  const body = isPassword ? { current_password: current, new_password: next } : sampleBody(route)
+  const id = path.startsWith('/v1/auth/sessions/') ? writer.spare.pop()?.id : undefined
+  const target = takesId(path) ? withId(path, id ?? (await makeResource(service, path, writer.slug))) : path
+  return (await service.request(`${method} ${target}`, { token, body })).status
+}
+
+const command = async (order: TenantCommand): Promise<boolean> => {
+  const runtime = { ...service.runtime, database: operatorDatabase, pepper: PEPPER, mailKey: MAIL_KEY }
+  return 'done' in (await operate(runtime, order, 'a-test'))
+}
+
+/** Each revokes the sessions that write. Returns whether it was confirmed. */
+const REVOCATIONS: Readonly<Record<string, (writer: Writer) => Promise<boolean>>> = {
+  // Refused when one of the writes ended the other session first.
+  'another session ends them': async ({ other }) =>
+    (await service.request('DELETE /v1/auth/sessions', { token: other.token })).status === 204,
+  'the membership is revoked': async ({ owner, member }) =>
+    (await service.request(`DELETE /v1/members/${member.membershipId}`, { token: owner.token })).status === 200,
+  'the tenant is suspended': ({ slug }) => command({ command: 'set-status', slug, status: 'suspended' }),
+  'the user is disabled': ({ email }) => command({ command: 'disable-user', email }),
+}
+
+/** Rounds in which the sessions of a user write until they are revoked. `lateRows` were committed after the confirmation. */
+async function race(route: Route, revoke: (writer: Writer) => Promise<boolean>) {
+  const outcome = { confirmed: 0, lateRows: 0, statuses: new Set<number>() }
+  // Where a write ends the other session, few revocations by that session are confirmed.
+  for (let round = 0; round < ROUNDS || (outcome.confirmed === 0 && round < 20 * ROUNDS); round += 1) {
+    const writer = await newWriter()
+    const begun = Promise.withResolvers<void>()
+    // The revocation is sent just before the first write, or after one, two or three of a session.
+    const confirmation = round % 4 === 0 ? revoke(writer) : begun.promise.then(() => revoke(writer))
+    const writers = Promise.all(
+      writer.sessions.map(async ({ token }) => {
+        for (let turn = 0; turn < MAX_WRITES; turn += 1) {
+          const status = await write(route, writer, token, turn)
+          outcome.statuses.add(status)
+          if (turn + 1 === round % 4 || status === 401) begun.resolve()
+          if (status === 401) return
+        }
+      }),
+    )
+    const confirmed = await confirmation
+    const [row] = await admin()<{ now: string }[]>`select pg_current_snapshot()::text as now`
+    await writers
+    if (!confirmed) continue
+    outcome.confirmed += 1
+    outcome.lateRows += await rowsSince(row?.now ?? '')
+  }
+  return outcome
+}
+
+/** Counts the rows of transactions that had not committed at the time of the snapshot. */
+async function rowsSince(snapshot: string): Promise<number> {
+  const counts = tables.map(
+    (table) =>
+      `select count(*) from ${table} where not pg_visible_in_snapshot(xmin::text::xid8, $1::text::pg_snapshot)`,
+  )
+  const [row] = await admin().unsafe(`select sum(count)::int as rows from (${counts.join(' union all ')}) as t`, [
+    snapshot,
+  ])
+  return row?.['rows']
+}
+
+const sessionWrites = routes.filter(
+  ({ endpoint: { access, method } }) => access !== 'anyone' && !isTenantAccess(access) && method !== 'GET',
+)
+
+describe.each(sessionWrites)('$name', (route) => {
+  it.each(Object.entries(REVOCATIONS))('commits nothing after the confirmation when %s', async (_how, revoke) => {
+    const { confirmed, lateRows, statuses } = await race(route, revoke)
+    expect(confirmed).toBeGreaterThan(0)
+    expect(lateRows).toBe(0)
+    expect(Math.min(...statuses)).toBeLessThan(300)
+    expect(Math.max(...statuses)).toBeLessThan(500)
+  })
+})
+
+it('never deadlocks when sessions of one user sign out and end each other', async () => {
+  const deadlocks = async (): Promise<number> => {
+    await admin()`select pg_stat_force_next_flush()`
+    const [row] = await admin()`select deadlocks::int from pg_stat_database where datname = current_database()`
+    return row?.['deadlocks']
+  }
+  const before = await deadlocks()
+  const statuses = new Set<number>()
+  for (let round = 0; round < 3 * ROUNDS; round += 1) {
+    const { sessions } = await newWriter()
+    const ending = sessions.map(({ token }, index) =>
+      service.request(`DELETE /v1/auth/${index % 2 === 0 || round % 2 === 0 ? 'session' : 'sessions'}`, { token }),
+    )
+    for (const { status } of await Promise.all(ending)) statuses.add(status)
+  }
+  expect([...statuses].filter((status) => ![204, 401].includes(status))).toEqual([])
+  expect(await deadlocks()).toBe(before)
+})
+
+it('finds writes after the confirmation when the guard checks nothing', async () => {
+  await admin()`create or replace function app.enter_session(p_session uuid) returns void language sql return null`
+  const resend = sessionWrites.find(({ name }) => name === 'POST /v1/auth/verify/resend')
+  const revoke = REVOCATIONS['the user is disabled']
+  if (resend === undefined || revoke === undefined) throw new Error('there is no such case')
+  expect((await race(resend, revoke)).lateRows).toBeGreaterThan(0)
+})
