@@ -3,7 +3,7 @@ import type { Api } from '#shared/client/api.ts'
 import type { ParamNames } from '#shared/http/endpoint.ts'
 import type { FieldError, ProblemBody, ProblemKind } from '#shared/problem.ts'
 
-/** `METHOD /path/{param}`, as the endpoint's file writes it. */
+/** `METHOD /path/{param}`, as the endpoint declares it. */
 export type Route = Api['route']
 
 type EndpointOf<R extends Route> = Extract<Api, { readonly route: R }>
@@ -12,27 +12,24 @@ type InQuery<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | number 
 type Needed<Name extends string, Value> =
   Partial<Value> extends Value ? { readonly [_ in Name]?: Value } : { readonly [_ in Name]: Value }
 
-/** What a route takes: its params, its query and its body, where it has them. */
+/** The request of a route: its params, query and body, if it has them. */
 export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParamNames<R>, string>> }) &
   (EndpointOf<R>['query'] extends null ? unknown : Needed<'query', InQuery<OnTheWire<EndpointOf<R>['query']>>>) &
   (EndpointOf<R>['body'] extends null ? unknown : { readonly body: OnTheWire<EndpointOf<R>['body']> })
 
-/** The body that a route answers, null where it answers none. Times are text. */
+/** The body of a route's response, or null if it has none. Times are text. */
 export type ReplyOf<R extends Route> = OnTheWire<EndpointOf<R>['reply']>
 
-/**
- * A failure that the service answered. `kind` is what to decide by; the service may come to know kinds that this
- * version of the client does not name.
- */
+/** A failure response. Decide by `kind`; a later version of the service may send kinds that are not in the type. */
 export class ProblemError extends Error {
   override name = 'ProblemError'
   readonly status: number
   readonly kind: ProblemKind | 'about:blank'
-  /** The fields at fault, of a 422. */
+  /** The invalid fields, for a 422. */
   readonly errors: readonly FieldError[]
-  /** When to try again, of a 429 and a 503; else null. */
+  /** When to retry, for a 429 or 503; else null. */
   readonly retryAfterSeconds: number | null
   readonly problem: ProblemBody
 
@@ -47,10 +44,7 @@ export class ProblemError extends Error {
 }
 
 export interface Client {
-  /**
-   * Calls a route. Rejects with ProblemError when the service refuses, and with what `fetch` rejects with when no
-   * answer came.
-   */
+  /** Calls a route. Throws ProblemError for a failure response, and the error of `fetch` if there is no response. */
   readonly call: <R extends Route>(
     route: R,
     ...request: Partial<RequestTo<R>> extends RequestTo<R> ? [request?: RequestTo<R>] : [request: RequestTo<R>]
@@ -58,13 +52,13 @@ export interface Client {
 }
 
 /**
- * A client of the service at `baseUrl`, for browsers and servers alike: it imports nothing and needs `fetch`. With the
- * token of a session it acts for that session.
+ * Returns a client of the service at `baseUrl`. It has no imports and runs wherever `fetch` exists. With a token, it
+ * sends every request under that session.
  */
 export function createClient(options: {
   baseUrl: string
   token?: string
-  /** In place of the global one. */
+  /** Replaces the global `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
 }): Client {
   const { token, fetch: send = (url: string, init: RequestInit) => fetch(url, init) } = options
@@ -83,7 +77,7 @@ export function createClient(options: {
         credentials: 'omit',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      if (!response.ok) throw await problemIn(response)
+      if (!response.ok) throw await toProblemError(response)
       return (response.status === 204 ? null : await response.json()) as ReplyOf<typeof route>
     },
   }
@@ -104,8 +98,8 @@ function search(query: Readonly<Record<string, string | number | undefined>>): s
   return fields.size === 0 ? '' : `?${fields.toString()}`
 }
 
-/** The problem of an answer, also of one that came from something before the service and has none. */
-async function problemIn(response: Response): Promise<ProblemError> {
+/** Returns the problem of a response. A response of a proxy may have none; it becomes `about:blank`. */
+async function toProblemError(response: Response): Promise<ProblemError> {
   const retryAfter = response.headers.get('retry-after')
   const plain: ProblemBody = { type: 'about:blank', title: response.statusText, status: response.status }
   const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json') === true

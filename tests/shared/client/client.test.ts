@@ -6,6 +6,7 @@ import { createClient, ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
 import { PASSWORD, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
+import { invite, listEmails, selectFirstTenant, signIn, withRetry } from './example.ts'
 
 const service = useService()
 
@@ -111,5 +112,20 @@ describe('createClient', () => {
       await readFile(new URL('../../../shared/client/api.ts', import.meta.url), 'utf8'),
     )
     expect(types.replaceAll(/\/\*.*?\*\/|\/\/.*$/gms, '').trim()).toBe('')
+  })
+
+  it('works as its README shows', async () => {
+    const owner = await signIn(service.gateway.url, 'owner@acme.test', PASSWORD)
+    expect(await selectFirstTenant(owner)).toBe('Acme Print')
+    expect(await withRetry(() => listEmails(owner))).toContain('owner@acme.test')
+    expect(await invite(owner, 'readme@acme.test', 'viewer')).toMatch(/^invited until 20/)
+    expect(await invite(owner, 'owner@acme.test', 'viewer')).toBe('is a member already')
+    expect(await invite(owner, 'no address', 'viewer')).toBe('#/email must be an email address')
+    expect(await invite(client('no session'), 'a@b.test', 'viewer')).toBe('sign in again')
+    await expect(withRetry(() => client('no session').call('GET /v1/members'))).rejects.toThrow(ProblemError)
+    const example = await readFile(new URL('example.ts', import.meta.url), 'utf8')
+    const readme = await readFile(new URL('../../../shared/client/README.md', import.meta.url), 'utf8')
+    const blocks = Array.from(readme.matchAll(/```ts\n(.*?)```/gs), ([, code = '']) => code.split('\n\n')).flat()
+    for (const block of blocks) expect(example).toContain(block.trim())
   })
 })

@@ -1,0 +1,51 @@
+// The code of shared/client/README.md: a test runs it and compares the two.
+import { type Client, createClient, ProblemError } from '#shared/client/client.ts'
+
+export async function signIn(baseUrl: string, email: string, password: string): Promise<Client> {
+  const { token } = await createClient({ baseUrl }).call('POST /v1/auth/login', { body: { email, password } })
+  return createClient({ baseUrl, token })
+}
+
+export async function selectFirstTenant({ call }: Client): Promise<string> {
+  const { data } = await call('GET /v1/auth/tenants')
+  const [first] = data
+  if (first === undefined) throw new Error('the user has no membership')
+  await call('POST /v1/auth/tenants/{id}/select', { params: { id: first.tenant.id } })
+  return first.tenant.legal_name
+}
+
+export async function listEmails({ call }: Client): Promise<string[]> {
+  const emails: string[] = []
+  let cursor: string | undefined
+  do {
+    const { data, next_cursor } = await call('GET /v1/members', { query: { status: 'active', limit: 100, cursor } })
+    emails.push(...data.map(({ user }) => user.email))
+    cursor = next_cursor ?? undefined
+  } while (cursor !== undefined)
+  return emails
+}
+
+export async function invite({ call }: Client, email: string, role: string): Promise<string> {
+  try {
+    const { expires_at } = await call('POST /v1/members/invite', { body: { email, role } })
+    return `invited until ${expires_at}`
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error // no response: the network failed
+    if (error.kind === 'already-member') return 'is a member already'
+    if (error.kind === 'validation-failed')
+      return error.errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join()
+    if (error.status === 401) return 'sign in again'
+    throw error
+  }
+}
+
+export async function withRetry<T>(read: () => Promise<T>, attempts = 3): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    const waitSeconds = error instanceof ProblemError ? error.retryAfterSeconds : 1
+    if (waitSeconds === null || attempts === 1) throw error
+    await new Promise((resolve) => setTimeout(resolve, waitSeconds * 1000))
+    return withRetry(read, attempts - 1)
+  }
+}
