@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { tokenIn } from '#tests/support/mail.ts'
+import { mintSession, type TestTenant } from '#tests/support/minted-session.ts'
+import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { makeResource, sampleBody } from '#tests/support/samples.ts'
+import { PASSWORD, type RequestOptions } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+
+const service = useService()
+
+interface Call extends RequestOptions {
+  readonly id?: string
+}
+
+/**
+ * What a success of a route takes beyond an owner's session, the sample body and a resource of the tenant. A write route
+ * that succeeds with those needs no line here.
+ */
+const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise<Call>>> = {
+  'DELETE /v1/auth/sessions': async ({ slug, owner }) => {
+    await mintSession(service.sql, { email: `owner@${slug}.test`, slug })
+    return { token: owner.token }
+  },
+  'DELETE /v1/auth/sessions/{id}': async ({ slug, owner }) => {
+    const { id } = await mintSession(service.sql, { email: `owner@${slug}.test`, slug })
+    return { token: owner.token, id }
+  },
+  'POST /v1/auth/password/change': async () => {
+    const { token } = await mintSession(service.sql, { email: 'viewer@acme.test', slug: 'acme-print' })
+    return { token, body: { current_password: PASSWORD, new_password: 'a passphrase of the audit' } }
+  },
+  'POST /v1/auth/password/reset': async ({ slug }) => {
+    const email = `owner@${slug}.test`
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    return { body: { token: await mailedToken(email), password: 'a passphrase of the audit' } }
+  },
+  'POST /v1/auth/invitations/accept': async ({ slug, owner }) => {
+    const email = `invited@${slug}.test`
+    await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'viewer' } })
+    const token = await mailedToken(email)
+    return { body: { token, full_name: 'An Invited Person', password: 'a passphrase of the audit' } }
+  },
+}
+
+async function mailedToken(email: string): Promise<string> {
+  await service.mail.deliver()
+  return tokenIn(service.mail.to(email)[0])
+}
+
+async function succeed(route: Route): Promise<string> {
+  const tenant = await service.newTenant('owner')
+  const { path, method } = route.endpoint
+  const prepared = (await PREPARED[route.name]?.(tenant)) ?? { token: tenant.owner.token, body: sampleBody(route) }
+  const id = prepared.id ?? (takesId(path) ? await makeResource(service, path, tenant.slug) : '')
+  const answer = await service.request(`${method} ${withId(path, id)}`, prepared)
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.headers.get('x-request-id') ?? ''
+}
+
+describe('a write', () => {
+  const writes = routes.filter(({ endpoint }) => endpoint.method !== 'GET')
+
+  it.each(writes.filter(({ endpoint }) => endpoint.audit === null))(
+    '$name leaves an audit entry with the id of its request',
+    async (route) => {
+      const requestId = await succeed(route)
+      const entries = await service.sql`select action from app.audit_log where request_id = ${requestId}`
+      expect(entries, 'call recordAudit, or declare audit: { none: reason }').not.toEqual([])
+    },
+  )
+
+  it.each(writes.filter(({ endpoint }) => endpoint.audit !== null))(
+    '$name says why it leaves no audit entry',
+    ({ endpoint }) => expect(endpoint.audit?.none).toMatch(/\w+ \w+/),
+  )
+})
