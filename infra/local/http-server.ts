@@ -20,7 +20,7 @@ export interface LocalReply {
   readonly body?: string | Buffer
 }
 
-/** A reply, or 'drop': the connection is cut without one, as a server that is down would. */
+/** Returns the reply, or 'drop' to close the connection without one, like a server that is down. */
 export type Answer = (request: LocalRequest) => LocalReply | 'drop' | Promise<LocalReply | 'drop'>
 
 export interface HttpServer {
@@ -38,8 +38,8 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
 })
 
 /**
- * Serves HTTP on 127.0.0.1; `port` 0 takes any free one. `meet` is asked once for each request, before `answer`, and
- * may refuse it or keep it waiting. An error thrown by `answer` becomes a 500 that says its message.
+ * Serves HTTP on 127.0.0.1. Port 0 is any free port. Calls `meet` before each request, which may refuse or delay it. An error
+ * thrown by `answer` becomes a 500 with its message.
  */
 export async function startHttpServer(options: {
   readonly answer: Answer
@@ -47,7 +47,8 @@ export async function startHttpServer(options: {
   readonly meet?: () => Promise<'go' | 'refuse'>
 }): Promise<HttpServer> {
   const respond = async (incoming: IncomingMessage): Promise<LocalReply | 'drop'> => {
-    if (!isLoopback(incoming.headers.host)) return json(421, { error: 'This server answers for loopback names only' })
+    if (!isLoopback(incoming.headers.host))
+      return json(421, { error: 'Use 127.0.0.1 or localhost to reach this server' })
     const body = await readBody(incoming)
     if (body === undefined) return json(413, { error: `The body is larger than ${BODY_MAX_BYTES} bytes` })
     if ((await options.meet?.()) === 'refuse') return 'drop'
@@ -75,7 +76,7 @@ function send(outgoing: ServerResponse, reply: LocalReply): void {
   outgoing.end(body)
 }
 
-// A page of another site can point its own name at 127.0.0.1 and then read what it likes; its name gives it away.
+// Another site can resolve its own name to 127.0.0.1 and then read the replies (DNS rebinding). The Host header names it.
 const isLoopback = (host: string | undefined): boolean => /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '')
 
 async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {

@@ -5,7 +5,7 @@ import { type Answer, type HttpServer, type LocalReply, json, startHttpServer } 
 export const AWS_REGION = 'us-east-1'
 export const AWS_ACCOUNT = '000000000000'
 
-/** A failure as an AWS service words it; `type` is what the SDK makes the error's name. */
+/** A failure of an AWS service. The SDK uses `type` as the error's name. */
 export class AwsError extends Error {
   readonly type: string
   readonly status: number
@@ -17,7 +17,7 @@ export class AwsError extends Error {
   }
 }
 
-/** What a caller wants to do, in IAM's words. `caller` is the access key id of its credentials. */
+/** A call in IAM's terms. `principal` is the access key id of the caller's credentials. */
 export interface AwsCall {
   readonly principal: string
   readonly action: string
@@ -26,22 +26,22 @@ export interface AwsCall {
   readonly context: Readonly<Record<string, string>>
 }
 
-/** Throws AwsError for a call that the caller's policies do not allow. */
+/** Throws AwsError for a call that the principal's policies do not allow. */
 export type Authorize = (call: AwsCall) => void
 
-/** Asks whether the caller of a request may do something, and throws when not. */
+/** Throws AwsError if the caller of the request may not perform the action. */
 export type Ask = (action: string, resource: string, context?: AwsCall['context']) => void
 
-/** `Ask` for one request. Without `authorize` everybody may do everything. */
+/** Returns `Ask` for one request. Without `authorize`, every action is allowed. */
 export const asking = (authorize: Authorize | undefined, headers: IncomingHttpHeaders): Ask => {
   const [, principal = ''] = /Credential=([^/]+)\//.exec(headers.authorization ?? '') ?? []
   return (action, resource, context = {}) => authorize?.({ principal, action, resource, context })
 }
 
-/** One operation: given the parsed JSON input, resolves to the output. Throws AwsError. */
+/** An operation of a service, from JSON input to output. Throws AwsError. */
 export type AwsOperation = (input: unknown, ask: Ask) => object | Promise<object>
 
-/** Parses an operation's input, or throws the ValidationException that names the wrong field. */
+/** Parses an operation's input. Throws a ValidationException that names the wrong field. */
 export function parseInput<Schema extends v.GenericSchema>(schema: Schema, input: unknown): v.InferOutput<Schema> {
   const parsed = v.safeParse(schema, input)
   if (parsed.success) return parsed.output
@@ -49,12 +49,12 @@ export function parseInput<Schema extends v.GenericSchema>(schema: Schema, input
   throw new AwsError('ValidationException', `${v.getDotPath(issue) ?? 'input'}: ${issue.message}`)
 }
 
-/** The reply that says `error` in the way of both JSON protocols: the type in the body and in a header. */
-export function awsFailure(error: AwsError): LocalReply {
+/** Returns the reply for an error in both JSON protocols: the type is in the body and in a header. */
+function awsFailure(error: AwsError): LocalReply {
   return json(error.status, { __type: error.type, message: error.message }, { 'x-amzn-errortype': error.type })
 }
 
-/** Turns a thrown AwsError, or a body that is not JSON, into the reply that the SDK understands. */
+/** Turns a thrown AwsError, or a body that is not JSON, into a reply that the SDK understands. */
 export const withAwsFailures =
   (answer: Answer): Answer =>
   async (request) => {
@@ -69,8 +69,8 @@ export const withAwsFailures =
   }
 
 /**
- * Serves one service of the AWS JSON 1.1 protocol: `POST /` with the operation in `X-Amz-Target: {service}.{name}`.
- * Signatures are not checked.
+ * Serves one service of the AWS JSON 1.1 protocol: `POST /` with the operation in `X-Amz-Target: {service}.{name}`. Does not
+ * check signatures.
  */
 export const startAwsJson = (options: {
   readonly service: string

@@ -2,7 +2,7 @@ import type { Job } from '#shared/job.ts'
 import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 
-/** A job's function. */
+/** The function of a job. */
 export interface Invokable {
   readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds'>
   readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
@@ -13,13 +13,13 @@ export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGIO
 const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.timeoutSeconds * 1000)
 
 export interface LocalLambda extends HttpServer {
-  /** From now on a function answers by this name, and is run by its schedule. */
+  /** Registers a function under a name and starts its schedule. */
   serve(name: string, invokable: Invokable): void
 }
 
 /**
- * Lambda's Invoke for the unmodified SDK client, and the schedules of the jobs. An asynchronous invocation is answered at
- * once; a function that fails then is not tried again, since its schedule does that.
+ * Serves Lambda's Invoke for the unmodified SDK client, and runs the schedules of the jobs. Replies to an asynchronous
+ * invocation immediately. Does not retry one that fails: the job's schedule runs it again.
  */
 export async function startLambda({ authorize }: { authorize?: Authorize } = {}): Promise<LocalLambda> {
   const functions = new Map<string, Invokable>()

@@ -18,13 +18,13 @@ const GetSecretValueInput = v.object({
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** The ARN of a secret: it ends, as AWS makes it, in a hyphen and six characters, here the same at every start. */
+/** Returns the ARN of a secret. Like AWS's it ends in a hyphen and six characters, here the same at every start. */
 export const secretArn = (name: string): string =>
   `arn:aws:secretsmanager:${AWS_REGION}:${AWS_ACCOUNT}:secret:${name}-${digest(name).slice(0, 6)}`
 
 /**
- * Secrets Manager for the unmodified SDK client: GetSecretValue, by name or ARN, of what `secrets` holds at that time, and of
- * what `pending` holds as AWSPENDING.
+ * Serves Secrets Manager's GetSecretValue for the unmodified SDK client, by name or ARN: the current content of `secrets`,
+ * and of `pending` as AWSPENDING.
  */
 export function startSecretsManager(options: {
   readonly secrets: Readonly<Record<string, string>>
@@ -35,8 +35,8 @@ export function startSecretsManager(options: {
   const started = Date.now() / 1000
   const getSecretValue: AwsOperation = (input, ask) => {
     const { SecretId, VersionStage } = parseInput(GetSecretValueInput, input)
-    const held = VersionStage === 'AWSCURRENT' ? options.secrets : (options.pending ?? {})
-    const found = Object.entries(held).find(([name]) => name === SecretId || secretArn(name) === SecretId)
+    const versions = VersionStage === 'AWSCURRENT' ? options.secrets : (options.pending ?? {})
+    const found = Object.entries(versions).find(([name]) => name === SecretId || secretArn(name) === SecretId)
     if (found === undefined) {
       throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.")
     }

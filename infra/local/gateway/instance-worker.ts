@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Context } from 'aws-lambda'
 
-/** One request to an instance, and its answer. */
+/** One request to an instance. `deadline` is in milliseconds since the epoch. */
 export interface Invocation<Event> {
   readonly event: Event
   readonly deadline: number

@@ -16,17 +16,17 @@ interface Waiting<Event, Result> extends Invocation<Event> {
   instance: Instance<Result> | null
 }
 
-/** A function that can be invoked; Event and Result are what its handler takes and gives. */
+/** A function that can be invoked. Event and Result are its handler's parameter and result. */
 export interface Instances<Event, Result> {
-  /** Rejects with TimedOut after the time given, with anything else when the function broke. */
+  /** Invokes the function. Throws TimedOut after `timeoutMs`, and any other error if the function failed. */
   readonly invoke: (event: Event, timeoutMs: number) => Promise<Result>
   close(): Promise<void>
 }
 
 /**
- * The instances of one function: worker threads that take one request at a time, as Lambda runs them, so that a password
- * hash in one stalls no other. More are started as requests come in, up to `most`; beyond that requests wait their turn.
- * An instance that breaks, or takes longer than its request may, is thrown away.
+ * Runs a function in worker threads that handle one request at a time, as Lambda's instances do, so that a password hash in
+ * one delays no other. Starts more instances on demand, up to `most`; further requests queue. Terminates an instance that
+ * breaks or exceeds the timeout.
  */
 export async function startInstances<Event, Result>(options: {
   handlerFile: string
@@ -36,7 +36,7 @@ export async function startInstances<Event, Result>(options: {
   logs: Writable
 }): Promise<Instances<Event, Result>> {
   const { handlerFile, functionName, env, most, logs } = options
-  // The last one used is the first one used again, so that few instances are warm and most are at rest.
+  // Last in, first out: a few instances stay warm and the others idle.
   const idle: Instance<Result>[] = []
   const all = new Set<Instance<Result>>()
   const waiting: Waiting<Event, Result>[] = []
@@ -69,7 +69,7 @@ export async function startInstances<Event, Result>(options: {
         const at = idle.indexOf(instance)
         if (at >= 0) idle.splice(at, 1)
         instance.settle?.({ error: 'the instance broke' })
-        reject(new Error(`${functionName} does not start; see its log`))
+        reject(new Error(`${functionName} does not start. Its log has the cause`))
         if (waiting.length > 0) grow()
       })
     })
@@ -90,7 +90,7 @@ export async function startInstances<Event, Result>(options: {
   }
 
   const grow = () => {
-    // Starting takes a core for a while; more at once would each take longer, and what runs already would stand still.
+    // A start takes a core. More concurrent starts would stall the running instances.
     if (closing || all.size >= most || starting >= availableParallelism()) return
     starting += 1
     start()

@@ -1,6 +1,6 @@
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 
-/** The address of the front end: its health, and where the API is. */
+/** Serves the front end's address: its health, and the address of the API. */
 export const startWeb = (options: { port: number; gatewayUrl: () => string }): Promise<HttpServer> =>
   startHttpServer({
     port: options.port,

@@ -1,28 +1,12 @@
 import type { LocalReply, LocalRequest } from '#infra/local/http-server.ts'
 
-// Product Data 2.0.0; the codes are those of the PromoStandards list of service messages.
+// Product Data 2.0.0. The codes come from the PromoStandards list of service messages.
 const NAMESPACE = 'http://www.promostandards.org/WSDL/ProductDataService/2.0.0/'
-const SHARED = `${NAMESPACE}SharedObjects/`
-
-const SELLABLE = [
-  ['PC61', '175762'],
-  ['PC61', '175763'],
-  ['K500', '64871'],
-  ['ST350', '120345'],
-]
-
-const OPERATIONS: Readonly<Record<string, (text: string) => string>> = {
-  GetProductSellable: (text) => sellable(element(text, 'productId')),
-  // Nothing of the few products here ever changes.
-  GetProductDateModified: (text) =>
-    Number.isNaN(Date.parse(element(text, 'changeTimeStamp')))
-      ? serviceMessage(120, 'The following field(s) are required changeTimeStamp')
-      : serviceMessage(160, 'No Results Found', 'Information'),
-}
+const OPERATION = 'GetProductDateModified'
 
 /**
- * Answers the SOAP 1.1 operations getProductSellable and getProductDateModified. A wrong account gets service message 105,
- * as a vendor says it: with 200.
+ * Serves the SOAP 1.1 operation getProductDateModified. A wrong account gets service message 105 with status 200, as vendors
+ * send it. No product ever changes.
  */
 export function answerSoap(
   { method, headers, body }: LocalRequest,
@@ -31,22 +15,20 @@ export function answerSoap(
   if (method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
   if (!/^text\/xml\s*(;|$)/i.test(headers['content-type'] ?? '')) return { status: 415 }
   const text = body.toString()
-  const [, prefix, request = ''] = /<(?:[\w-]+:)?Body[^>]*>\s*<(?:([\w-]+):)?(\w+)/.exec(text) ?? []
-  if (request === '') return fault('The body is not a SOAP envelope')
-  const operation = request.replace(/Request$/, '')
-  const answer = OPERATIONS[operation]
-  if (answer === undefined || !text.includes(`xmlns${prefix === undefined ? '' : `:${prefix}`}="${NAMESPACE}"`))
-    return fault(`${request} is not served here`)
+  const [, prefix, request] = /<(?:[\w-]+:)?Body[^>]*>\s*<(?:([\w-]+):)?(\w+)/.exec(text) ?? []
+  if (request === undefined) return fault('The body is not a SOAP envelope')
+  const namespaced = text.includes(`xmlns${prefix === undefined ? '' : `:${prefix}`}="${NAMESPACE}"`)
+  if (request !== `${OPERATION}Request` || !namespaced) return fault(`${request} is not served here`)
   const action = String(headers['soapaction'] ?? '').replaceAll('"', '')
-  if (action !== operation.replace(/^G/, 'g'))
-    return fault(`The given SOAPAction ${action} does not match an operation`)
-  const say = (content: string) => envelope(operation, content)
+  if (action !== 'getProductDateModified') return fault(`The given SOAPAction ${action} does not match an operation`)
   const [id, password] = [element(text, 'id'), element(text, 'password')]
-  if (element(text, 'wsVersion') !== '2.0.0') return say(serviceMessage(115, 'wsVersion not found'))
-  if (id === '') return say(serviceMessage(100, 'ID (customerID) not found'))
-  if (password === '') return say(serviceMessage(110, 'Authentication Credentials required'))
-  if (!accepts(id, password)) return say(serviceMessage(105, 'Authentication Credentials failed'))
-  return say(answer(text))
+  if (element(text, 'wsVersion') !== '2.0.0') return serviceMessage(115, 'wsVersion not found')
+  if (id === '') return serviceMessage(100, 'ID (customerID) not found')
+  if (password === '') return serviceMessage(110, 'Authentication Credentials required')
+  if (!accepts(id, password)) return serviceMessage(105, 'Authentication Credentials failed')
+  if (Number.isNaN(Date.parse(element(text, 'changeTimeStamp'))))
+    return serviceMessage(120, 'The following field(s) are required changeTimeStamp')
+  return serviceMessage(160, 'No Results Found', 'Information')
 }
 
 const ENTITIES = new Map([
@@ -66,19 +48,13 @@ function element(xml: string, name: string): string {
   })
 }
 
-function sellable(productId: string): string {
-  const found = SELLABLE.filter(([product]) => productId === '' || product === productId)
-  if (found.length === 0) return serviceMessage(130, 'Product Id not found')
-  const items = found.map(
-    ([product, part]) =>
-      `<ProductSellable><s:productId>${product}</s:productId><s:partId>${part}</s:partId></ProductSellable>`,
+const serviceMessage = (code: number, description: string, severity = 'Error'): LocalReply =>
+  soap(
+    200,
+    `<${OPERATION}Response xmlns="${NAMESPACE}" xmlns:s="${NAMESPACE}SharedObjects/"><s:ServiceMessageArray>` +
+      `<s:ServiceMessage><s:code>${code}</s:code><s:description>${description}</s:description>` +
+      `<s:severity>${severity}</s:severity></s:ServiceMessage></s:ServiceMessageArray></${OPERATION}Response>`,
   )
-  return `<ProductSellableArray>${items.join('')}</ProductSellableArray>`
-}
-
-const serviceMessage = (code: number, description: string, severity = 'Error'): string =>
-  `<s:ServiceMessageArray><s:ServiceMessage><s:code>${code}</s:code><s:description>${description}</s:description>` +
-  `<s:severity>${severity}</s:severity></s:ServiceMessage></s:ServiceMessageArray>`
 
 const soap = (status: number, content: string): LocalReply => ({
   status,
@@ -87,9 +63,6 @@ const soap = (status: number, content: string): LocalReply => ({
     '<?xml version="1.0" encoding="UTF-8"?>' +
     `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>${content}</soap:Body></soap:Envelope>`,
 })
-
-const envelope = (operation: string, content: string): LocalReply =>
-  soap(200, `<${operation}Response xmlns="${NAMESPACE}" xmlns:s="${SHARED}">${content}</${operation}Response>`)
 
 const fault = (reason: string): LocalReply =>
   soap(500, `<soap:Fault><faultcode>soap:Client</faultcode><faultstring>${reason}</faultstring></soap:Fault>`)

@@ -20,11 +20,11 @@ const SANMAR: VendorAccount = { code: 'sanmar', account_number: '284719', secret
 export const vendorAccounts: readonly VendorAccount[] = [SS_ACTIVEWEAR, SANMAR]
 
 export interface Vendors extends HttpServer {
-  /** Where each vendor's interface is: the base of the REST paths `/v2/...`, and the SOAP endpoint itself. */
+  /** The URL of each vendor: the base of the REST paths `/v2/...`, and the SOAP endpoint. */
   readonly urls: Readonly<Record<VendorAccount['code'], string>>
 }
 
-// The shape of https://api.ssactivewear.com/V2/Styles.aspx, cut to what names a style.
+// The shape of https://api.ssactivewear.com/V2/Styles.aspx, reduced to the fields that name a style.
 const STYLES = [
   ['39', 'B00060', 'Gildan', '2000', 'Ultra Cotton T-Shirt', 'T-Shirts'],
   ['71', 'B15453', 'Gildan', '18500', 'Heavy Blend Hooded Sweatshirt', 'Fleece'],
@@ -41,7 +41,7 @@ const STYLES = [
   newStyle: false,
 }))
 
-/** Two vendors at one address: a REST one in the way of S&S Activewear, a SOAP one in the way of PromoStandards. */
+/** Serves two vendors at one address: a REST API like S&S Activewear's and a PromoStandards SOAP service. */
 export async function startVendors(
   options: { readonly faults?: Faults; readonly port?: number } = {},
 ): Promise<Vendors> {

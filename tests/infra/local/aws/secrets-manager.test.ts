@@ -2,41 +2,30 @@ import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-sec
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { secretArn, startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 
-async function startedClient() {
-  const server = await startSecretsManager({ secrets: { 'tenantry/service': '{"pepper":"x"}' } })
+async function getter() {
+  const server = await startSecretsManager({ secrets: { a: 'current', b: 'current' }, pending: { a: 'next' } })
   onTestFinished(() => server.close())
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
-  return new SecretsManagerClient({ endpoint: server.url, region: 'us-east-1', credentials })
+  const client = new SecretsManagerClient({ endpoint: server.url, region: 'us-east-1', credentials })
+  return (SecretId: string, VersionStage?: string) => client.send(new GetSecretValueCommand({ SecretId, VersionStage }))
 }
 
 describe('local Secrets Manager', () => {
-  it('gives a secret by its name and by its ARN', async () => {
-    const client = await startedClient()
-    const byName = await client.send(new GetSecretValueCommand({ SecretId: 'tenantry/service' }))
-    expect(byName).toMatchObject({
-      Name: 'tenantry/service',
-      SecretString: '{"pepper":"x"}',
-      ARN: secretArn('tenantry/service'),
-    })
-    const byArn = await client.send(new GetSecretValueCommand({ SecretId: byName.ARN }))
-    expect(byArn.SecretString).toBe(byName.SecretString)
-    expect(byArn.CreatedDate).toBeInstanceOf(Date)
+  it('returns a secret by its name and by its ARN', async () => {
+    const get = await getter()
+    const secret = { Name: 'a', ARN: secretArn('a'), SecretString: 'current', CreatedDate: expect.any(Date) }
+    expect(await get('a')).toMatchObject(secret)
+    expect(await get(secretArn('a'))).toMatchObject(secret)
   })
 
-  it.for(['other', 'toString', secretArn('other')])('does not find %s', async (SecretId) => {
-    const client = await startedClient()
-    const asked = client.send(new GetSecretValueCommand({ SecretId }))
-    await expect(asked).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
+  it('returns the pending version of a secret that has one', async () => {
+    const get = await getter()
+    expect(await get('a', 'AWSPENDING')).toMatchObject({ SecretString: 'next', VersionStages: ['AWSPENDING'] })
+    await expect(get('b', 'AWSPENDING')).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
   })
 
-  it('gives the pending version to whoever asks for it, and finds none where none is', async () => {
-    const server = await startSecretsManager({ secrets: { a: 'now', b: 'now' }, pending: { a: 'next' } })
-    onTestFinished(() => server.close())
-    const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
-    const client = new SecretsManagerClient({ endpoint: server.url, region: 'us-east-1', credentials })
-    const pending = (SecretId: string) =>
-      client.send(new GetSecretValueCommand({ SecretId, VersionStage: 'AWSPENDING' }))
-    expect(await pending('a')).toMatchObject({ SecretString: 'next', VersionStages: ['AWSPENDING'] })
-    await expect(pending('b')).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
+  it.for(['other', 'toString', secretArn('other')])('rejects the unknown secret %s', async (SecretId) => {
+    const get = await getter()
+    await expect(get(SecretId)).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
   })
 })

@@ -42,7 +42,7 @@ const simple = (Subject: string, Html = '<p>Hello</p>'): EmailContent => ({
 })
 
 describe('local SES and mailbox', () => {
-  it('keeps what SES was given, as JSON', async () => {
+  it('returns each sent email as JSON', async () => {
     const { deliver, list } = await startedSes()
     const { MessageId } = await deliver('owner@acme.test', simple('Welcome'))
     expect(await list('?to=owner@acme.test')).toEqual({
@@ -60,7 +60,7 @@ describe('local SES and mailbox', () => {
     })
   })
 
-  it('finds the messages of one address in any case, newest first', async () => {
+  it('finds the emails to an address in any case, newest first', async () => {
     const { deliver, list } = await startedSes()
     await deliver('Owner <OWNER+x@acme.test>', simple('one'))
     await deliver('other@acme.test', simple('two'))
@@ -71,7 +71,7 @@ describe('local SES and mailbox', () => {
     expect((await list()).data).toHaveLength(3)
   })
 
-  it('loses nothing in a restart, not even after a line that a crash cut short', async () => {
+  it('keeps its emails over a restart, even after a line that a crash cut short', async () => {
     const stateDir = tempFolder()
     const before = await startedSes(stateDir)
     await before.deliver('owner@acme.test', simple('kept'))
@@ -84,7 +84,7 @@ describe('local SES and mailbox', () => {
     expect(after.mailbox.messages().map(({ subject }) => subject)).toEqual(['later', 'kept'])
   })
 
-  it('shows mail without trusting it', async () => {
+  it('escapes emails in its pages and sandboxes their HTML', async () => {
     const { deliver, get } = await startedSes()
     const { MessageId } = await deliver(
       '"><script>x</script>@acme.test',
@@ -105,7 +105,7 @@ describe('local SES and mailbox', () => {
     expect((await get('/messages/none')).status).toBe(404)
   })
 
-  it('refuses a message without content or recipient as SES does', async () => {
+  it('rejects an email without content or recipient', async () => {
     const { deliver, client, mailbox } = await startedSes()
     await expect(deliver('a@acme.test', {})).rejects.toMatchObject({ name: 'BadRequestException' })
     const nobody = client.send(new SendEmailCommand({ FromEmailAddress: 'a@acme.test', Content: simple('x') }))
@@ -113,14 +113,7 @@ describe('local SES and mailbox', () => {
     expect(mailbox.messages()).toEqual([])
   })
 
-  it('keeps nothing while it refuses', async () => {
-    const { deliver, faults, mailbox } = await startedSes()
-    await faults.set({ part: 'ses', mode: 'refuse' })
-    await expect(deliver('a@acme.test', simple('x'))).rejects.toMatchObject({ code: 'ECONNRESET' })
-    expect(mailbox.messages()).toEqual([])
-  })
-
-  it('answers under loopback names only', async () => {
+  it('rejects a Host header that is not a loopback name', async () => {
     const { mailbox } = await startedSes()
     const { request } = await import('node:http')
     const status = await new Promise((resolve) => {

@@ -7,8 +7,8 @@ import { createFaults } from '#infra/local/faults.ts'
 const limiterOf = (redis: Redis, limiter: ConstructorParameters<typeof Ratelimit>[0]['limiter']) =>
   new Ratelimit({ redis, limiter, timeout: 0, ephemeralCache: false })
 
-// The first is a real server where the machine has one; both are the in-process one where not.
-describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) => {
+// The first is a real server if the machine has one, else both are in-process.
+describe.for([{}, { force: 'in-process' }] as const)('the local cache %j', (options) => {
   async function started() {
     const faults = createFaults()
     const cache = await startCache({ ...options, faults })
@@ -17,13 +17,8 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     return { cache, redis, faults }
   }
 
-  it('is the kind that was asked for', async () => {
-    const { cache } = await started()
-    if ('force' in options) expect(cache.kind).toBe('in-process')
-  })
-
   it.for(['slidingWindow', 'fixedWindow', 'tokenBucket'] as const)(
-    'allows exactly as many of 100 parallel calls as the limit says: %s',
+    'allows exactly the limit of 100 concurrent calls: %s',
     async (algorithm) => {
       const { redis } = await started()
       const limiter =
@@ -35,7 +30,7 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     },
   )
 
-  it('forgets what was used up when told to', async () => {
+  it('allows calls again after resetUsedTokens', async () => {
     const { redis } = await started()
     const limit = limiterOf(redis, Ratelimit.slidingWindow(1, '600 s'))
     expect((await limit.limit('a')).success).toBe(true)
@@ -45,7 +40,7 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     expect((await limit.limit('a')).success).toBe(true)
   })
 
-  it('answers plain commands, pipelines and transactions as Upstash does', async () => {
+  it('returns the replies of Upstash to commands, pipelines and transactions', async () => {
     const { redis } = await started()
     expect(await redis.ping()).toBe('PONG')
     expect(await redis.set('k', 'ÆØÅ €')).toBe('OK')
@@ -65,7 +60,7 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     await expect(redis.eval('return redis.call("nonsense")', [], [])).rejects.toThrow('ERR ')
   })
 
-  it('knows a script by the digest that its author knows', async () => {
+  it('finds a script by the digest of the text that was sent', async () => {
     const { redis } = await started()
     const script = '#!lua flags=allow-key-locking\nreturn ARGV[1]'
     const digest = await redis.scriptLoad(script)
@@ -74,14 +69,14 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     await expect(redis.evalsha('0'.repeat(40), [], [])).rejects.toThrow('NOSCRIPT')
   })
 
-  it('answers without base64 to a client that wants none', async () => {
+  it('returns plain text to a client without response encoding', async () => {
     const { cache } = await started()
     const redis = new Redis({ url: cache.url, token: cache.token, responseEncoding: false })
     await redis.set('k', 'plain')
     expect(await redis.get('k')).toBe('plain')
   })
 
-  it('answers 401 to a wrong token', async () => {
+  it('rejects a wrong token with 401', async () => {
     const { cache } = await started()
     for (const authorization of ['', 'Bearer', 'Bearer wrong']) {
       const response = await fetch(cache.url, { method: 'POST', headers: { authorization }, body: '["PING"]' })
@@ -89,7 +84,7 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     }
   })
 
-  it('refuses what would disturb the connection that all share', async () => {
+  it('rejects commands that change or block the shared connection', async () => {
     const { redis, cache } = await started()
     const post = (path: string, body: string) =>
       fetch(cache.url + path, { method: 'POST', headers: { authorization: `Bearer ${cache.token}` }, body })
@@ -100,7 +95,7 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     expect(await redis.ping()).toBe('PONG')
   })
 
-  it('is gone while it refuses or is stopped, and back afterwards', async () => {
+  it('is unreachable while it refuses or is stopped, and recovers', async () => {
     const { cache, redis, faults } = await started()
     const limit = limiterOf(redis, Ratelimit.slidingWindow(5, '600 s'))
     expect((await limit.limit('a')).remaining).toBe(4)
@@ -114,7 +109,7 @@ describe.for([{}, { force: 'in-process' }] as const)('the cache %j', (options) =
     expect((await limit.limit('a')).remaining).toBe(4)
   })
 
-  it('keeps a hanging call until the fault ends', async () => {
+  it('holds a call while it hangs, and drops it when the fault ends', async () => {
     const { redis, faults } = await started()
     await faults.set({ part: 'cache', mode: 'hang' })
     const call = redis.ping()

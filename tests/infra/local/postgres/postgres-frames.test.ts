@@ -40,7 +40,7 @@ describe('the frame scanner', () => {
     expect(scanner.atBoundary()).toBe(true)
   })
 
-  it('knows when it is inside a message', () => {
+  it('is at a boundary only between messages', () => {
     const scanner = createFrameScanner()
     expect(scanner.atBoundary()).toBe(false)
     scanner.scan(STARTUP)

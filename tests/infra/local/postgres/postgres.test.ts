@@ -38,7 +38,7 @@ const isAlive = (pid: number): boolean => {
 }
 
 describe('embedded Postgres', () => {
-  it('is a Postgres 17 for its password only, on loopback only', async () => {
+  it('is Postgres 17 and listens on loopback, with a password', async () => {
     const dataDir = dataFolder()
     const server = await started({ dataDir })
     const [settings] = await ask(
@@ -52,7 +52,7 @@ describe('embedded Postgres', () => {
     expect(statSync(join(dataDir, 'password')).mode & 0o777).toBe(0o600)
   })
 
-  it('waits for the disk when it is to be durable, and loads what it is told to', async () => {
+  it('runs with fsync if durable, and loads the given libraries', async () => {
     const server = await started({ durable: true, preload: ['pg_stat_statements'] })
     await ask(server.adminUrl, 'create extension pg_stat_statements')
     await ask(server.adminUrl, 'select 42 as answer')
@@ -64,7 +64,7 @@ describe('embedded Postgres', () => {
     expect(rows).toEqual([{ fsync: 'on', count: 1 }])
   })
 
-  it('keeps data, password and port over a restart, a crash and a new start', async () => {
+  it('keeps data, password and port over a restart and a crash', async () => {
     const dataDir = dataFolder()
     const first = await startPostgres({ dataDir, durable: true })
     await ask(first.adminUrl, 'create table kept as select 1 as n')
@@ -90,7 +90,7 @@ describe('embedded Postgres', () => {
     expect(await ask(second.adminUrl, 'select n from kept')).toEqual([{ n: 1 }])
   })
 
-  it('refuses a cluster that another postmaster has, and names it', async () => {
+  it('rejects a cluster on which another postmaster runs, and names the process', async () => {
     const dataDir = dataFolder()
     const server = await started({ dataDir })
     const again = startPostgres({ dataDir, durable: false })
@@ -98,7 +98,7 @@ describe('embedded Postgres', () => {
     expect(await ask(server.adminUrl, 'select 1 as n')).toEqual([{ n: 1 }])
   })
 
-  it('starts although the number of a dead postmaster went to another process', async () => {
+  it('starts although another process has the id of a killed postmaster', async () => {
     const dataDir = dataFolder()
     const first = await startPostgres({ dataDir, durable: false })
     const number = String(first.pid())
@@ -116,7 +116,7 @@ describe('embedded Postgres', () => {
     expect(await ask(second.adminUrl, 'select 1 as n')).toEqual([{ n: 1 }])
   })
 
-  it('ends with the process that started it, even when that is killed', async () => {
+  it('stops when the process that started it is killed', async () => {
     const dataDir = dataFolder()
     const module = JSON.stringify(new URL('../../../../infra/local/postgres/postgres.ts', import.meta.url).href)
     const script = `const { startPostgres } = await import(${module})
@@ -128,11 +128,11 @@ describe('embedded Postgres', () => {
     const pid = Number(line)
     expect(isAlive(pid)).toBe(true)
     parent.kill('SIGKILL')
-    await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false)
+    await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false)
     await started({ dataDir })
   })
 
-  it('says what Postgres said when it will not start', async () => {
+  it('reports the output of Postgres if it does not start', async () => {
     const asked = startPostgres({ dataDir: dataFolder(), durable: false, preload: ['no_such_library'] })
     await expect(asked).rejects.toThrow(/did not start:[^]*no_such_library/)
   })

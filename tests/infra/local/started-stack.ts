@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { StackInfo } from '#infra/local/stack.ts'
+import { seen } from '#tests/support/documented.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+
+const START = fileURLToPath(new URL('../../../infra/local/start.ts', import.meta.url))
+
+/** The longest that a start may take on a busy machine. A start that hangs fails the test with its output. */
+export const READY_TIMEOUT_MS = 120_000
+
+export interface Started {
+  readonly child: ChildProcess
+  readonly info: StackInfo
+  readonly readyMs: number
+}
+
+/** Creates a folder that the user of Postgres may enter. */
+export async function stateFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-test-'))
+  await chmod(folder, 0o755)
+  return folder
+}
+
+export const removeFolder = (folder: string): Promise<void> =>
+  rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+
+/** Returns a state folder for one test. */
+export async function ownState(): Promise<string> {
+  const folder = await stateFolder()
+  onTestFinished(() => removeFolder(folder))
+  return join(folder, 'state')
+}
+
+export interface LaunchOptions {
+  readonly args?: string[]
+  readonly env?: Record<string, string>
+}
+
+/** Runs `npm start` on a state, on free ports. */
+export function launch(stateDir: string, { args = [], env = {} }: LaunchOptions = {}) {
+  const child = spawn(process.execPath, [START, ...args], {
+    env: { PATH: process.env['PATH'], STATE_DIR: stateDir, PORT: '0', WEB_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  }
+  return { child, output: () => output, exited: once(child, 'exit').then(([code]: unknown[]) => code) }
+}
+
+/** Runs `npm start` and waits until it is ready. */
+export async function start(stateDir: string, options: LaunchOptions = {}): Promise<Started> {
+  const launchedAt = performance.now()
+  const { child, output } = launch(stateDir, options)
+  while (!output().includes('is ready')) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`The start failed:\n${output()}`)
+    if (performance.now() - launchedAt > READY_TIMEOUT_MS) {
+      child.kill('SIGKILL')
+      throw new Error(`The stack did not become ready:\n${output()}`)
+    }
+    await delay(20)
+  }
+  const readyMs = performance.now() - launchedAt
+  return { child, info: JSON.parse(await readFile(join(stateDir, 'stack.json'), 'utf8')), readyMs }
+}
+
+/** Stops a stack with a signal. Returns its exit code. */
+export async function stop({ child }: Pick<Started, 'child'>, signal: NodeJS.Signals = 'SIGINT'): Promise<unknown> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  const [code] = await exited
+  return code
+}
+
+/** Starts a stack for one test, which stops it at its end. */
+export async function startForTest(stateDir: string, options: LaunchOptions = {}): Promise<Started> {
+  const started = await start(stateDir, options)
+  onTestFinished(async () => {
+    await stop(started)
+  })
+  return started
+}
+
+/** Calls the API. `route` is a method and a path. */
+export async function ask(
+  info: StackInfo,
+  route: string,
+  { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
+) {
+  const [method = 'GET', path = '/'] = route.split(' ')
+  const response = await fetch(info.gateway_url + path, {
+    method,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  seen(method, path, { status: response.status, headers: response.headers, text })
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
+}
+
+export const logIn = (info: StackInfo, email: string) =>
+  ask(info, 'POST /v1/auth/login', { body: { email, password: PASSWORD } })
+
+/** Returns the ids of a process and all its living descendants, from /proc. */
+export function processTree(pid: number): number[] {
+  const children = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const [, parent] = / \(.*\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
+      children.set(Number(parent), [...(children.get(Number(parent)) ?? []), Number(name)])
+    } catch {
+      // The process exited since the folder was listed.
+    }
+  }
+  const tree = [pid]
+  for (const member of tree) tree.push(...(children.get(member) ?? []))
+  return tree
+}
+
+/** Returns the command line of a process, or null if it exited. */
+export const commandOf = (pid: number): string | null => {
+  try {
+    const [, state] = /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    return state === 'Z' ? null : readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return null
+  }
+}
+
+/** Waits until all these processes exited. Returns the commands of those that still run after a minute. */
+export async function survivors(pids: readonly number[]): Promise<string[]> {
+  for (let waitedMs = 0; ; waitedMs += 50) {
+    const left = pids.flatMap((pid) => commandOf(pid) ?? [])
+    if (left.length === 0 || waitedMs > 60_000) return left
+    await delay(50)
+  }
+}
