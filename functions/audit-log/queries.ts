@@ -7,7 +7,7 @@ import { User } from '#shared/user/user.ts'
 
 const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))
 
-/** A line of the audit log as its readers see it. */
+/** An entry of the audit log, as the API shows it. */
 export const Entry = v.pipe(
   v.object({
     id: Id,
@@ -25,22 +25,6 @@ export const Entry = v.pipe(
 
 export type Entry = Readonly<v.InferOutput<typeof Entry>>
 
-interface EntryRow {
-  readonly id: string
-  readonly sort_key: string
-  readonly occurred_at: Date
-  readonly action: string
-  readonly actor_id: string | null
-  readonly actor_email: string | null
-  readonly actor_name: string | null
-  readonly target_type: string
-  readonly target_id: string | null
-  readonly before: Entry['before']
-  readonly after: Entry['after']
-  readonly request_id: string | null
-  readonly ip_hash: string | null
-}
-
 export interface EntrySearch {
   readonly limit: number
   readonly before: Key | null
@@ -56,11 +40,11 @@ export async function searchEntries(
   { limit, before, actor, action, from, to }: EntrySearch,
 ): Promise<ListRow<Entry>[]> {
   const [occurredBefore, idBefore] = before ?? END
-  const rows = await sql<EntryRow>`
-    select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id,
-           encode(a.ip_hash, 'hex') as ip_hash,
-           to_json(a.occurred_at) as sort_key,
-           u.id as actor_id, u.email as actor_email, u.full_name as actor_name
+  const rows = await sql<Entry & { readonly sort_key: string }>`
+    select a.id, a.occurred_at, a.action, a.before, a.after, a.request_id, encode(a.ip_hash, 'hex') as ip_hash,
+           case when u.id is not null
+                then json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name) end as actor,
+           json_build_object('type', a.target_type, 'id', a.target_id) as target, to_json(a.occurred_at) as sort_key
       from app.audit_log a
       left join app.users u on u.id = a.actor_user_id
      where (a.occurred_at, a.id) < (${occurredBefore}::text::timestamptz, ${idBefore}::uuid)
@@ -70,13 +54,5 @@ export async function searchEntries(
        and (${action}::text is null or a.action = ${action}::text)
      order by a.occurred_at desc, a.id desc
      limit ${limit + 1}`
-  return rows.map(({ sort_key, actor_id, actor_email, actor_name, target_type, target_id, ...row }) => ({
-    key: [sort_key, row.id],
-    item: {
-      ...row,
-      actor:
-        actor_id === null || actor_email === null ? null : { id: actor_id, email: actor_email, full_name: actor_name },
-      target: { type: target_type, id: target_id },
-    },
-  }))
+  return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
 }

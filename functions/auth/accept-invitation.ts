@@ -15,14 +15,12 @@ import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import {
   acceptMembership,
-  consumeToken,
   createUser,
   findInvitationDetails,
-  findUserContact,
-  findToken,
   lockInviter,
   lockOpenTenant,
-} from './token-queries.ts'
+} from './invitation-queries.ts'
+import { consumeToken, findUserContact, findToken } from './token-queries.ts'
 
 const FullName = text({ max: 200, example: 'Ann Archer' })
 

@@ -7,7 +7,7 @@ import { hashNewPassword, refuseWeak } from '#shared/password/new-password.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { endSessionsByPassword, findUserCredentials, replacePassword } from './queries.ts'
+import { endSessionsByPassword, findUserCredentials, replacePassword } from './password-queries.ts'
 
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',

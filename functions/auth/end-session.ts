@@ -1,6 +1,6 @@
 import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
-import { endSessions } from './queries.ts'
+import { endSessions } from './session-queries.ts'
 
 export const endSession = endpoint({
   route: 'DELETE /v1/auth/session',

@@ -7,7 +7,8 @@ import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { findInvitationDetails, findUserContact, findToken } from './token-queries.ts'
+import { findInvitationDetails } from './invitation-queries.ts'
+import { findUserContact, findToken } from './token-queries.ts'
 
 const Shop = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
 

@@ -4,7 +4,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
-import { listSessions as list } from './queries.ts'
+import { listSessions as list } from './session-queries.ts'
 
 export const listSessions = endpoint({
   route: 'GET /v1/auth/sessions',

@@ -4,7 +4,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
-import { listTenants as list } from './queries.ts'
+import { listTenants as list } from './session-queries.ts'
 
 const { id, slug, legal_name, status } = Tenant.entries
 const { code, label, rank } = Role.entries

@@ -12,7 +12,8 @@ import { keyedHash, newToken, hashToken } from '#shared/secret/secret.ts'
 import { Session } from '#shared/session/session.ts'
 import { Email, normalizeEmail } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
-import { findUserCredentials, mintSession, recordFailedSignIn } from './queries.ts'
+import { findUserCredentials } from './password-queries.ts'
+import { mintSession, recordFailedSignIn } from './session-queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
 
@@ -74,7 +75,7 @@ export const login = endpoint({
       userId: user.id,
       verifiedHash: password_hash,
       newHash,
-      hashToken: hashToken(pepper, token),
+      tokenHash: hashToken(pepper, token),
       csrfSecret,
       ipHash: hash,
       userAgent: client.userAgent,

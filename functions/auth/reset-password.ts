@@ -5,9 +5,10 @@ import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
-import { endSessionsByPassword } from './queries.ts'
+import { endSessionsByPassword } from './password-queries.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { consumeToken, findUserContact, findToken, lockUser, resetPassword as setPassword } from './token-queries.ts'
+import { resetPassword as setPassword } from './password-queries.ts'
+import { consumeToken, findUserContact, findToken, lockUser } from './token-queries.ts'
 
 export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',

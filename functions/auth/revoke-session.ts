@@ -1,7 +1,7 @@
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { noContent } from '#shared/http/reply.ts'
-import { endSessions } from './queries.ts'
+import { endSessions } from './session-queries.ts'
 
 export const revokeSession = endpoint({
   route: 'DELETE /v1/auth/sessions/{id}',

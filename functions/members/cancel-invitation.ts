@@ -4,7 +4,7 @@ import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { showInvitation } from './issue-invitation.ts'
-import { deleteInvitation, dropOutstandingMembership, searchInvitations } from './queries.ts'
+import { deleteInvitation, dropOutstandingMembership, searchInvitations } from './invitation-queries.ts'
 
 export const cancelInvitation = endpoint({
   route: 'DELETE /v1/members/invitations/{id}',

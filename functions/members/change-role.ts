@@ -5,7 +5,7 @@ import { forbidden, invalid, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
-import { lockMember, setRole } from './queries.ts'
+import { lockMember, setRole } from './member-queries.ts'
 import { RoleCode } from './role-code.ts'
 
 export const changeRole = endpoint({

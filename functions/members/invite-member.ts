@@ -8,7 +8,7 @@ import { findRole } from '#shared/role/queries.ts'
 import { Email } from '#shared/schema/email.ts'
 import { inviteLimits } from './invite-limits.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
-import { findInvitedUser, putOutstandingMembership, searchInvitations } from './queries.ts'
+import { findInvitedUser, putOutstandingMembership, searchInvitations } from './invitation-queries.ts'
 import { RoleCode } from './role-code.ts'
 
 export const inviteMember = endpoint({

@@ -5,7 +5,7 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
-import { putInvitation, searchInvitations } from './queries.ts'
+import { putInvitation, searchInvitations } from './invitation-queries.ts'
 
 /** Opens or renews an invitation and enqueues its mail: the same transaction, so that each is mailed or is not there. */
 export async function issueInvitation(

@@ -4,7 +4,7 @@ import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { showInvitation } from './issue-invitation.ts'
-import { searchInvitations } from './queries.ts'
+import { searchInvitations } from './invitation-queries.ts'
 
 export const listInvitations = endpoint({
   route: 'GET /v1/members/invitations',

@@ -3,7 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { AgePageQuery, page, pageOf, SearchText, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
-import { type MemberStatus, searchMembers } from './queries.ts'
+import { type MemberStatus, searchMembers } from './member-queries.ts'
 
 const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
 

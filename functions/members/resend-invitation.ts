@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
 import { inviteLimits } from './invite-limits.ts'
-import { findInvitedUser, searchInvitations } from './queries.ts'
+import { findInvitedUser, searchInvitations } from './invitation-queries.ts'
 
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',

@@ -4,7 +4,7 @@ import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
-import { lockMember, revokeMembership } from './queries.ts'
+import { lockMember, revokeMembership } from './member-queries.ts'
 
 export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/members/group.ts'
-import { type MemberStatus, searchMembers } from '#functions/members/queries.ts'
+import { type MemberStatus, searchMembers } from '#functions/members/member-queries.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type Counted, startCounted } from '#tests/support/counted.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'

@@ -1,24 +1,14 @@
+import type { AuditAction } from '#shared/audit/actions.ts'
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Session } from '#shared/session/session.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
-import type { User } from '#shared/user/user.ts'
 
-export interface UserCredentials extends User {
-  readonly password_hash: string | null
-  readonly disabled_at: Date | null
-}
-
-/** The account with this address, whatever the case of its letters. */
-export async function findUserCredentials(sql: Sql, email: string): Promise<UserCredentials | null> {
-  const [account] = await sql<UserCredentials>`
-    select id, email, email_verified_at, full_name, avatar_url, password_hash, disabled_at
-      from app.users where email = ${email}`
-  return account ?? null
-}
-
-/** Notes a failed sign-in where the account is known; the same statement where it is not, and nothing written. */
+/**
+ * Records a failed sign-in in the audit log of each of the user's tenants. Without a user it runs the same statement and
+ * writes nothing, so that response time does not tell whether there is an account.
+ */
 export async function recordFailedSignIn(
   sql: Sql,
   { userId, requestId, ipHash }: { userId: string | null; requestId: string; ipHash: Buffer },
@@ -30,7 +20,7 @@ export interface NewSession {
   readonly userId: string
   readonly verifiedHash: string
   readonly newHash: string
-  readonly hashToken: Buffer
+  readonly tokenHash: Buffer
   readonly csrfSecret: Buffer
   readonly ipHash: Buffer
   readonly userAgent: string | null
@@ -39,8 +29,8 @@ export interface NewSession {
 }
 
 /**
- * Mints a session without a tenant, and null when the account was disabled or its password changed since the password
- * was verified: the hash that was verified must still be the account's.
+ * Creates a session without a tenant. Returns null when the user was disabled or the password changed after it was
+ * verified: the verified hash must still be the user's.
  */
 export async function mintSession(sql: Sql, session: NewSession): Promise<Session | null> {
   const [row] = await sql<Session>`
@@ -51,7 +41,7 @@ export async function mintSession(sql: Sql, session: NewSession): Promise<Sessio
     )
     insert into app.sessions
       (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-    select ${session.hashToken}, id, ${session.csrfSecret}, ${session.ipHash}, ${session.userAgent},
+    select ${session.tokenHash}, id, ${session.csrfSecret}, ${session.ipHash}, ${session.userAgent},
            now() + make_interval(secs => least(${session.pendingSeconds}::int, ${session.absoluteSeconds}::int)),
            now() + make_interval(secs => ${session.absoluteSeconds}::int)
       from signed_in
@@ -59,6 +49,7 @@ export async function mintSession(sql: Sql, session: NewSession): Promise<Sessio
   return row ?? null
 }
 
+/** A tenant that the user may select. */
 export interface TenantOption {
   readonly membership_id: string
   readonly tenant_id: string
@@ -85,44 +76,21 @@ export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]>
   sql<SessionRow>`select * from app.sessions_of_session(${sessionId})`
 
 /**
- * Ends the live session of this id, or with `others` every other one of the user, once the writes under way have ended.
- * Notes each in the log of the shop that it acted for. How many were live.
+ * Ends the live session of this id or, with `others`, every other session of the user. Waits for the user's writes in
+ * progress. Records each in the audit log of its tenant. Returns how many were live.
  */
 export async function endSessions(
   sql: SessionTransaction,
   { client, requestId, runtime }: AuditContext,
-  ending: { userId: string; sessionId: string; others: boolean; action: 'session.signed_out' | 'session.revoked' },
+  ending: {
+    userId: string
+    sessionId: string
+    others: boolean
+    action: Extract<AuditAction, 'session.signed_out' | 'session.revoked'>
+  },
 ): Promise<number> {
   const { userId, sessionId, others, action } = ending
   const [row] = await sql<{ ended: number }>`
     select app.end_sessions(${userId}, ${sessionId}, ${others}, ${action}, ${requestId}, ${ipHash(runtime, client)}) as ended`
   return row?.ended ?? 0
-}
-
-/**
- * What goes with a new password: ends every session of the user but the one that set it, if one did, and notes each in
- * the log of its shop, and the password in the logs of all shops that the person works in.
- */
-export async function endSessionsByPassword(
-  sql: Sql,
-  { client, requestId, runtime }: AuditContext,
-  ending: { userId: string; setBy: string | null; action: 'user.password_changed' | 'user.password_reset' },
-): Promise<void> {
-  const { userId, setBy, action } = ending
-  const hash = ipHash(runtime, client)
-  await sql`
-    select app.end_sessions(${userId}, ${setBy}, true, 'session.revoked', ${requestId}, ${hash}),
-           app.record_own_change(${userId}, ${action}, ${requestId}, ${hash})`
-}
-
-/** Replaces the user's password. Returns false when the verified hash is no longer the account's. */
-export async function replacePassword(
-  sql: SessionTransaction,
-  { userId, verifiedHash, newHash }: { userId: string; verifiedHash: string; newHash: string },
-): Promise<boolean> {
-  const changed = await sql`
-    update app.users set password_hash = ${newHash}
-     where id = ${userId} and password_hash = ${verifiedHash} and disabled_at is null
-    returning id`
-  return changed.length > 0
 }

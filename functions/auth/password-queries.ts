@@ -1,0 +1,66 @@
+import type { AuditAction } from '#shared/audit/actions.ts'
+import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import type { SessionTransaction } from '#shared/db/scope.ts'
+import type { User } from '#shared/user/user.ts'
+
+export interface UserCredentials extends User {
+  readonly password_hash: string | null
+  readonly disabled_at: Date | null
+}
+
+/** Returns the user with this address, regardless of case, or null. */
+export async function findUserCredentials(sql: Sql, email: string): Promise<UserCredentials | null> {
+  const [user] = await sql<UserCredentials>`
+    select id, email, email_verified_at, full_name, avatar_url, password_hash, disabled_at
+      from app.users where email = ${email}`
+  return user ?? null
+}
+
+/** Replaces the user's password. Returns false when the verified hash is no longer the account's. */
+export async function replacePassword(
+  sql: SessionTransaction,
+  { userId, verifiedHash, newHash }: { userId: string; verifiedHash: string; newHash: string },
+): Promise<boolean> {
+  const changed = await sql`
+    update app.users set password_hash = ${newHash}
+     where id = ${userId} and password_hash = ${verifiedHash} and disabled_at is null
+    returning id`
+  return changed.length > 0
+}
+
+/**
+ * Sets a password by a consumed reset token. This also verifies the address and expires the user's other reset tokens.
+ * Returns false when the user is disabled. The caller ends the sessions.
+ */
+export async function resetPassword(sql: Sql, userId: string, hash: string): Promise<boolean> {
+  const changed = await sql`
+    update app.users set password_hash = ${hash}, email_verified_at = coalesce(email_verified_at, now())
+     where id = ${userId} and disabled_at is null
+    returning id`
+  if (changed.length === 0) return false
+  await sql`
+    update app.tokens set expires_at = now()
+     where user_id = ${userId} and purpose = 'password_reset' and consumed_at is null and expires_at > now()`
+  return true
+}
+
+/**
+ * Ends every session of the user except `setBy`. Records each in the audit log of its tenant, and the new password in the
+ * audit logs of all tenants of the user.
+ */
+export async function endSessionsByPassword(
+  sql: Sql,
+  { client, requestId, runtime }: AuditContext,
+  ending: {
+    userId: string
+    setBy: string | null
+    action: Extract<AuditAction, 'user.password_changed' | 'user.password_reset'>
+  },
+): Promise<void> {
+  const { userId, setBy, action } = ending
+  const hash = ipHash(runtime, client)
+  await sql`
+    select app.end_sessions(${userId}, ${setBy}, true, 'session.revoked', ${requestId}, ${hash}),
+           app.record_own_change(${userId}, ${action}, ${requestId}, ${hash})`
+}
