@@ -28,11 +28,11 @@ import {
   partitionsGuarantee,
   tenantsGuarantee,
 } from './table-guarantees.ts'
-import { createTwoShops, type TwoShops } from './two-shops.ts'
+import { createTwoTenants, type TwoTenants } from './two-tenants.ts'
 
-// A guard that nobody has seen fail may as well not be there: each is taken away here, alone, and a guarantee breaks.
-const shops = await createTwoShops('every one')
-const { admin } = shops
+// A test that never fails proves nothing. So each guard is removed here, alone, and a guarantee must break.
+const world = await createTwoTenants('every one')
+const { admin } = world
 const policies = await admin<
   { table: string; policy: string; command: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'; role: string }[]
 >`
@@ -45,15 +45,15 @@ const bodies = await admin<{ name: string; definition: string }[]>`
 const [invitations] = await admin<
   { definition: string }[]
 >`select pg_get_viewdef('app.invitations'::regclass) as definition`
-const asMigrated = await createTwoShops('as migrated')
+const asMigrated = await createTwoTenants('as migrated')
 
-afterAll(() => Promise.all([shops.close(), asMigrated.close()]))
+afterAll(() => Promise.all([world.close(), asMigrated.close()]))
 
-/** Whether a guarantee holds while some statements have had their way, and are then taken back. */
+/** Checks a guarantee after some statements, and rolls back. */
 async function holdsAfter(
   statements: readonly string[],
   { holds }: Guarantee,
-  { admin }: Pick<TwoShops, 'admin'> = shops,
+  { admin }: Pick<TwoTenants, 'admin'> = world,
 ): Promise<void> {
   await admin`begin`
   try {
@@ -65,28 +65,28 @@ async function holdsAfter(
   }
 }
 
-/** A guard, what takes it away, and the guarantees that need it. */
+/** A guard, the statements that remove it, and the guarantees that must break. */
 type Guard = readonly [guard: string, statements: readonly string[], needed: readonly Guarantee[]]
 
-/** A statement with a part of it replaced, which must be there. */
+/** Replaces a part of a statement. Throws when the part is missing. */
 function replaced(text: string, part: string, by: string): string {
-  if (!text.includes(part)) throw new Error(`there is no ${part} in ${text}`)
+  if (!text.includes(part)) throw new Error(`no ${part} in ${text}`)
   return text.replace(part, by)
 }
 
-const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
+const guards: Guard[] = world.tables.flatMap((table): Guard[] => {
   const { name, column } = table
-  const { read, leak, copy, insert, update, remove, system, unset } = guaranteesOf(shops, table)
+  const { read, leak, copy, insert, update, remove, system, unset } = guaranteesOf(world, table)
   const orNull = `${column} = (select app.current_tenant()) or ${column} is null`
   const all = [read, leak, copy, insert, update, remove, system, unset]
-  const ofTable = name === 'app.tenants' ? [tenantsGuarantee(shops)] : [exemptGuarantee]
+  const ofTable = name === 'app.tenants' ? [tenantsGuarantee(world)] : [exemptGuarantee]
   const own = policies.filter(({ table, role }) => table === name && role === 'identity_app')
   return [
     [`${name}: ENABLE`, [`alter table ${name} disable row level security`], [...all, ...ofTable, everyTableGuarantee]],
     [
       `${name}: FORCE`,
       [`alter table ${name} no force row level security`],
-      [ownerGuarantee(shops, table), everyTableGuarantee],
+      [ownerGuarantee(world, table), everyTableGuarantee],
     ],
     ...own.flatMap(({ policy, command }): Guard[] => {
       const change = (to: string): string[] => [`alter policy ${policy} on ${name} ${to}`]
@@ -113,7 +113,7 @@ const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
         opened('with check', orNull, [system]),
       ]
       const ofDelete = [dropped([remove]), opened('using', 'true', [remove, unset])]
-      // Only a table that has system rows can show that they are seen and changed.
+      // Only a table with system rows can show that they are seen and changed.
       if (table.nullable) {
         ofSelect.push(opened('using', orNull, [unset]))
         ofUpdate.push(opened('using', orNull, [update, system]))
@@ -124,13 +124,13 @@ const guards: Guard[] = shops.tables.flatMap((table): Guard[] => {
   ]
 })
 
-/** What restores the guard of a partition at once, and so hides that it was taken away. */
-const NO_NET = 'alter event trigger guard_partitions disable'
-for (const name of shops.partitions) {
+/** The event trigger would restore the guard of a partition immediately. */
+const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
+for (const name of world.partitions) {
   guards.push([
-    `${name}: ENABLE, and the grants that it has not`,
-    [NO_NET, `alter table ${name} disable row level security`, `grant select on ${name} to identity_app`],
-    [partitionsGuarantee(shops), everyTableGuarantee, exemptGuarantee],
+    `${name}: ENABLE, with a grant`,
+    [NO_EVENT_TRIGGER, `alter table ${name} disable row level security`, `grant select on ${name} to identity_app`],
+    [partitionsGuarantee(world), everyTableGuarantee, exemptGuarantee],
   ])
 }
 
@@ -139,22 +139,22 @@ guards.push(
   [
     'the nullif of current_tenant',
     [`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`],
-    shops.tables.map((table) => guaranteesOf(shops, table).unset),
+    world.tables.map((table) => guaranteesOf(world, table).unset),
   ],
   [
-    'a null of current_tenant, when none is set',
-    [`${CURRENT_TENANT} return coalesce(nullif(current_setting('app.tenant_id', true), ''), '${shops.own}')::uuid`],
-    shops.tables.map((table) => guaranteesOf(shops, table).unset),
+    'the null of current_tenant while no tenant is set',
+    [`${CURRENT_TENANT} return coalesce(nullif(current_setting('app.tenant_id', true), ''), '${world.own}')::uuid`],
+    world.tables.map((table) => guaranteesOf(world, table).unset),
   ],
   [
     'the security_invoker of live_sessions',
     ['alter view app.live_sessions set (security_invoker = false)'],
-    [liveSessionsGuarantee(shops), everyTableGuarantee],
+    [liveSessionsGuarantee(world), everyTableGuarantee],
   ],
   [
-    'the security_invoker of live_sessions, with an owner whom nothing binds',
+    'the security_invoker of live_sessions, with a superuser as owner',
     ['alter view app.live_sessions set (security_invoker = false)', 'alter view app.live_sessions owner to postgres'],
-    [liveSessionsGuarantee(shops)],
+    [liveSessionsGuarantee(world)],
   ],
   ...policies
     .filter(({ role }) => role === 'identity_resolver')
@@ -162,7 +162,7 @@ guards.push(
       ({ table, policy }): Guard => [
         `${table}: the policy ${policy}`,
         [`drop policy ${policy} on ${table}`],
-        [definersGuarantee(shops)],
+        [definersGuarantee(world)],
       ],
     ),
   ...policies
@@ -171,61 +171,61 @@ guards.push(
       ({ table, policy }): Guard => [
         `${table}: the policy ${policy}`,
         [`drop policy ${policy} on ${table}`],
-        [workerGuarantee(shops)],
+        [workerGuarantee(world)],
       ],
     ),
   ...policies
     .filter(({ role }) => role === 'identity_operator')
     .flatMap(({ table, policy }): Guard[] => [
-      [`${table}: the policy ${policy}`, [`drop policy ${policy} on ${table}`], [operatorGuarantee(shops)]],
+      [`${table}: the policy ${policy}`, [`drop policy ${policy} on ${table}`], [operatorGuarantee(world)]],
       [
         `${table}: the role of ${policy}`,
         [`alter policy ${policy} on ${table} to identity_operator, identity_app`],
         [
-          ...shops.tables.filter(({ name }) => name === table).map((of) => guaranteesOf(shops, of).read),
+          ...world.tables.filter(({ name }) => name === table).map((of) => guaranteesOf(world, of).read),
           everyTableGuarantee,
         ],
       ],
       [
         `${table}: the SELECT of ${policy}`,
         [`drop policy ${policy} on ${table}`, `create policy ${policy} on ${table} to identity_operator using (true)`],
-        [operatorGuarantee(shops), everyTableGuarantee],
+        [operatorGuarantee(world), everyTableGuarantee],
       ],
     ]),
   ...['app.tenants', 'app.memberships'].map(
     (table): Guard => [
       `${table}: the tenant, for the worker`,
       [`create policy open on ${table} to identity_worker using (true)`],
-      [workerGuarantee(shops), everyTableGuarantee],
+      [workerGuarantee(world), everyTableGuarantee],
     ],
   ),
   ...['app.tenants', 'app.memberships', 'app.audit_log'].map(
     (table): Guard => [
-      `${table}: the tenant, for operators`,
+      `${table}: the tenant, for insert by operators`,
       [`create policy open on ${table} for insert to identity_operator with check (true)`],
-      [operatorGuarantee(shops), everyTableGuarantee],
+      [operatorGuarantee(world), everyTableGuarantee],
     ],
   ),
   ...['app.data_keys', 'app.vendor_accounts'].flatMap((table) =>
     ['select', 'update'].map(
       (command): Guard => [
-        `${table}: the tenant, for what the vault may ${command}`,
+        `${table}: the tenant, for ${command} by the vault`,
         [`create policy open on ${table} for ${command} to identity_vault using (true)`],
-        [vaultGuarantee(shops), everyTableGuarantee],
+        [vaultGuarantee(world), everyTableGuarantee],
       ],
     ),
   ),
   ...['app.data_keys', 'app.audit_log'].map(
     (table): Guard => [
-      `${table}: the tenant, for what the vault adds`,
+      `${table}: the tenant, for insert by the vault`,
       [`create policy open on ${table} for insert to identity_vault with check (true)`],
-      [vaultGuarantee(shops), everyTableGuarantee],
+      [vaultGuarantee(world), everyTableGuarantee],
     ],
   ),
   [
-    'app.tenants: the tenant, for what operators change',
+    'app.tenants: the tenant, for update by operators',
     ['create policy open on app.tenants for update to identity_operator using (true)'],
-    [operatorGuarantee(shops), everyTableGuarantee],
+    [operatorGuarantee(world), everyTableGuarantee],
   ],
   ...bodies
     .filter(({ name }) => isReader(name))
@@ -234,7 +234,7 @@ guards.push(
         (condition): Guard => [
           `${name}: ${condition}`,
           [replaced(definition, condition, 'true')],
-          [definerGuarantee(shops, name)],
+          [definerGuarantee(world, name)],
         ],
       ),
     ),
@@ -249,7 +249,7 @@ guards.push(
           'true',
         )}`,
       ],
-      [invitationsGuarantee(shops)],
+      [invitationsGuarantee(world)],
     ],
   ),
   [
@@ -259,24 +259,24 @@ guards.push(
   ],
 )
 
-/** What keeps the functions that write to what is their caller's. */
+/** The conditions that limit the functions that write across tenants. */
 function writers(): Guard[] {
   const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
     `${name}: ${what}`,
     [replaced(bodies.find((body) => body.name === name)?.definition ?? '', part, by), ...more],
-    [definerGuarantee(shops, name)],
+    [definerGuarantee(world, name)],
   ]
   const ofJob = `coalesce((p_payload ->> 'tenant_id')::uuid, app.current_tenant())`
   const anyTenant = 'alter policy resolver_enqueue on app.jobs with check (true)'
   return [
-    guard('enqueue', 'its tenant, of the job instead', 'app.current_tenant()', ofJob),
+    guard('enqueue', 'its tenant, with that of the payload instead', 'app.current_tenant()', ofJob),
     guard('enqueue', 'its tenant and its policy', 'app.current_tenant()', ofJob, anyTenant),
-    guard('enqueue', 'its tenant, null instead', 'app.current_tenant()', 'null', anyTenant),
-    guard('enqueue', 'its silence about a key', 'on conflict do nothing', ''),
+    guard('enqueue', 'its tenant, with null instead', 'app.current_tenant()', 'null', anyTenant),
+    guard('enqueue', 'its ON CONFLICT', 'on conflict do nothing', ''),
     [
       'enqueue: the tenant in the key',
       ['create unique index on app.jobs (kind, idempotency_key)'],
-      [definerGuarantee(shops, 'enqueue'), everyTableGuarantee],
+      [definerGuarantee(world, 'enqueue'), everyTableGuarantee],
     ],
     ...['record_failed_sign_in', 'record_own_change'].flatMap((name) =>
       ['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
@@ -287,7 +287,7 @@ function writers(): Guard[] {
       guard('end_sessions', condition, condition, condition === 'e.live and' ? '' : 'true'),
     ),
     guard('end_sessions', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
-    guard('end_sessions', 'its tenant, of the session', 'select e.tenant_id', 'select app.current_tenant()'),
+    guard('end_sessions', 'the tenant of the session', 'select e.tenant_id', 'select app.current_tenant()'),
     guard('end_sessions', 'the session that it keeps', 's.id is distinct from p_session', 'true'),
     guard(
       'open_vendor_secret',
@@ -304,36 +304,36 @@ function writers(): Guard[] {
       '',
       'alter policy resolver_open on app.data_keys using (true)',
     ),
-    guard('open_vendor_secret', 'its entry in the log', 'from opened o\n  )', 'from opened o where false\n  )'),
-    guard('open_vendor_secret', 'the tenant of its entry', 'select o.tenant_id, p_actor', 'select null, p_actor'),
+    guard('open_vendor_secret', 'its audit entry', 'from opened o\n  )', 'from opened o where false\n  )'),
+    guard('open_vendor_secret', 'the tenant of its audit entry', 'select o.tenant_id, p_actor', 'select null, p_actor'),
     ...['identity_app', 'identity_worker', 'identity_operator'].map(
       (role): Guard => [
         `open_vendor_secret: no grant to ${role}`,
         [`grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to ${role}`],
-        [definerGuarantee(shops, 'open_vendor_secret')],
+        [definerGuarantee(world, 'open_vendor_secret')],
       ],
     ),
     [
       'create_audit_partition: its grants',
       ['grant execute on function app.create_audit_partition(date) to identity_app'],
-      [definerGuarantee(shops, 'create_audit_partition')],
+      [definerGuarantee(world, 'create_audit_partition')],
     ],
     guard(
       'create_audit_partition',
       'the guard of the partition',
       'perform app.enforce_tenant(v_table::regclass)',
       'perform 1',
-      NO_NET,
+      NO_EVENT_TRIGGER,
     ),
     guard(
       'create_audit_partition',
-      'the end of the policy under which its owner moves rows',
+      'the drop of the policy that lets the owner move rows',
       'drop policy owner_moves on app.audit_log_default',
       'perform 1',
     ),
     guard(
       'create_audit_partition',
-      'the move out of the net',
+      'the move out of the default partition',
       'delete from app.audit_log_default where',
       'delete from app.audit_log_default where false and',
     ),
@@ -341,13 +341,13 @@ function writers(): Guard[] {
 }
 
 describe.each(guards)('without %s', (_guard, statements, needed) => {
-  test.each(needed)('broken: $title', async (guarantee) => {
+  test.each(needed)('breaks: $title', async (guarantee) => {
     await expect(holdsAfter([], guarantee)).resolves.toBeUndefined()
     await expect(holdsAfter(statements, guarantee)).rejects.toThrow(AssertionError)
   })
 })
 
-// The grants, of which the copy above has more than the migrations make.
+// The copy above has every grant. These guards are the absence of a grant, so they need the grants of the migrations.
 describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>([
   ['app.jobs: no grant', 'grant select on app.jobs to identity_app', queueGuarantee(asMigrated)],
   ['app.jobs: no grant on a column', 'grant select (kind) on app.jobs to identity_app', queueGuarantee(asMigrated)],
@@ -379,7 +379,7 @@ describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>
     workerGuarantee(asMigrated),
   ],
   [
-    'app.tenants: no more of them for the worker',
+    'app.tenants: no further column for the worker',
     'grant select on app.tenants to identity_worker',
     workerGuarantee(asMigrated),
   ],
@@ -422,25 +422,25 @@ describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>
     'select (wrapped_key) on app.data_keys to identity_operator',
     'execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_worker',
   ].map((grant) => [`no grant to ${grant}`, `grant ${grant}`, sealedColumnsGuarantee(asMigrated)] as const),
-])('with %s no more', (_guard, statement, guarantee) => {
-  test(`broken: ${guarantee.title}`, async () => {
+])('without %s', (_guard, statement, guarantee) => {
+  test(`breaks: ${guarantee.title}`, async () => {
     await expect(holdsAfter([], guarantee, asMigrated)).resolves.toBeUndefined()
     await expect(holdsAfter([statement], guarantee, asMigrated)).rejects.toThrow(AssertionError)
   })
 })
 
-test('each policy of the Lambdas, of the worker, of operators and of the resolver was taken away', () => {
+test('every policy is removed in some test', () => {
   const text = guards.map(([guard]) => guard).join('\n')
   for (const { table, policy } of policies) expect(text).toContain(`${table}: the policy ${policy}`)
 })
 
-describe('on a copy of its own, without', () => {
-  /** Takes a guard away for good, and hands two connections of the Lambdas' to a guarantee that held until then. */
+describe('on its own copy', () => {
+  /** Removes a guard and expects a guarantee to break. Passes it two connections of identity_app. */
   async function breaks(
     statement: string,
-    holdsOn: (shops: TwoShops) => (app: postgres.Sql, second: postgres.Sql) => Promise<void>,
+    holdsOn: (world: TwoTenants) => (app: postgres.Sql, second: postgres.Sql) => Promise<void>,
   ): Promise<void> {
-    const copy = await createTwoShops('as migrated')
+    const copy = await createTwoTenants('as migrated')
     const app = await warmAppConnection(copy.database)
     const second = await warmAppConnection(copy.database)
     try {
@@ -453,14 +453,14 @@ describe('on a copy of its own, without', () => {
     }
   }
 
-  test('sessions_revocation_is_a_key_change, a revocation overtakes a write', async () => {
+  test('without sessions_revocation_is_a_key_change a revocation overtakes a write', async () => {
     await breaks(
       'alter table app.sessions drop constraint sessions_revocation_is_a_key_change',
       (copy) => revocationGuarantee(copy).holds,
     )
   })
 
-  test('memberships_keep_an_owner, or a part of it, a shop loses its last owner', async () => {
+  test('without memberships_keep_an_owner, or a part of it, a tenant loses its last owner', async () => {
     const database = await createTestDatabase()
     const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
     const [row] = await admin<{ tenant: string; definition: string }[]>`
@@ -487,7 +487,7 @@ describe('on a copy of its own, without', () => {
     await database.drop()
   })
 
-  test("vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of it, a shop's secrets are moved about", async () => {
+  test('without vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of them, secrets move between keys', async () => {
     const database = await createTestDatabase()
     const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
     const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
@@ -513,7 +513,7 @@ describe('on a copy of its own, without', () => {
     await database.drop()
   })
 
-  test('the end of what set_tenant set, the next transaction has rows', async () => {
+  test('without the transaction-local set_tenant the next transaction sees rows', async () => {
     await breaks(
       `create or replace function app.set_tenant(p_tenant uuid) returns void language plpgsql as $$
        begin
@@ -525,8 +525,8 @@ describe('on a copy of its own, without', () => {
     )
   })
 
-  test('the nullif of current_tenant, a connection that was used before has errors', async () => {
-    const copy = await createTwoShops('as migrated')
+  test('without the nullif of current_tenant a reused connection fails', async () => {
+    const copy = await createTwoTenants('as migrated')
     const [table] = copy.tables
     if (table === undefined) throw new Error('there is no tenant table')
     await copy.admin.unsafe(`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`)

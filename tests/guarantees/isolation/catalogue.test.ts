@@ -27,17 +27,17 @@ const PARTITIONED = [
   "select app.enforce_tenant('app.events')",
   "create table app.events_2026 partition of app.events for values from ('2026-01-01') to ('2027-01-01')",
 ]
-/** Without the net under partitions, which puts them under the guard before anybody may look. */
-const NO_NET = 'alter event trigger guard_partitions disable'
+/** The event trigger would guard a partition before a check can see it. */
+const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
 const DEFINER = 'create function app.count_tenants() returns bigint language sql security definer'
 
-/** Faults by the check that names them: what it is found on, and the statements that plant it. */
+/** Faults: the check that must report each, the object, and the statements that plant it. */
 const FAULTS: readonly (readonly [check: string, object: string, ...statements: string[]])[] = [
   ['row-security-not-enabled', 'app.notes', ONE_TABLE],
   ['row-security-not-enabled', 'app.memberships', 'alter table app.memberships disable row level security'],
   ['row-security-not-enabled', 'app.audit_log', 'alter table app.audit_log disable row level security'],
   ['row-security-not-enabled', 'app.tenants', 'alter table app.tenants disable row level security'],
-  ['row-security-not-enabled', 'app.events_2026', NO_NET, ...PARTITIONED],
+  ['row-security-not-enabled', 'app.events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
   [
     'row-security-not-enabled',
     'elsewhere.notes',
@@ -49,11 +49,11 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   [
     'row-security-not-forced',
     'app.events_2026',
-    NO_NET,
+    NO_EVENT_TRIGGER,
     ...PARTITIONED,
     'alter table app.events_2026 enable row level security',
   ],
-  ['row-security-without-policy', 'app.events_2026', NO_NET, ...PARTITIONED],
+  ['row-security-without-policy', 'app.events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
   [
     'row-security-without-policy',
     'app.styles',
@@ -241,9 +241,9 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ],
   [
     'foreign-key-without-tenant',
-    'app.notes notes_shop_fkey',
+    'app.notes notes_owner_tenant_fkey',
     ONE_TABLE,
-    'alter table app.notes add shop uuid, add foreign key (shop) references app.tenants',
+    'alter table app.notes add owner_tenant uuid, add foreign key (owner_tenant) references app.tenants',
   ],
   [
     'tenant-data-without-tenant-id',
@@ -264,10 +264,10 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ],
 ]
 
-/** What is not a fault, and must not be called one. */
+/** What is no fault and must not be reported. */
 const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
   [
-    'a table under enforcement, with children that refer to it by tenant and id',
+    'a guarded table with children that reference it by tenant and id',
     'set local role identity_owner',
     'create table app.orders (id uuid primary key, tenant_id uuid not null references app.tenants, unique (tenant_id, id))',
     'create table app.lines (id uuid primary key, tenant_id uuid not null, order_id uuid not null, foreign key (tenant_id, order_id) references app.orders (tenant_id, id))',
@@ -276,30 +276,30 @@ const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
     'grant select, insert, update, delete on app.orders, app.lines to identity_app',
   ],
   [
-    'a partitioned table with each partition under enforcement',
-    NO_NET,
+    'a partitioned table with the guard on each partition',
+    NO_EVENT_TRIGGER,
     ...PARTITIONED,
     "select app.enforce_tenant('app.events_2026')",
     'grant select, insert on app.events to identity_app',
   ],
   [
-    'a policy that is narrower than the tenant',
+    'a policy narrower than the tenant',
     "alter policy tenant_update on app.styles using (tenant_id = (select app.current_tenant()) and name <> '')",
   ],
   [
-    'a policy of the worker that is narrower than the tenant',
+    'a policy of the worker narrower than the tenant',
     "create policy worker_read on app.styles for select to identity_worker using (tenant_id = (select app.current_tenant()) and name <> '')",
     'grant select on app.styles to identity_worker',
   ],
   ['the partition of another month', "select app.create_audit_partition('2040-01-01')"],
 ]
 
-describe('the catalogue of the migrated database', () => {
-  test('is clean', async () => {
+describe('a migrated database', () => {
+  test('passes every catalogue check', async () => {
     expect(await checkCatalogue(sql)).toEqual([])
   })
 
-  test('is as clean when the Lambdas look', async () => {
+  test('passes every catalogue check as identity_app', async () => {
     const app = postgres(database.appUrl, { max: 1 })
     expect(await checkCatalogue(app)).toEqual([])
     await app.end()
@@ -310,8 +310,8 @@ describe('the catalogue of the migrated database', () => {
   })
 })
 
-describe('a planted fault is named', () => {
-  test.each(FAULTS)('%s: %s', async (check, object, ...statements) => {
+describe('the catalogue checks', () => {
+  test.each(FAULTS)('report %s: %s', async (check, object, ...statements) => {
     await sql`begin`
     try {
       for (const statement of statements) await sql.unsafe(statement)
@@ -321,7 +321,7 @@ describe('a planted fault is named', () => {
     }
   })
 
-  test.each(CLEAN)('and nothing is, for %s', async (_what, ...statements) => {
+  test.each(CLEAN)('report nothing for %s', async (_what, ...statements) => {
     await sql`begin`
     try {
       for (const statement of statements) await sql.unsafe(statement)
@@ -331,13 +331,13 @@ describe('a planted fault is named', () => {
     }
   })
 
-  test('for each of the checks', () => {
+  test('have a planted fault each', () => {
     expect([...new Set(FAULTS.map(([check]) => check))].toSorted()).toEqual(catalogueChecks.toSorted())
   })
 })
 
-describe('a login that is no superuser, but may create roles and owns the database', () => {
-  test('migrates it, to a clean catalogue, and is told that it has no net under partitions', async () => {
+describe('a login without superuser that may create roles and owns the database', () => {
+  test('migrates to a clean catalogue, and gets a warning that partitions created by hand have no guard', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tenantry-master-'))
     // Postgres does not run as root, and must be able to enter.
     await chmod(folder, 0o711)
@@ -346,12 +346,12 @@ describe('a login that is no superuser, but may create roles and owns the databa
       const admin = postgres(cluster.adminUrl, { max: 1 })
       const warn = vi.spyOn(log, 'warn')
       onTestFinished(() => warn.mockRestore())
-      // As the master user of Aurora is made.
+      // Like the master user of Aurora.
       await admin`create role master login password 'master' nosuperuser nobypassrls createdb createrole`
-      await admin`create database shops owner master`
+      await admin`create database tenantry owner master`
       await admin.end()
-      const masterUrl = urlFor(cluster.adminUrl, { user: 'master', password: 'master', database: 'shops' })
-      const prepared = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })
+      const masterUrl = urlFor(cluster.adminUrl, { user: 'master', password: 'master', database: 'tenantry' })
+      const prepared = await prepareDatabase(masterUrl, { name: 'tenantry', rolePassword: 'identity' })
       expect(prepared.applied).not.toEqual([])
       expect(warn.mock.calls).toEqual([[expect.stringMatching(/^the event trigger guard_partitions was not created/)]])
       const app = postgres(prepared.appUrl, { max: 1 })
@@ -362,7 +362,7 @@ describe('a login that is no superuser, but may create roles and owns the databa
       const warnings = await assertHealthy(master, fileURLToPath(new URL('../../../migrations/', import.meta.url)))
       expect(warnings.filter(({ check }) => check === 'powerful-login')).toEqual([])
       await master.end()
-      const again = await prepareDatabase(masterUrl, { name: 'shops', rolePassword: 'identity' })
+      const again = await prepareDatabase(masterUrl, { name: 'tenantry', rolePassword: 'identity' })
       expect(again.applied).toEqual([])
     } finally {
       await cluster.stop('immediate')

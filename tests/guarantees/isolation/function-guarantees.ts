@@ -4,11 +4,11 @@ import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import { enterTenant, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
-import type { TwoShops } from './two-shops.ts'
+import type { TwoTenants } from './two-tenants.ts'
 
-/** A function that reads past row security, called with what is and what is not the id of a live session. */
-const readerGuarantee = ({ own, other, sessions }: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} answers the holder of a live session, of what is theirs, and nobody else`,
+/** A function that reads across tenants, called with ids of live sessions and with other ids. */
+const readerGuarantee = ({ own, other, sessions }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} returns what belongs to the user of a live session, and nothing for any other id`,
   holds: async (sql) => {
     const call = (session: string) =>
       sql.unsafe<{ tenant_id: string | null }[]>(`select tenant_id from ${name}($1)`, [session])
@@ -23,20 +23,20 @@ const readerGuarantee = ({ own, other, sessions }: TwoShops, name: string): Guar
   },
 })
 
-/** A function that writes past row security answers nothing, whatever it did. */
+/** Expects that a function that writes across tenants returns nothing. */
 async function expectNothing(sql: postgres.Sql, call: string, parameters: (string | null)[]): Promise<void> {
   const outcome = await attempt(
     sql,
-    `select from (select ${call}) as c(answer) where coalesce(answer::text, '') = ''`,
+    `select from (select ${call}) as c(returned) where coalesce(returned::text, '') = ''`,
     parameters,
     true,
   )
   assert.deepEqual(outcome, { count: 1, code: '' }, call)
 }
 
-/** The function by which jobs are added. Its tenant is the transaction's, whatever a caller writes into the job. */
-const enqueueGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} adds one job, of the tenant that is set or else of the platform, and answers nothing`,
+/** app.enqueue. The tenant of a job is the transaction's, whatever its payload says. */
+const enqueueGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} adds one job of the set tenant, or of the platform, and returns nothing`,
   holds: async (sql) => {
     const before = await tenantsOf(sql, 'app.jobs', 'true', [])
     const key = randomUUID()
@@ -44,7 +44,7 @@ const enqueueGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => 
     for (const tenant of [own, other, null]) {
       added.push(tenant)
       await enterTenant(sql, tenant)
-      // A second time it changes nothing and says nothing of it; a key that another has used is not taken.
+      // The second call changes nothing and does not fail. A key that another tenant used is free.
       for (let time = 1; time <= 2; time++) {
         const payload = JSON.stringify({ tenant_id: tenant === other ? own : other, time })
         await expectNothing(sql, `app.enqueue('send-mail', $1::text::jsonb, $2)`, [payload, key])
@@ -59,41 +59,41 @@ const enqueueGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => 
 const nullsLast = (a: string | null, b: string | null): number =>
   a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
 
-/** Calls what notes something of a person, for each account and for what is none: one entry in each shop of theirs. */
-async function expectInTheirShops(
+/** Calls a function for every kind of user. Expects one audit entry in each of their tenants. */
+async function expectInTheirTenants(
   sql: postgres.Sql,
-  { own, other, accounts }: TwoShops,
+  { own, other, users }: TwoTenants,
   { call, entry }: { call: string; entry: string },
 ): Promise<void> {
   const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
   for (const tenant of [null, own, other]) {
-    for (const { what, id, shops } of accounts) {
+    for (const { what, id, tenants } of users) {
       const before = await count()
       const request = randomUUID()
       await enterTenant(sql, tenant)
       await expectNothing(sql, call, [id, request])
       const condition = `request_id = $1 and target_id is not distinct from $2 and ${entry}`
-      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', condition, [request, id]), shops.toSorted(), what)
-      assert.equal(await count(), before + shops.length, what)
+      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', condition, [request, id]), tenants.toSorted(), what)
+      assert.equal(await count(), before + tenants.length, what)
     }
   }
 }
 
-/** The function that notes a failed sign-in, called for accounts that there are and that there are not. */
-const failedSignInGuarantee = (shops: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} writes into the log of each shop of the account, and answers nothing`,
+/** app.record_failed_sign_in, called for users and for other ids. */
+const failedSignInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
   holds: (sql) =>
-    expectInTheirShops(sql, shops, {
+    expectInTheirTenants(sql, world, {
       call: 'app.record_failed_sign_in($1, $2, null)',
       entry: `target_type = 'user' and action = 'session.sign_in_failed' and actor_user_id is null`,
     }),
 })
 
-/** The function that ends sessions, called for those of the user, of another's and for what is none. */
-const endSessionsGuarantee = ({ own, other, sessions, accounts }: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} ends the live sessions of the user alone, and writes of each into the log of its own shop`,
+/** app.end_sessions, called for sessions of the user, sessions of others and other ids. */
+const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} ends live sessions of the user alone, and audits each in its own tenant`,
   holds: async (sql) => {
-    const [user = null] = accounts.filter(({ shops }) => shops.length === 2).map(({ id }) => id)
+    const [user = null] = users.filter(({ tenants }) => tenants.length === 2).map(({ id }) => id)
     const live = { [sessions.own]: own, [sessions.other]: other, [sessions.pending]: null }
     const every = [...Object.keys(live), sessions.single, ...sessions.dead.map(([, id]) => id)]
     const unrevoked = () =>
@@ -102,7 +102,7 @@ const endSessionsGuarantee = ({ own, other, sessions, accounts }: TwoShops, name
           select id from app.sessions where id = any (${every}) and revoked_at is null order by id`
         return rows.map(({ id }) => id)
       })
-    // What has expired goes with the others, and nobody is told.
+    // Expired sessions are revoked with the others, and neither counted nor audited.
     const expired = sessions.dead.flatMap(([why, id]) => (/idle|ended/.test(why) ? [id] : []))
     const calls: [who: string | null, session: string | null, others: boolean, ended: string[]][] = [
       [user, sessions.own, false, [sessions.own]],
@@ -125,46 +125,46 @@ const endSessionsGuarantee = ({ own, other, sessions, accounts }: TwoShops, name
         await sql`savepoint call`
         await enterTenant(sql, tenant)
         const call = `app.end_sessions($1, $2, $3 = 'others', 'session.revoked', $4, null)`
-        const answered = await attempt(
+        const returned = await attempt(
           sql,
           `select from (select ${call}) as c(n) where n = ${ended.length}`,
           [who, session, others ? 'others' : 'one', request],
           true,
         )
-        assert.deepEqual(answered, { count: 1, code: '' }, what)
+        assert.deepEqual(returned, { count: 1, code: '' }, what)
         const gone = new Set([...ended, ...(others && who !== null ? expired : [])])
         assert.deepEqual(
           await unrevoked(),
           before.filter((id) => !gone.has(id)),
           what,
         )
-        const shops = ended.flatMap((id) => live[id] ?? [])
-        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', 'request_id = $1', [request]), shops.toSorted(), what)
-        const apart = `request_id = $1 and (target_id <> all ($2::text::uuid[]) or actor_user_id is distinct from $3)`
-        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', apart, [request, `{${ended.join()}}`, who]), [], what)
+        const tenants = ended.flatMap((id) => live[id] ?? [])
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', 'request_id = $1', [request]), tenants.toSorted(), what)
+        const wrong = `request_id = $1 and (target_id <> all ($2::text::uuid[]) or actor_user_id is distinct from $3)`
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', wrong, [request, `{${ended.join()}}`, who]), [], what)
         await sql`rollback to savepoint call`
       }
     }
   },
 })
 
-/** The function that notes what a person did to their account, called for accounts that there are and that there are not. */
-const ownChangeGuarantee = (shops: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} writes into the log of each shop of the account, and answers nothing`,
+/** app.record_own_change, called for users and for other ids. */
+const ownChangeGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
   holds: (sql) =>
-    expectInTheirShops(sql, shops, {
+    expectInTheirTenants(sql, world, {
       call: `app.record_own_change($1, 'user.password_changed', $2, null)`,
       entry: `target_type = 'user' and action = 'user.password_changed' and actor_user_id = target_id`,
     }),
 })
 
-/** The function that makes a partition, as the owner of all tables. Asks for a connection that may become the worker. */
-const partitionGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} is refused to the Lambdas, and makes for the worker a partition under enforcement`,
+/** app.create_audit_partition, which runs as the owner. Requires a connection that may become any role. */
+const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} refuses identity_app, and creates a guarded partition for the worker`,
   holds: async (sql) => {
     await enterTenant(sql, own)
     const create = (kept: boolean) => attempt(sql, `select app.create_audit_partition('2040-02-29')`, [], kept)
-    assert.equal((await create(false)).code, REFUSED, 'the Lambdas')
+    assert.equal((await create(false)).code, REFUSED, 'identity_app')
     await as(sql, 'none', async () => {
       for (const tenant of [own, other]) {
         await sql`
@@ -190,7 +190,7 @@ const partitionGuarantee = ({ own, other }: TwoShops, name: string): Guarantee =
   },
 })
 
-const DEFINER_GUARANTEES: Readonly<Record<string, (shops: TwoShops, name: string) => Guarantee>> = {
+const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: string) => Guarantee>> = {
   tenants_of_session: readerGuarantee,
   sessions_of_session: readerGuarantee,
   enqueue: enqueueGuarantee,
@@ -201,26 +201,23 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (shops: TwoShops, name: string
   open_vendor_secret: sealedSecretGuarantee,
 }
 
-/** Whether a function reads past row security, and answers the holder of a session. */
+/** Returns whether a function reads across tenants for the user of a session. */
 export const isReader = (name: string): boolean => DEFINER_GUARANTEES[name] === readerGuarantee
 
-/**
- * What a SECURITY DEFINER function promises. Asks for a connection that may become any role, since what a function wrote
- * is not for the Lambdas to see.
- */
-export function definerGuarantee(shops: TwoShops, name: string): Guarantee {
+/** The promise of a SECURITY DEFINER function. Requires a connection that may become any role, to see what it wrote. */
+export function definerGuarantee(world: TwoTenants, name: string): Guarantee {
   const guarantee = DEFINER_GUARANTEES[name]
-  if (guarantee === undefined) throw new Error(`nothing says what ${name} promises: add its guarantee`)
-  return guarantee(shops, name)
+  if (guarantee === undefined) throw new Error(`${name} has no guarantee: add one to DEFINER_GUARANTEES`)
+  return guarantee(world, name)
 }
 
-/** The same of every such function. */
-export const definersGuarantee = (shops: TwoShops): Guarantee => ({
-  title: "guarantee 6: every function that reads or writes past row security keeps to what is its principal's",
+/** The promises of all of them. */
+export const definersGuarantee = (world: TwoTenants): Guarantee => ({
+  title: 'guarantee 6: every function that bypasses row security reads and writes only what belongs to its caller',
   holds: async (sql) => {
-    for (const name of shops.definers) {
+    for (const name of world.definers) {
       await sql`savepoint definer`
-      await definerGuarantee(shops, name).holds(sql)
+      await definerGuarantee(world, name).holds(sql)
       await sql`rollback to savepoint definer`
     }
   },

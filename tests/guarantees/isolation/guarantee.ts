@@ -1,28 +1,28 @@
 import type postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
-import type { TenantTable } from './two-shops.ts'
+import type { TenantTable } from './two-tenants.ts'
 
 /**
- * A promise, and what throws when it is not kept. `holds` is given a connection inside a transaction in which the
- * current role is identity_app, and leaves nothing behind.
+ * A promise and its check. `holds` throws when the promise is broken. It gets a connection inside a transaction, as
+ * identity_app, and leaves nothing behind.
  */
 export interface Guarantee {
   readonly title: string
   readonly holds: (sql: postgres.Sql) => Promise<void>
 }
 
-/** What became of a statement. */
+/** The result of a statement. */
 export interface Outcome {
   /** Rows returned or changed. */
   readonly count: number
-  /** The SQLSTATE of its refusal, or ''. */
+  /** The SQLSTATE of its error, or ''. */
   readonly code: string
 }
 
-/** The SQLSTATE of what a grant or a policy refuses. */
+/** The SQLSTATE when a grant or a policy refuses a statement. */
 export const REFUSED = '42501'
 
-/** Runs a statement and takes it back, unless it is to be kept. */
+/** Runs a statement and rolls it back, unless `kept`. */
 export async function attempt(
   sql: postgres.Sql,
   statement: string,
@@ -43,7 +43,7 @@ export async function attempt(
   }
 }
 
-/** Does something as another role, on a connection that may become any; `none` is the superuser whose it is. */
+/** Runs `work` as another role. `none` is the superuser that the connection belongs to. */
 export async function as<T>(sql: postgres.Sql, role: string, work: () => Promise<T>): Promise<T> {
   await sql.unsafe(`set local role ${role}`)
   const done = await work()
@@ -51,7 +51,7 @@ export async function as<T>(sql: postgres.Sql, role: string, work: () => Promise
   return done
 }
 
-/** The tenants of the rows that match, seen past every guard, in order. */
+/** Returns the tenants of the matching rows in order, as a superuser sees them. */
 export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, parameters: (string | null)[]) =>
   as(sql, 'none', async () => {
     const rows = await sql.unsafe<{ tenant_id: string | null }[]>(
@@ -61,10 +61,10 @@ export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, p
     return rows.map((row) => row.tenant_id)
   })
 
-/** Acts for a tenant, or for none, until the transaction ends. */
+/** Sets the tenant, or none, until the transaction ends. */
 export const enterTenant = (sql: postgres.Sql, tenant: string | null) => sql`select app.set_tenant(${tenant})`
 
-/** A statement on a table that its grants forbid is refused as well; only what they allow must be seen to work. */
+/** Returns whether the grants allow a privilege. Without it a refused statement proves nothing about row security. */
 export async function allowed(sql: postgres.Sql, table: TenantTable, privilege: string): Promise<boolean> {
   const [row] = await sql<{ allowed: boolean }[]>`
     select has_column_privilege(${table.name}, ${table.column}, ${privilege}) as allowed`

@@ -26,9 +26,9 @@ import {
   partitionsGuarantee,
   tenantsGuarantee,
 } from './table-guarantees.ts'
-import { createTwoShops } from './two-shops.ts'
+import { createTwoTenants } from './two-tenants.ts'
 
-/** Asks a guarantee of a superuser's connection, which becomes the roles that it needs. */
+/** Checks a guarantee on a superuser's connection, which can become every role. */
 async function holdsOn(admin: postgres.Sql, { holds }: Guarantee): Promise<void> {
   await admin`begin`
   try {
@@ -39,31 +39,31 @@ async function holdsOn(admin: postgres.Sql, { holds }: Guarantee): Promise<void>
   }
 }
 
-const worlds = [await createTwoShops('as migrated'), await createTwoShops('every one')] as const
+const worlds = [await createTwoTenants('as migrated'), await createTwoTenants('every one')] as const
 afterAll(async () => {
-  await Promise.all(worlds.map((shops) => shops.close()))
+  await Promise.all(worlds.map((world) => world.close()))
 })
 
 describe.each([
-  ['with the grants as migrated', worlds[0]],
-  ['with row security alone, every grant being given', worlds[1]],
-])('%s', (_grants, shops) => {
+  ['with the grants of the migrations', worlds[0]],
+  ['with every grant, so that only row security protects', worlds[1]],
+])('%s', (_grants, world) => {
   let app: postgres.Sql
   beforeAll(async () => {
-    app = await warmAppConnection(shops.database)
+    app = await warmAppConnection(world.database)
   })
   afterAll(async () => {
     await app.end()
   })
 
   const guarantees = [
-    ...shops.tables.flatMap((table) => Object.values(guaranteesOf(shops, table))),
-    tenantsGuarantee(shops),
+    ...world.tables.flatMap((table) => Object.values(guaranteesOf(world, table))),
+    tenantsGuarantee(world),
     exemptGuarantee,
-    invitationsGuarantee(shops),
-    liveSessionsGuarantee(shops),
+    invitationsGuarantee(world),
+    liveSessionsGuarantee(world),
     everyTableGuarantee,
-    partitionsGuarantee(shops),
+    partitionsGuarantee(world),
   ]
   test.each(guarantees)('$title', async ({ holds }) => {
     await app`begin`
@@ -75,35 +75,35 @@ describe.each([
   })
 
   const ofRoles = [
-    ...shops.definers.map((name) => definerGuarantee(shops, name)),
-    workerGuarantee(shops),
-    operatorGuarantee(shops),
-    operatorSecretsGuarantee(shops),
-    vaultGuarantee(shops),
+    ...world.definers.map((name) => definerGuarantee(world, name)),
+    workerGuarantee(world),
+    operatorGuarantee(world),
+    operatorSecretsGuarantee(world),
+    vaultGuarantee(world),
   ]
-  test.each(ofRoles)('$title', (guarantee) => holdsOn(shops.admin, guarantee))
+  test.each(ofRoles)('$title', (guarantee) => holdsOn(world.admin, guarantee))
 
-  const unset = shops.tables.map((table) => afterTransactionGuarantee(shops, table))
+  const unset = world.tables.map((table) => afterTransactionGuarantee(world, table))
   test.each(unset)('$title', async ({ holds }) => {
     await holds(app)
-    const cold = postgres(shops.database.appUrl, { max: 1, onnotice: () => {} })
+    const cold = postgres(world.database.appUrl, { max: 1, onnotice: () => {} })
     await holds(cold)
     await cold.end()
   })
 
-  const { title, holds } = revocationGuarantee(shops)
+  const { title, holds } = revocationGuarantee(world)
   test(title, async () => {
-    const revoker = await warmAppConnection(shops.database)
+    const revoker = await warmAppConnection(world.database)
     await holds(app, revoker)
     await revoker.end()
   })
 
-  test('every tenant table was found, with rows of both shops in it', () => {
-    expect(shops.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['app.memberships', 'app.tenants']))
-    expect(shops.tables.filter(({ owned }) => owned === 0)).toEqual([])
+  test('the fixture finds every tenant table, with rows of both tenants', () => {
+    expect(world.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['app.memberships', 'app.tenants']))
+    expect(world.tables.filter(({ owned }) => owned === 0)).toEqual([])
   })
 
-  const lifted = shops.tables.flatMap(({ name }) => [
+  const lifted = world.tables.flatMap(({ name }) => [
     `alter table ${name} disable row level security`,
     `alter table ${name} no force row level security`,
     `alter policy tenant_read on ${name} using (true)`,
@@ -129,13 +129,13 @@ describe.each([
     'create view app.mine as select 1',
     'create or replace function app.current_tenant() returns uuid language sql return null',
     'create schema mine',
-  ])('guarantee 7: the Lambdas may not lift a guard: %s', async (statement) => {
+  ])('guarantee 7: identity_app may not remove a guard: %s', async (statement) => {
     await app`begin`
     await expect(app.unsafe(statement)).rejects.toMatchObject({ code: '42501' })
     await app`rollback`
   })
 
-  test.each(shops.tables)('guarantee 2: $name takes no rows by COPY', async ({ name }) => {
+  test.each(world.tables)('guarantee 2: $name rejects COPY FROM', async ({ name }) => {
     await app`begin`
     await expect(app.unsafe(`copy ${name} from stdin`)).rejects.toMatchObject({
       code: expect.stringMatching(/^(0A000|42501)$/),
@@ -143,8 +143,8 @@ describe.each([
     await app`rollback`
   })
 
-  test('guarantee 4: a tenant that is no id is an error, and never every row', async () => {
-    for (const tenant of ['*', '%', 'null', "' or true --", `${shops.own},${shops.other}`]) {
+  test('guarantee 4: rejects a tenant that is no uuid, and never shows every row', async () => {
+    for (const tenant of ['*', '%', 'null', "' or true --", `${world.own},${world.other}`]) {
       await app`begin`
       await app`select set_config('app.tenant_id', ${tenant}, true)`
       await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: '22P02' })
@@ -153,21 +153,21 @@ describe.each([
   })
 })
 
-describe('with the grants as migrated', () => {
-  const [shops] = worlds
-  test.each([queueGuarantee(shops), appendOnlyGuarantee(shops), sealedColumnsGuarantee(shops)])('$title', (guarantee) =>
-    holdsOn(shops.admin, guarantee),
+describe('with the grants of the migrations', () => {
+  const [world] = worlds
+  test.each([queueGuarantee(world), appendOnlyGuarantee(world), sealedColumnsGuarantee(world)])('$title', (guarantee) =>
+    holdsOn(world.admin, guarantee),
   )
 })
 
-describe('a shop', () => {
+describe('constraints and triggers', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await createTestDatabase()
   })
   afterAll(() => database.drop())
 
-  test('keeps its last owner', async () => {
+  test('keep the last owner of every tenant', async () => {
     const admin = await database.admin.reserve()
     for (const { id } of await admin<{ id: string }[]>`select id from app.tenants`) {
       await holdsOn(admin, lastOwnerGuarantee(id))
@@ -175,7 +175,7 @@ describe('a shop', () => {
     admin.release()
   })
 
-  test("has its secrets under its own keys: nothing under another's, and no version goes back", async () => {
+  test("reject secrets under another tenant's key, and a lower secret version", async () => {
     const admin = await database.admin.reserve()
     const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
     await holdsOn(admin, sealedRowsGuarantee([own, other]))
@@ -183,7 +183,7 @@ describe('a shop', () => {
   })
 })
 
-describe('letters of either case', () => {
+describe('case-insensitive columns', () => {
   let database: TestDatabase
   let app: postgres.Sql
   beforeAll(async () => {
@@ -195,40 +195,41 @@ describe('letters of either case', () => {
     await database.drop()
   })
 
-  test('two emails that differ by case collide', async () => {
+  test('reject an email that differs from another only by case', async () => {
     const insert = (email: string) => app`insert into app.users (id, email) values (${randomUUID()}, ${email})`
-    await insert('Ada.Lovelace@Shops.test')
-    await expect(insert('ada.lovelace@shops.test')).rejects.toMatchObject({
+    await insert('Ada.Lovelace@Example.test')
+    await expect(insert('ada.lovelace@example.test')).rejects.toMatchObject({
       code: '23505',
       constraint_name: 'users_email_key',
     })
-    await expect(insert('ADA.LOVELACE@SHOPS.TEST')).rejects.toMatchObject({ code: '23505' })
-    const [found] = await app`select email from app.users where email = ${'aDA.lOVELACE@sHOPS.tEST'}`
-    expect(found).toEqual({ email: 'Ada.Lovelace@Shops.test' })
+    await expect(insert('ADA.LOVELACE@EXAMPLE.TEST')).rejects.toMatchObject({ code: '23505' })
+    const [found] = await app`select email from app.users where email = ${'aDA.lOVELACE@eXAMPLE.tEST'}`
+    expect(found).toEqual({ email: 'Ada.Lovelace@Example.test' })
   })
 
-  test('two slugs that differ by case collide', async () => {
-    const insert = (slug: string) => database.admin`insert into app.tenants (slug, legal_name) values (${slug}, 'Shop')`
-    await insert('Case-Shop')
-    await expect(insert('case-shop')).rejects.toMatchObject({ code: '23505' })
+  test('reject a slug that differs from another only by case', async () => {
+    const insert = (slug: string) =>
+      database.admin`insert into app.tenants (slug, legal_name) values (${slug}, 'Tenant')`
+    await insert('Case-Slug')
+    await expect(insert('case-slug')).rejects.toMatchObject({ code: '23505' })
     await expect(
-      database.admin`update app.tenants set slug = 'CASE-shop' where slug = 'acme-print'`,
+      database.admin`update app.tenants set slug = 'CASE-slug' where slug = 'acme-print'`,
     ).rejects.toMatchObject({
       code: '23505',
     })
-    const [found] = await database.admin`select slug from app.tenants where slug = 'CASE-SHOP'`
-    expect(found).toEqual({ slug: 'Case-Shop' })
+    const [found] = await database.admin`select slug from app.tenants where slug = 'CASE-SLUG'`
+    expect(found).toEqual({ slug: 'Case-Slug' })
   })
 
-  test('letters that only look alike are not the same, since no other than ASCII is let in', async () => {
-    // U+212A, the Kelvin sign, is a k without its case.
+  test('reject letters outside ASCII, which could look like another', async () => {
+    // U+212A, the Kelvin sign, is a k in lower case.
     await expect(
-      app`insert into app.users (id, email) values (${randomUUID()}, ${'\u212Aim@shops.test'})`,
+      app`insert into app.users (id, email) values (${randomUUID()}, ${'\u212Aim@example.test'})`,
     ).rejects.toMatchObject({
       code: '23514',
     })
     await expect(
-      database.admin`insert into app.tenants (slug, legal_name) values (${'\u212Aim'}, 'Shop')`,
+      database.admin`insert into app.tenants (slug, legal_name) values (${'\u212Aim'}, 'Tenant')`,
     ).rejects.toMatchObject({ code: '23514' })
   })
 })
@@ -237,7 +238,7 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
   let database: TestDatabase
   let app: postgres.Sql
   const own = '00000000-0000-4000-8000-000000010000'
-  /** How many more work in that shop. */
+  /** How many more users work in that tenant. */
   const STAFF = 19_000
 
   beforeAll(async () => {
@@ -245,7 +246,7 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
     await database.admin.begin(async (tx) => {
       await tx`
         insert into app.tenants (id, slug, legal_name)
-        select format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid, 'shop-' || n, 'Shop ' || n
+        select format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid, 'tenant-' || n, 'Tenant ' || n
           from generate_series(1, 20000) n`
       await tx`
         insert into app.users (id, email)
@@ -275,9 +276,9 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
   })
 
   test.each([
-    ["users by email, in other letters' case", `select * from app.users where email = 'USER-777@many.test'`, 1],
-    ['the own tenant by slug', `select * from app.tenants where slug = 'SHOP-10000'`, 1],
-    ["another's tenant by slug", `select * from app.tenants where slug = 'shop-10001'`, 0],
+    ['users by email in another case', `select * from app.users where email = 'USER-777@many.test'`, 1],
+    ['the own tenant by slug', `select * from app.tenants where slug = 'TENANT-10000'`, 1],
+    ["another's tenant by slug", `select * from app.tenants where slug = 'tenant-10001'`, 0],
     ['memberships by user', `select * from app.memberships where user_id = '10000000-0000-4000-8000-000000000777'`, 1],
     [
       'live sessions by id',
@@ -286,7 +287,7 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
             and tenant_id = '${own}' and revoked_at is null)`,
       1,
     ],
-  ])('an index serves %s', async (_what, query, rows) => {
+  ])('an index serves %s, and few rows are read in vain', async (_what, query, rows) => {
     await app`begin`
     await app`select app.set_tenant(${own})`
     const plan = (await app.unsafe<{ 'QUERY PLAN': string }[]>(`explain (analyze, timing off) ${query}`))
@@ -296,7 +297,7 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
     await app`rollback`
     expect(found.count).toBe(rows)
     expect(plan).toMatch(/Index (Only )?Scan|Bitmap Index Scan/)
-    // The roles are seven rows on one page.
+    // app.roles has seven rows on one page.
     expect(plan).not.toMatch(/Seq Scan on (?!roles|role_permissions)/)
     const removed = [...plan.matchAll(/Rows Removed by Filter: (\d+)/g)].reduce(
       (sum, [, count]) => sum + Number(count),

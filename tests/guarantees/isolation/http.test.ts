@@ -6,26 +6,26 @@ import { fieldsOf, type Route, routes, takesId, withId } from '#tests/support/ro
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
-const SHOP = 'acme-print'
-const OTHER_SHOP = 'bolt-apparel'
+const TENANT = 'acme-print'
+const OTHER_TENANT = 'bolt-apparel'
 const ROLES = ['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']
 const CANARY = 'Zanzibar Canary'
 
 const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
 
 let service: TestService
-/** Every text, id and number of the other shop's rows, of whatever table, that is in no row of this shop. */
+/** Every text and id in rows of the other tenant that is in no row of this tenant, from every table. */
 let foreign: string[]
 let resources: Map<string, string>
 
 beforeAll(async () => {
   service = await startService()
   const { admin } = service.database
-  const other = await tenantId(admin, OTHER_SHOP)
-  // A style of each shop's own, under the number that the platform's style has, too.
+  const other = await tenantId(admin, OTHER_TENANT)
+  // Each tenant has a style of its own with the style number of a platform's style.
   for (const [slug, name] of [
-    [SHOP, 'Own Heavy Tee'],
-    [OTHER_SHOP, `${CANARY} Heavy Tee`],
+    [TENANT, 'Own Heavy Tee'],
+    [OTHER_TENANT, `${CANARY} Heavy Tee`],
   ] as const) {
     await admin`
       insert into app.styles (tenant_id, style_number, name, brand, category, vendors)
@@ -34,14 +34,14 @@ beforeAll(async () => {
   await admin`
     update app.tenants set legal_name = ${`${CANARY} Ltd`}, settings = ${admin.json({ motto: `${CANARY} motto` })}
      where id = ${other}`
-  await createUser(admin, { email: 'canary@bolt.test', role: 'sales', slugs: [OTHER_SHOP] })
+  await createUser(admin, { email: 'canary@bolt.test', role: 'sales', slugs: [OTHER_TENANT] })
   await admin`update app.users set full_name = ${`${CANARY} Person`} where email = 'canary@bolt.test'`
-  await fillThroughApi(OTHER_SHOP)
-  await fillThroughApi(SHOP)
+  await fillThroughApi(OTHER_TENANT)
+  await fillThroughApi(TENANT)
   resources = new Map()
   for (const { endpoint } of withIds) {
     if (!resources.has(endpoint.path)) {
-      resources.set(endpoint.path, await makeResource(service, endpoint.path, OTHER_SHOP))
+      resources.set(endpoint.path, await makeResource(service, endpoint.path, OTHER_TENANT))
     }
   }
   foreign = await valuesOnlyOf(other)
@@ -49,9 +49,9 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const owner = (slug: string) =>
-  mintSession(service.database.admin, { email: slug === SHOP ? 'owner@acme.test' : 'owner@bolt.test', slug })
+  mintSession(service.database.admin, { email: slug === TENANT ? 'owner@acme.test' : 'owner@bolt.test', slug })
 
-/** Lets a shop's owner create whatever there is to create. */
+/** Calls every POST route as the tenant's owner. */
 async function fillThroughApi(slug: string): Promise<void> {
   for (const route of routes.filter(({ endpoint }) => endpoint.method === 'POST' && !takesId(endpoint.path))) {
     const { token } = await owner(slug)
@@ -59,7 +59,7 @@ async function fillThroughApi(slug: string): Promise<void> {
   }
 }
 
-/** The tables that hold rows of tenants, and the column that says whose they are. */
+/** Returns the tenant tables with the column of the tenant's id. */
 async function tenantTables(): Promise<{ name: string; column: string }[]> {
   return service.database.admin<{ name: string; column: string }[]>`
     select format('%I.%I', c.table_schema, c.table_name) as name, c.column_name as column
@@ -91,21 +91,21 @@ function valuesIn(value: unknown): string[] {
   return Object.values(value).flatMap(valuesIn)
 }
 
-/** What is said of one tenant and of no other: whatever of it is in an answer to another tenant has leaked. */
+/** Returns the values in rows of one tenant alone. Any of them in a response to another tenant is a leak. */
 async function valuesOnlyOf(tenant: string): Promise<string[]> {
   const tenants = await service.database.admin<{ id: string }[]>`select id from app.tenants where id <> ${tenant}`
   const others = (await Promise.all(tenants.map(({ id }) => rowsOf(id)))).flat()
   const platform = await service.database.admin<{ row: unknown }[]>`
     select to_jsonb(s) as row from app.styles s where s.tenant_id is null`
   const shared = new Set([...others, ...platform.map(({ row }) => row)].flatMap(valuesIn))
-  // Short words and times are no proof: they are in the answers of anyone.
+  // Short words and times prove nothing: every tenant's responses contain them.
   const telling = (await rowsOf(tenant))
     .flatMap(valuesIn)
     .filter((text) => text.length >= 8 && !/^\d{4}-\d\d-\d\d/.test(text) && !shared.has(text))
   return [...new Set(telling)]
 }
 
-/** The bytes of the other shop's rows, but for the sessions, which end and slide. */
+/** Returns all rows of a tenant as text. Of sessions, which change with each request, only the live ids. */
 async function stateOf(tenant: string): Promise<string> {
   const { admin } = service.database
   const parts: string[] = []
@@ -124,7 +124,7 @@ async function stateOf(tenant: string): Promise<string> {
   return `${parts.join('\n')}\n${live?.['ids']}`
 }
 
-/** The searches of a route that could widen what it shows: none, the words of the canaries, what a parser may stumble on. */
+/** Returns query strings that could widen what a route shows: none, canary words, and parser traps. */
 function searches({ endpoint }: Route): string[] {
   if (endpoint.query === null) return [`?q=${CANARY}&tenant_id=${foreignId('')}`]
   const names = new Set(fieldsOf(endpoint.query).map(({ name }) => name))
@@ -143,14 +143,14 @@ function searches({ endpoint }: Route): string[] {
 const encodeCursor = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 const foreignId = (path: string): string => resources.get(path) ?? '00000000-0000-0000-0000-000000000000'
 
-/** The values of the other shop that an answer holds. */
+/** Returns the values of the other tenant in a response. */
 function leaks({ text, headers }: Answer): string[] {
   const seen = `${text}\n${JSON.stringify([...headers])}`
   return foreign.filter((value) => seen.includes(value) || seen.includes(JSON.stringify(value).slice(1, -1)))
 }
 
-describe('the sweep', () => {
-  it('knows the other shop’s rows by their values, and would find one in an answer', async () => {
+describe('the search for leaks', () => {
+  it('finds values of the other tenant in a response to that tenant', async () => {
     expect(foreign).toEqual(
       expect.arrayContaining([
         `${CANARY} Ltd`,
@@ -158,40 +158,40 @@ describe('the sweep', () => {
         `${CANARY} Heavy Tee`,
         `${CANARY} Person`,
         'canary@bolt.test',
-        OTHER_SHOP,
-        await tenantId(service.database.admin, OTHER_SHOP),
+        OTHER_TENANT,
+        await tenantId(service.database.admin, OTHER_TENANT),
       ]),
     )
-    const { token } = await owner(OTHER_SHOP)
+    const { token } = await owner(OTHER_TENANT)
     const own = await service.request(`GET /v1/catalog/styles?q=${CANARY}`, { token })
     expect(own.body.data.map(({ name }: { name: string }) => name)).toEqual([`${CANARY} Heavy Tee`])
-    expect(leaks(own)).toEqual(expect.arrayContaining([`${CANARY} Heavy Tee`, `${OTHER_SHOP} brand`]))
+    expect(leaks(own)).toEqual(expect.arrayContaining([`${CANARY} Heavy Tee`, `${OTHER_TENANT} brand`]))
   })
 })
 
-describe('guarantee 1: a request for one shop sees nothing of another', () => {
-  it.each(routes)('$name shows no value of another shop, to any role and with any search', async (route) => {
+describe('guarantee 1: a request of one tenant sees nothing of another', () => {
+  it.each(routes)('$name shows no value of another tenant, to any role and with any search', async (route) => {
     for (const role of ROLES) {
-      for (const slug of [SHOP, null]) {
+      for (const slug of [TENANT, null]) {
         for (const search of searches(route)) {
-          // A session of its own each time, since some routes end it.
+          // A new session for each request, because some routes end it.
           const { token } = await mintSession(service.database.admin, { email: `${role}@acme.test`, slug })
           const path = `${withId(route.endpoint.path, randomUUID())}${search}`
-          const answer = await service.request(`${route.endpoint.method} ${path}`, { token, body: sampleBody(route) })
-          expect(answer.status).toBeLessThan(500)
-          expect(leaks(answer), `${role}: ${path}`).toEqual([])
+          const response = await service.request(`${route.endpoint.method} ${path}`, { token, body: sampleBody(route) })
+          expect(response.status).toBeLessThan(500)
+          expect(leaks(response), `${role}: ${path}`).toEqual([])
         }
       }
     }
   })
 
-  it('a shop sees the platform’s rows and its own side by side', async () => {
+  it('shows a tenant the platform’s rows and its own', async () => {
     const names = async (slug: string): Promise<string[]> => {
       const { token } = await owner(slug)
       const { body } = await service.request('GET /v1/catalog/styles?q=2000&limit=100', { token })
       return body.data.map(({ brand, name }: { brand: string; name: string }) => `${brand}: ${name}`)
     }
-    const [own, other] = [await names(SHOP), await names(OTHER_SHOP)]
+    const [own, other] = [await names(TENANT), await names(OTHER_TENANT)]
     expect(own.filter((name) => name.startsWith('acme-print brand: Own Heavy Tee'))).toHaveLength(1)
     expect(other.filter((name) => name.startsWith(`bolt-apparel brand: ${CANARY}`))).toHaveLength(1)
     const platform = own.filter((name) => name.startsWith('Gildan'))
@@ -199,63 +199,60 @@ describe('guarantee 1: a request for one shop sees nothing of another', () => {
     expect(other.filter((name) => name.startsWith('Gildan'))).toEqual(platform)
   })
 
-  it('two requests at a time for two shops, on shared connections, are never mixed up', async () => {
-    const [acme, bolt] = [await owner(SHOP), await owner(OTHER_SHOP)]
-    const ids = { [acme.token]: await tenantId(service.database.admin, SHOP), [bolt.token]: '' }
-    ids[bolt.token] = await tenantId(service.database.admin, OTHER_SHOP)
-    const answers = await Promise.all(
+  it('keeps concurrent requests of two tenants apart on shared connections', async () => {
+    const [acme, bolt] = [await owner(TENANT), await owner(OTHER_TENANT)]
+    const ids = { [acme.token]: await tenantId(service.database.admin, TENANT), [bolt.token]: '' }
+    ids[bolt.token] = await tenantId(service.database.admin, OTHER_TENANT)
+    const responses = await Promise.all(
       Array.from({ length: 400 }, async (_, index) => {
         const token = index % 3 === 0 ? bolt.token : acme.token
         const route = index % 2 === 0 ? 'GET /v1/catalog/styles?q=2000&limit=100' : 'GET /v1/auth/session'
-        return { token, answer: await service.request(route, { token }) }
+        return { token, response: await service.request(route, { token }) }
       }),
     )
-    for (const { token, answer } of answers) {
-      expect(answer.status).toBe(200)
-      expect(answer.headers.get('x-tenant-id')).toBe(ids[token])
-      if (token === acme.token) expect(leaks(answer)).toEqual([])
+    for (const { token, response } of responses) {
+      expect(response.status).toBe(200)
+      expect(response.headers.get('x-tenant-id')).toBe(ids[token])
+      if (token === acme.token) expect(leaks(response)).toEqual([])
     }
   })
 })
 
-describe('guarantee 8: another shop’s resource is one that does not exist', () => {
-  it.each(withIds)(
-    '$name answers its id with the very bytes that a random one gets, and changes nothing',
-    async (route) => {
-      const other = await tenantId(service.database.admin, OTHER_SHOP)
-      const before = await stateOf(other)
-      for (const slug of [SHOP, null]) {
-        const { token } = await mintSession(service.database.admin, { email: 'owner@acme.test', slug })
-        const requestId = randomUUID()
-        const ask = (id: string) =>
-          service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
-            token,
-            body: sampleBody(route),
-            headers: { 'x-request-id': requestId },
-          })
-        const [theirs, nobodys] = [await ask(foreignId(route.endpoint.path)), await ask(randomUUID())]
-        const expected = slug === null && isTenantAccess(route.endpoint.access) ? 403 : 404
-        expect(theirs.status).toBe(expected)
-        expect(theirs.text).toBe(nobodys.text)
-        const headers = ({ headers }: Answer) => [...headers].filter(([name]) => name !== 'date')
-        expect(headers(theirs)).toEqual(headers(nobodys))
-      }
-      expect(await stateOf(other)).toBe(before)
-    },
-  )
+describe('guarantee 8: another tenant’s resource looks like one that does not exist', () => {
+  it.each(withIds)('$name gives the same bytes for its id as for a random one, and changes nothing', async (route) => {
+    const other = await tenantId(service.database.admin, OTHER_TENANT)
+    const before = await stateOf(other)
+    for (const slug of [TENANT, null]) {
+      const { token } = await mintSession(service.database.admin, { email: 'owner@acme.test', slug })
+      const requestId = randomUUID()
+      const request = (id: string) =>
+        service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
+          token,
+          body: sampleBody(route),
+          headers: { 'x-request-id': requestId },
+        })
+      const [theirs, random] = [await request(foreignId(route.endpoint.path)), await request(randomUUID())]
+      const expected = slug === null && isTenantAccess(route.endpoint.access) ? 403 : 404
+      expect(theirs.status).toBe(expected)
+      expect(theirs.text).toBe(random.text)
+      const headers = ({ headers }: Answer) => [...headers].filter(([name]) => name !== 'date')
+      expect(headers(theirs)).toEqual(headers(random))
+    }
+    expect(await stateOf(other)).toBe(before)
+  })
 
-  it.each(withIds)('$name would have found it in its own shop', async (route) => {
-    const id = await makeResource(service, route.endpoint.path, SHOP)
+  it.each(withIds)('$name finds the same resource in its own tenant', async (route) => {
+    const id = await makeResource(service, route.endpoint.path, TENANT)
     const [holder] = await service.database.admin<{ email: string }[]>`
       select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id = ${id}`
     const { token } = await mintSession(service.database.admin, {
       email: holder?.email ?? 'owner@acme.test',
-      slug: SHOP,
+      slug: TENANT,
     })
-    const answer = await service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
+    const response = await service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
       token,
       body: sampleBody(route),
     })
-    expect(answer.status).toBeLessThan(300)
+    expect(response.status).toBeLessThan(300)
   })
 })

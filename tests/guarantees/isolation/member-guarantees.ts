@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { enterTenant, as, attempt, type Guarantee, type Outcome } from './guarantee.ts'
-import type { TwoShops } from './two-shops.ts'
+import type { TwoTenants } from './two-tenants.ts'
 
-/** The view of the invitations, which stands between a tenant and the tokens of all. */
-export const invitationsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
-  title: "guarantee 1: a shop's open invitations are visible to itself alone, and no other token is",
+/** The view through which a tenant reads app.tokens. */
+export const invitationsGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 1: app.invitations shows a tenant its own open invitations and no other token',
   holds: async (sql) => {
     for (const [tenant, expected] of [
       [own, [own]],
@@ -25,9 +25,9 @@ export const invitationsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
   },
 })
 
-/** The view that says which sessions are live, read in the scope of either shop and of none. */
-export const liveSessionsGuarantee = ({ own, other, sessions }: TwoShops): Guarantee => ({
-  title: 'guarantee 1: a session that is bound to a shop is live in that shop alone',
+/** The view of live sessions, read with each tenant set and with none. */
+export const liveSessionsGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 1: a session with a tenant is live in that tenant alone',
   holds: async (sql) => {
     const ids = [sessions.own, sessions.other, sessions.pending, ...sessions.dead.map(([, id]) => id)]
     for (const [tenant, expected] of [
@@ -47,37 +47,37 @@ export const liveSessionsGuarantee = ({ own, other, sessions }: TwoShops): Guara
   },
 })
 
-/** A shop keeps its last owner. Asks for a connection that may become any role, to a database with its triggers. */
+/** A tenant keeps its last owner. Requires a connection that may become any role, and a database with its triggers. */
 export const lastOwnerGuarantee = (tenant: string): Guarantee => ({
-  title: 'a shop keeps its last owner: who is neither demoted nor revoked nor deleted, unless there is another',
+  title: 'keeps the last owner of a tenant from being demoted, revoked, deleted or moved',
   holds: async (sql) => {
     await as(sql, 'none', () => sql`grant delete on app.memberships to identity_app`)
     await enterTenant(sql, tenant)
-    const takings = (which: string): string[] => [
+    const removals = (which: string): string[] => [
       `update app.memberships set role_id = 2 where ${which}`,
       `update app.memberships set revoked_at = now() where ${which}`,
       `update app.memberships set accepted_at = null where ${which}`,
       `delete from app.memberships where ${which}`,
     ]
     const expectAll = async (which: string, outcome: Outcome) => {
-      for (const statement of takings(which)) assert.deepEqual(await attempt(sql, statement), outcome, statement)
+      for (const statement of removals(which)) assert.deepEqual(await attempt(sql, statement), outcome, statement)
     }
     const last = { count: 0, code: 'TN409' }
     await expectAll('role_id = 1', last)
     await expectAll('true', last)
-    // Nor is the last owner moved into another shop, by whoever may write both.
+    // A role that may write both tenants cannot move the last owner either.
     const move = (which: string) =>
       as(sql, 'none', () =>
         attempt(
           sql,
-          `with shop as (insert into app.tenants (slug, legal_name) values ('moved-to', 'Moved to') returning id)
-           update app.memberships m set tenant_id = shop.id from shop where m.tenant_id = $1 and ${which}`,
+          `with target as (insert into app.tenants (slug, legal_name) values ('moved-to', 'Moved to') returning id)
+           update app.memberships m set tenant_id = target.id from target where m.tenant_id = $1 and ${which}`,
           [tenant],
         ),
       )
     assert.deepEqual(await move('m.role_id = 1'), last, 'moving the last owner')
     await expectAll('role_id = 7', await attempt(sql, 'select from app.memberships where role_id = 7'))
-    // One who was invited as an owner, or was one once, does not count.
+    // Invited and revoked owners do not count.
     const others = `app.memberships set role_id = 1, accepted_at = null where role_id = 2`
     await attempt(sql, `update ${others}`, [], true)
     await expectAll('role_id = 1 and accepted_at is not null', last)
@@ -98,11 +98,11 @@ export const lastOwnerGuarantee = (tenant: string): Guarantee => ({
 })
 
 /**
- * What a write holds while it runs, on two connections of the Lambdas': a revocation waits for it, and so is never
- * answered before it, while the session's next request does not.
+ * The locks of a write, seen from a second connection of identity_app. A revocation waits for the write, so it is never
+ * confirmed before the write commits. The session's next request does not wait.
  */
-export const revocationGuarantee = ({ own, sessions }: TwoShops) => ({
-  title: 'a revocation waits for the writes that the session is in the middle of',
+export const revocationGuarantee = ({ own, sessions }: TwoTenants) => ({
+  title: 'blocks a revocation until the writes of the session in progress commit',
   holds: async (writer: postgres.Sql, revoker: postgres.Sql): Promise<void> => {
     await writer`begin`
     await revoker`begin`
@@ -114,14 +114,14 @@ export const revocationGuarantee = ({ own, sessions }: TwoShops) => ({
       await enterTenant(revoker, own)
       await revoker`set local lock_timeout = '100ms'`
       const change = (statement: string) => attempt(revoker, statement, [sessions.own])
-      const slide = await change('update app.sessions set last_seen_at = now(), idle_expires_at = now() where id = $1')
-      assert.deepEqual(slide, { count: 1, code: '' })
+      const moved = await change('update app.sessions set last_seen_at = now(), idle_expires_at = now() where id = $1')
+      assert.deepEqual(moved, { count: 1, code: '' })
       const revoke = await change('update app.sessions set revoked_at = now() where id = $1')
       assert.equal(revoke.code, '55P03', 'revoking the session')
-      const dismiss = await change(`
+      const remove = await change(`
         update app.memberships m set revoked_at = now() from app.sessions s
          where s.id = $1 and m.tenant_id = s.tenant_id and m.user_id = s.user_id`)
-      assert.equal(dismiss.code, '55P03', 'revoking the membership')
+      assert.equal(remove.code, '55P03', 'revoking the membership')
     } finally {
       await revoker`rollback`
       await writer`rollback`

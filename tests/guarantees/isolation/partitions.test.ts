@@ -16,7 +16,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-const NO_NET = 'alter event trigger guard_partitions disable'
+const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
 const PARENT = [
   'set local role identity_owner',
   'create table app.visits (id uuid, tenant_id uuid, at date) partition by range (at)',
@@ -24,7 +24,7 @@ const PARENT = [
 const ENFORCED = [...PARENT, `select app.enforce_tenant('app.visits')`]
 const of2026 = `for values from ('2026-01-01') to ('2027-01-01')`
 
-/** The ways to a partition with no guard of its own: what is done to app.visits, and which table is part of it then. */
+/** The ways to create a partition without a guard: the name of the partition, and the statements. */
 const WAYS: readonly (readonly [way: string, partition: string, ...statements: string[]])[] = [
   ['create table … partition of', 'app.visits_2026', `create table app.visits_2026 partition of app.visits ${of2026}`],
   ['create table … partition of … default', 'app.rest', 'create table app.rest partition of app.visits default'],
@@ -50,7 +50,7 @@ const WAYS: readonly (readonly [way: string, partition: string, ...statements: s
     `alter table app.visits attach partition app.visits_2026 ${of2026}`,
   ],
   [
-    'attach partition, of a table that was under the guard but for its grants',
+    'attach partition, of a guarded table with grants',
     'app.visits_2026',
     'create table app.visits_2026 (like app.visits)',
     `select app.enforce_tenant('app.visits_2026')`,
@@ -101,7 +101,7 @@ const WAYS: readonly (readonly [way: string, partition: string, ...statements: s
   ),
 ]
 
-/** Runs what is expected of some statements, and takes it all back. */
+/** Runs statements and expectations, and rolls back. */
 async function after(statements: readonly string[], expectations: () => Promise<void>): Promise<void> {
   await sql`begin`
   try {
@@ -123,14 +123,14 @@ const runners = [
   ['the login that migrates', 'none'],
 ] as const
 
-describe.each(runners)('guarantee 7: a partition that %s makes by plain DDL', (_who, role) => {
+describe.each(runners)('guarantee 7: a partition that %s creates by plain DDL', (_who, role) => {
   describe.each(WAYS)('%s', (_way, partition, ...statements) => {
-    // One of the ways makes a schema, which the owner may not do otherwise.
+    // One way creates a schema, which the owner may not do otherwise.
     const allowed = `grant create on database ${database.name} to identity_owner`
-    const made = [allowed, ...ENFORCED, `set local role ${role}`, ...statements, 'set local role none']
+    const created = [allowed, ...ENFORCED, `set local role ${role}`, ...statements, 'set local role none']
 
-    test('is under the guard of its parent by itself', () =>
-      after(made, async () => {
+    test('gets the guard of its parent', () =>
+      after(created, async () => {
         expect(await findingsOn(partition)).toEqual([])
         expect(await policiesOf(partition)).toEqual(await policiesOf('app.visits'))
         const [owner] = await sql`
@@ -139,8 +139,8 @@ describe.each(runners)('guarantee 7: a partition that %s makes by plain DDL', (_
         expect(owner).toEqual({ name: 'identity_owner', reads: true })
       }))
 
-    test('shows a shop its own rows alone, even when a grant is made on it', () =>
-      after(made, async () => {
+    test('shows a tenant its own rows alone, even with a grant on the partition', () =>
+      after(created, async () => {
         for (const tenant of [own, other]) {
           await sql`insert into app.visits values (${randomUUID()}, ${tenant}, '2026-05-05')`
         }
@@ -156,17 +156,17 @@ describe.each(runners)('guarantee 7: a partition that %s makes by plain DDL', (_
         ).rejects.toMatchObject({ code: '42501' })
       }))
 
-    test('is named by the catalogue where there is no such net', () =>
-      after([NO_NET, ...made], async () => {
+    test('is reported by the catalogue checks without the event trigger', () =>
+      after([NO_EVENT_TRIGGER, ...created], async () => {
         expect(await findingsOn(partition)).not.toEqual([])
       }))
   })
 })
 
-describe('the net under partitions', () => {
+describe('the event trigger guard_partitions', () => {
   const partition = `create table app.visits_2026 partition of app.visits ${of2026}`
 
-  test('catches those that were there before their parent came under the guard', () =>
+  test('guards existing partitions when their parent gets the guard', () =>
     after(
       [...PARENT, `${partition} partition by list (id)`, 'create table app.rest partition of app.visits_2026 default'],
       async () => {
@@ -176,8 +176,8 @@ describe('the net under partitions', () => {
       },
     ))
 
-  test('catches those that were made without it, as soon as their parent is changed', () =>
-    after([NO_NET, ...ENFORCED, partition], async () => {
+  test('guards partitions created without it as soon as their parent changes', () =>
+    after([NO_EVENT_TRIGGER, ...ENFORCED, partition], async () => {
       await sql`set local role none`
       await sql`alter event trigger guard_partitions enable`
       expect(await checkCatalogue(sql)).not.toEqual([])
@@ -185,22 +185,22 @@ describe('the net under partitions', () => {
       expect(await checkCatalogue(sql)).toEqual([])
     }))
 
-  test('follows the parent in the column and in whether there are system rows', () =>
+  test('copies the tenant column and the system rows of the parent', () =>
     after(
       [
         'set local role identity_owner',
-        'create table app.visits (shop uuid, at date) partition by range (at)',
-        `select app.enforce_tenant('app.visits', 'shop', true)`,
+        'create table app.visits (owner_tenant uuid, at date) partition by range (at)',
+        `select app.enforce_tenant('app.visits', 'owner_tenant', true)`,
         partition,
       ],
       async () => {
         const policies = await policiesOf('app.visits_2026')
         expect(policies).toEqual(await policiesOf('app.visits'))
-        expect(policies.map(({ qual }) => String(qual)).join()).toContain('(shop IS NULL)')
+        expect(policies.map(({ qual }) => String(qual)).join()).toContain('(owner_tenant IS NULL)')
       },
     ))
 
-  test('leaves the partitions of a table without a guard alone', () =>
+  test('ignores partitions of a table without a guard', () =>
     after([...PARENT, partition, 'grant select on app.visits_2026 to identity_worker'], async () => {
       await sql`alter table app.visits add note text`
       expect(await policiesOf('app.visits_2026')).toEqual([])
@@ -210,7 +210,7 @@ describe('the net under partitions', () => {
     }))
 
   test.each(['disable row level security', 'no force row level security'])(
-    'leaves a parent as it is told to be, by %s, which the catalogue names',
+    'does not undo %s of a parent, which the catalogue checks report',
     (lifted) =>
       after([...ENFORCED, partition, `alter table app.visits ${lifted}`], async () => {
         expect(await checkCatalogue(sql)).toEqual([
@@ -219,7 +219,7 @@ describe('the net under partitions', () => {
       }),
   )
 
-  test('refuses a foreign table, which can have no row security', () =>
+  test('rejects a foreign table as a partition, which cannot have row security', () =>
     after(['create foreign data wrapper nowhere', 'create server nowhere foreign data wrapper nowhere'], async () => {
       for (const statement of ENFORCED) await sql.unsafe(statement)
       await sql`set local role none`
@@ -228,7 +228,7 @@ describe('the net under partitions', () => {
       ).rejects.toMatchObject({ code: '42809' })
     }))
 
-  test('needs no privilege of whoever makes other tables', async () => {
+  test('needs no privilege of roles that create other tables', async () => {
     const app = postgres(database.appUrl, { max: 1 })
     await app`create temporary table mine (id integer) partition by range (id)`
     await app`create temporary table mine_too partition of mine default`
@@ -237,7 +237,7 @@ describe('the net under partitions', () => {
     await app.end()
   })
 
-  test('lends nobody a privilege: it runs with the rights of whoever runs the statement', async () => {
+  test('runs with the rights of the role that runs the statement', async () => {
     expect(
       await sql`
         select prosecdef as definer, proconfig as settings, has_function_privilege('public', oid, 'execute') as open
@@ -246,8 +246,8 @@ describe('the net under partitions', () => {
   })
 })
 
-test('a partition without a guard is closed even so, since no grant on its parent reaches it', () =>
-  after([NO_NET, ...ENFORCED, `create table app.visits_2026 partition of app.visits ${of2026}`], async () => {
+test('a partition without a guard is still closed, because no grant on its parent applies to it', () =>
+  after([NO_EVENT_TRIGGER, ...ENFORCED, `create table app.visits_2026 partition of app.visits ${of2026}`], async () => {
     await sql`grant select on app.visits to identity_app`
     await sql`set local role identity_app`
     await expect(sql.unsafe('table app.visits_2026')).rejects.toMatchObject({ code: '42501' })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { enterTenant, allowed, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
-import type { TwoShops } from './two-shops.ts'
+import type { TwoTenants } from './two-tenants.ts'
 
-/** The log is added to, by its own name, and never changed; a partition is not there for the service's roles. */
-export const appendOnlyGuarantee = ({ own, partitions }: TwoShops): Guarantee => ({
-  title: 'guarantee 7: no role of the service changes the audit log, or reaches a partition of it',
+/** Roles of the service only insert into the audit log, and only through the parent table. */
+export const appendOnlyGuarantee = ({ own, partitions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 7: no role of the service changes the audit log or reaches one of its partitions',
   holds: async (sql) => {
     await enterTenant(sql, own)
     const refused = async (statement: string) => assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
@@ -25,9 +25,9 @@ export const appendOnlyGuarantee = ({ own, partitions }: TwoShops): Guarantee =>
   },
 })
 
-/** What no Lambda sees or touches: it adds jobs by app.enqueue. */
-export const queueGuarantee = ({ own }: TwoShops): Guarantee => ({
-  title: 'guarantee 1: the Lambdas neither read nor change the queue',
+/** identity_app adds jobs through app.enqueue alone. */
+export const queueGuarantee = ({ own }: TwoTenants): Guarantee => ({
+  title: 'guarantee 1: identity_app neither reads nor changes the queue',
   holds: async (sql) => {
     for (const tenant of [own, null]) {
       await enterTenant(sql, tenant)
@@ -48,9 +48,9 @@ export const queueGuarantee = ({ own }: TwoShops): Guarantee => ({
   },
 })
 
-/** The jobs' role. It sees every job, to claim it; of all else, what is its tenant's. */
-export const workerGuarantee = ({ own, other, tables }: TwoShops): Guarantee => ({
-  title: "guarantee 1: the worker sees the whole queue, and of every other table its tenant's rows",
+/** The role of the jobs. It sees every job, and otherwise the rows of the tenant that is set. */
+export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee => ({
+  title: "guarantee 1: the worker sees the whole queue, and in every other table the set tenant's rows",
   holds: async (sql) => {
     const inQueue = await tenantsOf(sql, 'app.jobs', 'true', [])
     assert.deepEqual(new Set(inQueue), new Set([own, other, null]))
@@ -62,10 +62,10 @@ export const workerGuarantee = ({ own, other, tables }: TwoShops): Guarantee => 
         for (const table of tables.filter(({ name }) => name !== 'app.jobs')) {
           const rows = await attempt(sql, `select ${table.column} from ${table.name}`)
           const expected = tenant === null ? 0 : table.owned
-          const answered = (await allowed(sql, table, 'select'))
+          const expectation = (await allowed(sql, table, 'select'))
             ? { count: expected, code: '' }
             : { count: 0, code: REFUSED }
-          assert.deepEqual(rows, answered, table.name)
+          assert.deepEqual(rows, expectation, table.name)
         }
         for (const statement of [
           'select tenant_id from app.audit_log',
@@ -84,14 +84,13 @@ export const workerGuarantee = ({ own, other, tables }: TwoShops): Guarantee => 
   },
 })
 
-/** What operators read of every shop, and write in one: all else is refused. */
-export const operatorGuarantee = ({ own, other, tables }: TwoShops): Guarantee => ({
-  title:
-    'guarantee 1: operators see which shops there are and who works where, and write in the shop that is set alone',
+/** Operators read all tenants and memberships, and write in one tenant. Everything else is refused. */
+export const operatorGuarantee = ({ own, other, tables }: TwoTenants): Guarantee => ({
+  title: 'guarantee 1: operators see every tenant and membership, and write in the tenant that is set alone',
   holds: async (sql) => {
-    const shops = (await as(sql, 'none', () => sql`select from app.tenants`)).count
+    const tenantCount = (await as(sql, 'none', () => sql`select from app.tenants`)).count
     const staff = await tenantsOf(sql, 'app.memberships', 'true', [])
-    assert.ok(shops > 1 && staff.includes(own) && staff.includes(other))
+    assert.ok(tenantCount > 1 && staff.includes(own) && staff.includes(other))
     const written = (of: string): string[] => [
       `insert into app.memberships (tenant_id, user_id, role_id) values ('${of}', gen_random_uuid(), 1)`,
       `insert into app.audit_log (tenant_id, action, target_type) values ('${of}', 'tenant.suspended', 'tenant')`,
@@ -103,7 +102,7 @@ export const operatorGuarantee = ({ own, other, tables }: TwoShops): Guarantee =
       await as(sql, 'identity_operator', async () => {
         const expectOf = async (statement: string, count: number, code = '') =>
           assert.deepEqual(await attempt(sql, statement), { count, code }, `${statement} [${tenant}]`)
-        await expectOf('select id, slug, status from app.tenants', shops)
+        await expectOf('select id, slug, status from app.tenants', tenantCount)
         await expectOf('select settings from app.tenants', 0, REFUSED)
         await expectOf('table app.memberships', staff.length)
         for (const { name, column } of tables) {
@@ -112,17 +111,20 @@ export const operatorGuarantee = ({ own, other, tables }: TwoShops): Guarantee =
           await expectOf(`update ${name} set ${column} = '${own}'`, 0, REFUSED)
           if (name !== 'app.audit_log') await expectOf(`insert into ${name} (${column}) values ('${own}')`, 0, REFUSED)
         }
-        for (const shop of [own, other, fresh]) {
-          const [count, code] = shop === tenant ? ([1, ''] as const) : ([0, REFUSED] as const)
-          for (const statement of written(shop)) await expectOf(statement, count, code)
-          const there = shop === tenant && shop !== fresh
-          await expectOf(opened(shop), there ? 0 : count, there ? '23505' : code)
+        for (const target of [own, other, fresh]) {
+          const [count, code] = target === tenant ? ([1, ''] as const) : ([0, REFUSED] as const)
+          for (const statement of written(target)) await expectOf(statement, count, code)
+          const there = target === tenant && target !== fresh
+          await expectOf(opened(target), there ? 0 : count, there ? '23505' : code)
         }
-        // Without a WHERE no column is read, and so only the policy for UPDATE stands before the others' rows.
+        // Without a WHERE no column is read, so only the policy for UPDATE protects the other rows.
         const changed = tenant === own || tenant === other ? 1 : 0
         await expectOf(`update app.tenants set status = 'suspended'`, changed)
-        for (const shop of [own, other]) {
-          await expectOf(`update app.tenants set suspended_at = now() where id = '${shop}'`, shop === tenant ? 1 : 0)
+        for (const target of [own, other]) {
+          await expectOf(
+            `update app.tenants set suspended_at = now() where id = '${target}'`,
+            target === tenant ? 1 : 0,
+          )
         }
         await expectOf('update app.memberships set role_id = 1', 0, REFUSED)
         await expectOf('update app.memberships set accepted_at = now()', 0, REFUSED)
@@ -131,8 +133,8 @@ export const operatorGuarantee = ({ own, other, tables }: TwoShops): Guarantee =
   },
 })
 
-/** What operators, who may see every shop, are still not shown, and take away from none. */
-export const operatorSecretsGuarantee = ({ own }: TwoShops): Guarantee => ({
+/** Operators see every tenant, but no secret, and delete nothing. */
+export const operatorSecretsGuarantee = ({ own }: TwoTenants): Guarantee => ({
   title: 'operators read no password, token or secret, and delete nothing',
   holds: async (sql) => {
     const every = await sql<{ name: string }[]>`

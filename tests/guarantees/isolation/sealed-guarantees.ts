@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { enterTenant, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
-import type { TwoShops } from './two-shops.ts'
+import type { TwoTenants } from './two-tenants.ts'
 
 const OPEN = `select * from app.open_vendor_secret($1, 'catalog', null, $2)`
 
-/** An account whose secret is sealed under a key; as the superuser, who may put one shop's secret under another's key. */
+/** Creates an account with a secret under a key, as a superuser, who may use another tenant's key. */
 async function makeSealed(
   sql: postgres.Sql,
   { tenant, key }: { tenant: string; key: string },
@@ -30,9 +30,9 @@ async function makeKey(sql: postgres.Sql, tenant: string): Promise<{ id: string;
   return made
 }
 
-/** The one way to a sealed secret. Asks for a connection that may become any role. */
-export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} gives the vault a sealed secret of the tenant that is set, noted in its log, and no other`,
+/** The only way to an encrypted secret. Requires a connection that may become any role. */
+export const sealedSecretGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} returns an encrypted secret of the set tenant to the vault alone, and audits it`,
   holds: async (sql) => {
     const keys = { [own]: await makeKey(sql, own), [other]: await makeKey(sql, other) }
     const sealed = {
@@ -46,7 +46,7 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
         insert into app.vendor_accounts (id, tenant_id, vendor, account_number, status)
         values (${erased}, ${own}, 'sanmar', '1', 'revoked')`
     })
-    const noted = (request: string) =>
+    const audited = (request: string) =>
       tenantsOf(sql, 'app.audit_log', `request_id = $1 and action = 'vendor_account.opened'`, [request])
     for (const tenant of [own, other]) {
       const { id = '', sealed: bytes } = sealed[tenant] ?? {}
@@ -57,7 +57,7 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
         const [row] = await sql.unsafe(OPEN, [id, request])
         assert.deepEqual([row?.['sealed_secret'], row?.['wrapped_key']], [bytes, keys[tenant]?.wrapped])
       })
-      assert.deepEqual(await noted(request), [tenant, tenant], 'an entry for each opening')
+      assert.deepEqual(await audited(request), [tenant, tenant], 'an audit entry for each call')
     }
     const nothing = async (tenant: string | null, ids: readonly string[]) => {
       const request = randomUUID()
@@ -67,7 +67,7 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
           assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 0, code: '' }, `${id} [${tenant}]`)
         }
       })
-      assert.deepEqual(await noted(request), [], 'nothing opened, nothing noted')
+      assert.deepEqual(await audited(request), [], 'no audit entry')
     }
     const every = [sealed[own]?.id ?? '', sealed[other]?.id ?? '', crossed.id, erased, randomUUID()]
     await nothing(null, every)
@@ -82,9 +82,9 @@ export const sealedSecretGuarantee = ({ own, other }: TwoShops, name: string): G
   },
 })
 
-/** The role that handles ciphertext. */
-export const vaultGuarantee = ({ own, other, tables }: TwoShops): Guarantee => ({
-  title: 'guarantee 1: the vault sees and writes rows of the tenant that is set, in the tables that it is granted',
+/** The role that handles encrypted secrets and data keys. */
+export const vaultGuarantee = ({ own, other, tables }: TwoTenants): Guarantee => ({
+  title: 'guarantee 1: the vault sees and writes rows of the set tenant alone, in its own tables',
   holds: async (sql) => {
     const readable = new Set<string>()
     for (const tenant of [null, own, other]) {
@@ -117,18 +117,18 @@ export const vaultGuarantee = ({ own, other, tables }: TwoShops): Guarantee => (
       const [keys, accounts] = [await ofTenant('app.data_keys'), await ofTenant('app.vendor_accounts')]
       await enterTenant(sql, tenant)
       await as(sql, 'identity_vault', async () => {
-        // Without a WHERE no column is read, and so only the policy for UPDATE stands before the others' rows.
+        // Without a WHERE no column is read, so only the policy for UPDATE protects the other rows.
         await expectOf('update app.data_keys set retired_at = now()', { count: keys, code: '' })
         await expectOf('update app.vendor_accounts set checked_at = now()', { count: accounts, code: '' })
-        for (const shop of [own, other]) {
-          const expected = shop === tenant ? { count: 1, code: '' } : { count: 0, code: REFUSED }
+        for (const target of [own, other]) {
+          const expected = target === tenant ? { count: 1, code: '' } : { count: 0, code: REFUSED }
           const id = randomUUID()
           await expectOf(
-            `insert into app.data_keys (id, tenant_id, purpose, kms_key_arn) values ('${id}', '${shop}', '${id}', 'arn')`,
+            `insert into app.data_keys (id, tenant_id, purpose, kms_key_arn) values ('${id}', '${target}', '${id}', 'arn')`,
             expected,
           )
           await expectOf(
-            `insert into app.audit_log (tenant_id, action, target_type) values ('${shop}', 'data_key.rotated', 'data_key')`,
+            `insert into app.audit_log (tenant_id, action, target_type) values ('${target}', 'data_key.rotated', 'data_key')`,
             expected,
           )
         }
@@ -187,10 +187,9 @@ const NONE_OF_IT = [
   OPEN,
 ]
 
-/** What of a shop's vendor secrets is shown to which role. Asks for a connection that may become any role. */
-export const sealedColumnsGuarantee = ({ own }: TwoShops): Guarantee => ({
-  title:
-    'who serves routes reads no sealed secret and no data key, the vault reads one by its function alone, others nothing',
+/** Which role may read what of vendor secrets. Requires a connection that may become any role. */
+export const sealedColumnsGuarantee = ({ own }: TwoTenants): Guarantee => ({
+  title: 'identity_app reads no encrypted secret or data key, the vault only through its function, other roles nothing',
   holds: async (sql) => {
     const refused = { ...SECRETS, identity_worker: NONE_OF_IT, identity_operator: NONE_OF_IT }
     for (const tenant of [null, own]) {
@@ -207,10 +206,10 @@ export const sealedColumnsGuarantee = ({ own }: TwoShops): Guarantee => ({
   },
 })
 
-/** What the keys and the trigger of sealed rows promise, of a database in which they are. */
+/** The promises of the foreign key and the trigger. Requires a database with both. */
 export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Guarantee => ({
   title:
-    "nothing is sealed under another shop's key or one that was destroyed, none in use is destroyed, no version goes back",
+    "rejects a secret under another tenant's or a destroyed key, the end of a key in use, and a lower secret version",
   holds: async (sql) => {
     const [key, others, gone] = [await makeKey(sql, own), await makeKey(sql, other), await makeKey(sql, own)]
     const destroy = (id: string) =>
@@ -228,7 +227,7 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
     assert.deepEqual(await insert(key.id), { count: 1, code: '' })
     const foreign: Outcome = { count: 0, code: '23503' }
     for (const [what, id] of [
-      ["another shop's", others.id],
+      ["another tenant's", others.id],
       ['a destroyed', gone.id],
       ['no', randomUUID()],
     ] as const) {

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import { enterTenant, allowed, attempt, type Guarantee, REFUSED } from './guarantee.ts'
-import type { TenantTable, TwoShops } from './two-shops.ts'
+import type { TenantTable, TwoTenants } from './two-tenants.ts'
 
-// A row, or its place, as a whole: refused to who may read some of the columns alone.
+// Such statements need SELECT on the whole table. A role that may read only some columns is refused.
 const NEEDS_EVERY_COLUMN = /\btable |select \*|ctid/
 
 async function wholeRows(sql: postgres.ISql, name: string): Promise<boolean> {
@@ -13,21 +13,21 @@ async function wholeRows(sql: postgres.ISql, name: string): Promise<boolean> {
   return row?.readable ?? false
 }
 
-/** Guarantees 1 to 4 for one table. One that the Lambdas may not read at all refuses what it would else answer. */
-export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
+/** Guarantees 1 to 4 for one table. Where identity_app may not read the table, every read must be refused instead. */
+export function guaranteesOf({ own, other }: TwoTenants, table: TenantTable) {
   const { name, column, owned, nullable } = table
   const readable = (sql: postgres.Sql) => allowed(sql, table, 'select')
-  const answerable = async (sql: postgres.Sql, statement: string) =>
+  const mayRun = async (sql: postgres.Sql, statement: string) =>
     NEEDS_EVERY_COLUMN.test(statement) ? wholeRows(sql, name) : readable(sql)
   const expectRows = async (sql: postgres.Sql, statement: string, parameters: string[], rows: number) => {
-    const answered = (await answerable(sql, statement)) ? { count: rows, code: '' } : { count: 0, code: REFUSED }
-    assert.deepEqual(await attempt(sql, statement, parameters), answered, statement)
+    const expected = (await mayRun(sql, statement)) ? { count: rows, code: '' } : { count: 0, code: REFUSED }
+    assert.deepEqual(await attempt(sql, statement, parameters), expected, statement)
   }
   const expectRefused = async (sql: postgres.Sql, statement: string, parameters: (string | null)[]) =>
     assert.equal((await attempt(sql, statement, parameters)).code, REFUSED, `${statement} [${parameters.join()}]`)
 
   const read: Guarantee = {
-    title: `guarantee 1: ${name} shows a shop its own rows`,
+    title: `guarantee 1: ${name} shows a tenant its own rows alone`,
     holds: async (sql) => {
       await enterTenant(sql, own)
       await expectRows(sql, `select from ${name} where ${column} is not null`, [], owned)
@@ -45,7 +45,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
     },
   }
   const leak: Guarantee = {
-    title: `guarantee 1: ${name} shows no function in a query what the query may not see`,
+    title: `guarantee 1: ${name} passes no row of another tenant to a function in a query`,
     holds: async (sql) => {
       for (const query of [
         `select from ${name} where app.f_leak(${column}::text)`,
@@ -56,7 +56,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
         `select from ${name} order by app.f_leak(${column}::text)`,
       ]) {
         await enterTenant(sql, own)
-        if (!(await answerable(sql, query))) {
+        if (!(await mayRun(sql, query))) {
           await expectRefused(sql, query, query.includes('$1') ? [other] : [])
           continue
         }
@@ -72,7 +72,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
     },
   }
   const copy: Guarantee = {
-    title: `guarantee 1: ${name} is copied out by its own rows`,
+    title: `guarantee 1: ${name} returns a tenant's own rows alone to COPY`,
     holds: async (sql) => {
       await enterTenant(sql, own)
       const copied = async (what: string): Promise<string[]> => {
@@ -88,17 +88,17 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
       }
       const rows = Array.from({ length: owned }, () => own)
       assert.deepEqual(await copied(`(select ${column} from ${name})`), rows)
-      // Of a partitioned table itself, COPY has none.
+      // COPY of a partitioned table returns no row.
       assert.ok((await copied(`${name} (${column})`)).every((tenant) => tenant === own))
     },
   }
   const insert: Guarantee = {
-    title: `guarantee 2: a row that is stamped with another shop's id is not put into ${name}`,
+    title: `guarantee 2: ${name} rejects a new row with another tenant's id`,
     holds: async (sql) => {
       await enterTenant(sql, own)
       await expectRefused(sql, `insert into ${name} (${column}) values ($1)`, [other])
       await expectRefused(sql, `insert into ${name} (${column}) values ($1) on conflict do nothing`, [other])
-      // Row security is asked before NOT NULL: a row of its own goes on to the columns that are missing here.
+      // Row security comes before NOT NULL: an own row passes it and fails on the missing columns.
       if (await allowed(sql, table, 'insert')) {
         const { code } = await attempt(sql, `insert into ${name} (${column}) values ($1)`, [own])
         assert.notEqual(code, REFUSED, 'its own row')
@@ -106,19 +106,19 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
     },
   }
   const update: Guarantee = {
-    title: `guarantee 2: no row of ${name} is moved to another shop, nor is another's row changed`,
+    title: `guarantee 2: ${name} lets no row move to another tenant, and no row of another tenant change`,
     holds: async (sql) => {
       await enterTenant(sql, own)
       await expectRefused(sql, `update ${name} set ${column} = $1`, [other])
       await expectRefused(sql, `update ${name} set ${column} = $1 where ${column} = $2`, [other, own])
       if (!(await allowed(sql, table, 'update'))) return
-      // Without a WHERE no column is read, and so only the policy for UPDATE stands before the others' rows.
+      // Without a WHERE no column is read, so only the policy for UPDATE protects the other rows.
       await expectRows(sql, `update ${name} set ${column} = $1`, [own], owned)
       await expectRows(sql, `update ${name} set ${column} = $1 where ${column} = $2`, [own, other], 0)
     },
   }
   const remove: Guarantee = {
-    title: `guarantee 2: no row of another shop is deleted from ${name}`,
+    title: `guarantee 2: ${name} keeps the rows of other tenants from DELETE`,
     holds: async (sql) => {
       await enterTenant(sql, own)
       const [row] = await sql<{ allowed: boolean }[]>`select has_table_privilege(${name}, 'delete') as allowed`
@@ -128,7 +128,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
     },
   }
   const system: Guarantee = {
-    title: `guarantee 3: a shop makes, changes and deletes no system row of ${name}`,
+    title: `guarantee 3: ${name} lets a tenant create, change and delete no system row`,
     holds: async (sql) => {
       await enterTenant(sql, own)
       await expectRefused(sql, `insert into ${name} (${column}) values ($1)`, [null])
@@ -136,7 +136,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
       if (!nullable) return
       if (await allowed(sql, table, 'update')) {
         await expectRows(sql, `update ${name} set ${column} = $1 where ${column} is null`, [own], 0)
-        // Where the policy for SELECT shows no system row, only a statement that reads no column comes upon one.
+        // The policy for SELECT hides system rows. Only a statement that reads no column could reach one.
         await expectRows(sql, `update ${name} set ${column} = $1`, [own], owned)
       }
       const [row] = await sql<{ allowed: boolean }[]>`select has_table_privilege(${name}, 'delete') as allowed`
@@ -148,7 +148,7 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
     },
   }
   const unset: Guarantee = {
-    title: `guarantee 4: ${name} has no row for anyone while no tenant is set`,
+    title: `guarantee 4: ${name} shows no row while no tenant is set`,
     holds: async (sql) => {
       await enterTenant(sql, null)
       await expectRows(sql, `table ${name}`, [], 0)
@@ -163,8 +163,8 @@ export function guaranteesOf({ own, other }: TwoShops, table: TenantTable) {
 }
 
 /** Guarantee 5. */
-export const tenantsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
-  title: 'guarantee 5: a tenant is visible only to itself',
+export const tenantsGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 5: app.tenants shows a tenant itself alone',
   holds: async (sql) => {
     for (const tenant of [own, other]) {
       await enterTenant(sql, tenant)
@@ -177,9 +177,9 @@ export const tenantsGuarantee = ({ own, other }: TwoShops): Guarantee => ({
   },
 })
 
-/** Guarantee 6, asked in its own way and not by checkCatalogue's. */
+/** Guarantee 6, by a query that is independent of checkCatalogue. */
 export const exemptGuarantee: Guarantee = {
-  title: 'guarantee 6: of the tables with a tenant_id, sessions and tokens alone are without row security',
+  title: 'guarantee 6: every table with a tenant_id but sessions and tokens has row security',
   holds: async (sql) => {
     const rows = await sql<{ name: string }[]>`
       select n.nspname || '.' || c.relname as name
@@ -195,15 +195,15 @@ export const exemptGuarantee: Guarantee = {
   },
 }
 
-/** Guarantee 7: the tables, and each partition of them. */
+/** Guarantee 7 for tables and partitions. */
 export const everyTableGuarantee: Guarantee = {
-  title: 'guarantee 7: every table with a tenant_id is under enforcement, and so is every partition',
+  title: 'guarantee 7: every table with a tenant_id and every partition has the tenant guard',
   holds: async (sql) => assert.deepEqual(await checkCatalogue(sql), []),
 }
 
-/** FORCE: whoever migrates is bound as the Lambdas are. Asks for a connection that may become identity_owner. */
-export const ownerGuarantee = ({ own }: TwoShops, { name }: TenantTable): Guarantee => ({
-  title: `guarantee 7: ${name} has no row for its owner`,
+/** FORCE binds the owner too. Requires a connection that may become identity_owner. */
+export const ownerGuarantee = ({ own }: TwoTenants, { name }: TenantTable): Guarantee => ({
+  title: `guarantee 7: ${name} shows no row to its owner`,
   holds: async (sql) => {
     await sql`set local role identity_owner`
     try {
@@ -217,9 +217,9 @@ export const ownerGuarantee = ({ own }: TwoShops, { name }: TenantTable): Guaran
   },
 })
 
-/** Guarantee 7, of each partition that is named itself, which asks for no policy of its parent. */
-export const partitionsGuarantee = ({ own, partitions }: TwoShops): Guarantee => ({
-  title: 'guarantee 7: a partition that is named itself has no row for another shop',
+/** Guarantee 7 for statements that name a partition directly. The policies of its parent do not apply there. */
+export const partitionsGuarantee = ({ own, partitions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 7: a partition that is named directly shows no row of another tenant',
   holds: async (sql) => {
     for (const name of partitions) {
       await enterTenant(sql, own)
@@ -231,9 +231,9 @@ export const partitionsGuarantee = ({ own, partitions }: TwoShops): Guarantee =>
   },
 })
 
-/** Guarantee 4 from one transaction to the next. `holds` is given a connection of the Lambdas' outside of one. */
-export const afterTransactionGuarantee = ({ own }: TwoShops, { name, owned }: TenantTable): Guarantee => ({
-  title: `guarantee 4: ${name} has no row for anyone once the transaction that set a tenant has ended`,
+/** Guarantee 4 across transactions. `holds` gets a connection of identity_app outside a transaction. */
+export const afterTransactionGuarantee = ({ own }: TwoTenants, { name, owned }: TenantTable): Guarantee => ({
+  title: `guarantee 4: ${name} shows no row after the transaction that set a tenant`,
   holds: async (sql) => {
     if (!(await wholeRows(sql, name))) {
       const refused = sql.begin(async (tx) => {
@@ -253,7 +253,7 @@ export const afterTransactionGuarantee = ({ own }: TwoShops, { name, owned }: Te
       assert.ok((await count(tx)) >= owned)
     })
     await expectNone('after a commit')
-    const undone = new Error('undone')
+    const undone = new Error('rolled back')
     const rolledBack = sql.begin(async (tx) => {
       await tx`select app.set_tenant(${own})`
       throw undone
@@ -269,7 +269,7 @@ export const afterTransactionGuarantee = ({ own }: TwoShops, { name, owned }: Te
       assert.equal(await count(tx), 0, 'after a rollback to a savepoint')
     })
     await sql`select app.set_tenant(${own})`
-    await expectNone('after a statement of its own')
+    await expectNone('after a statement without a transaction')
     await sql`reset app.tenant_id`
     await expectNone('after a reset')
   },

@@ -5,57 +5,56 @@ import { urlFor } from '#infra/local/postgres/database.ts'
 import { EXEMPT_TABLES } from '#shared/doctor/catalogue.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
-/** A table that holds rows of tenants: found from the catalogue, so that one added later is here too. */
+/** A tenant table, found in the catalogue, so that new tables are covered. */
 export interface TenantTable {
   readonly name: string
-  /** The column with the tenant's id: `id` for the tenants themselves. */
+  /** The column with the tenant's id: `id` for app.tenants. */
   readonly column: string
-  /** Whether a row may belong to the platform. */
+  /** Whether rows without a tenant exist: those of the platform. */
   readonly nullable: boolean
   /** How many rows the acting tenant has in it. */
   readonly owned: number
 }
 
-/** A copy of the template in which two shops have rows in every tenant table. The first acts; the second must not be seen. */
-export interface TwoShops {
+/** A copy of the template in which two tenants have rows in every tenant table. `own` acts and must not see `other`. */
+export interface TwoTenants {
   readonly database: TestDatabase
   readonly own: string
   readonly other: string
   readonly tables: readonly TenantTable[]
   readonly sessions: Sessions
-  readonly accounts: readonly Account[]
-  /** The partitions of the tenant tables, each with a row of either shop. */
+  readonly users: readonly TestUser[]
+  /** The partitions of the tenant tables, each with a row of both tenants. */
   readonly partitions: readonly string[]
-  /** The SECURITY DEFINER functions, by their names. */
+  /** The names of the SECURITY DEFINER functions. */
   readonly definers: readonly string[]
-  /** A connection of the superuser's that may begin a transaction and plant a fault in it. */
+  /** A superuser's connection, to plant faults in a transaction. */
   readonly admin: postgres.Sql
   close(): Promise<void>
 }
 
-/** A user's id, or what is none, and the shops in which it has a live membership. */
-interface Account {
+/** A user's id, or something else, and the tenants in which the user has a live membership. */
+interface TestUser {
   readonly what: string
   readonly id: string | null
-  readonly shops: readonly string[]
+  readonly tenants: readonly string[]
 }
 
-/** Ids of sessions: those of one person who works in both shops, and that of one who works in the acting one alone. */
+/** Session ids: three of a user in both tenants, and one of a user in `own` alone. */
 interface Sessions {
   readonly own: string
   readonly other: string
   readonly pending: string
   readonly single: string
-  /** Ids by which no session may be found: why, and the id. */
+  /** Ids that must find no session, with the reason. */
   readonly dead: readonly (readonly [why: string, id: string])[]
 }
 
 /**
- * `grants`: 'as migrated', or 'every one', which leaves row security alone to hold. Checks, foreign keys
- * and triggers are dropped from the copy, so that any row can be made, and none is kept from another shop by anything
- * else.
+ * Creates the copy. `grants`: 'as migrated', or 'every one', so that only row security protects the rows. Drops checks,
+ * foreign keys and triggers, so that any row can be created and nothing else protects it.
  */
-export async function createTwoShops(grants: 'as migrated' | 'every one'): Promise<TwoShops> {
+export async function createTwoTenants(grants: 'as migrated' | 'every one'): Promise<TwoTenants> {
   const database = await createTestDatabase()
   const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
   const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants order by slug`).map(
@@ -83,7 +82,7 @@ export async function createTwoShops(grants: 'as migrated' | 'every one'): Promi
         execute format('drop trigger %I on %s', c.tgname, c.t);
       end loop;
     end $$`)
-  const accounts = await makeAccounts(admin, own, other)
+  const users = await makeUsers(admin, own, other)
   const partitions = await fillPartitions(admin, [own, other])
   await makeInvitations(admin, [own, other])
   const tables: TenantTable[] = []
@@ -100,8 +99,8 @@ export async function createTwoShops(grants: 'as migrated' | 'every one'): Promi
   }
   await admin.begin(async (tx) => {
     await tx`set local role identity_owner`
-    // Cheap, so that the planner would run it first, and not leakproof: as hostile as an operator can be. It remembers
-    // what it was shown in a setting that any role can read.
+    // As hostile as a function can be: cheap, so that the planner would run it first, and not leakproof. It stores its
+    // arguments in a setting that every role can read.
     await tx`
       create function app.f_leak(p_value text) returns boolean language plpgsql cost 0.0000001 as $$
       begin
@@ -117,7 +116,7 @@ export async function createTwoShops(grants: 'as migrated' | 'every one'): Promi
     select p.oid::regproc::text as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
      where p.prosecdef and n.nspname not in ('pg_catalog', 'information_schema') order by 1`
   const sessions = await makeSessions(admin, own, other)
-  // Warm, as every connection here: an ended transaction has set a tenant on it.
+  // A warm connection: an ended transaction has set a tenant on it.
   await admin.begin((tx) => tx`select app.set_tenant(${own})`)
   return {
     database,
@@ -125,7 +124,7 @@ export async function createTwoShops(grants: 'as migrated' | 'every one'): Promi
     other,
     tables,
     sessions,
-    accounts,
+    users,
     partitions,
     definers: definers.map(({ name }) => name),
     admin,
@@ -178,8 +177,8 @@ async function makeSessions(admin: postgres.Sql, own: string, other: string): Pr
   }
 }
 
-/** People who work in both shops, in one of them, or are on their way in or out of the other. */
-async function makeAccounts(admin: postgres.Sql, own: string, other: string): Promise<Account[]> {
+/** Creates users with a live membership in both tenants, in one of them, or invited to or removed from the other. */
+async function makeUsers(admin: postgres.Sql, own: string, other: string): Promise<TestUser[]> {
   const make = async (email: string, accepted: boolean, revoked: boolean): Promise<string> => {
     const [row] = await admin<{ id: string }[]>`
       with person as (insert into app.users (email) values (${email}) returning id)
@@ -193,19 +192,23 @@ async function makeAccounts(admin: postgres.Sql, own: string, other: string): Pr
   const known = async (email: string): Promise<string> =>
     (await admin<{ id: string }[]>`select id from app.users where email = ${email}`)[0]?.id ?? ''
   return [
-    { what: 'one who works in both', id: await known('both@shops.test'), shops: [own, other] },
-    { what: 'one who works in the acting shop', id: await known('owner@acme.test'), shops: [own] },
-    { what: 'one who works in the other shop', id: await known('owner@bolt.test'), shops: [other] },
-    { what: 'one whom the other shop only invited', id: await make('invited@shops.test', false, false), shops: [own] },
-    { what: 'one whom the other shop removed', id: await make('removed@shops.test', true, true), shops: [own] },
-    { what: 'one who works nowhere', id: await known('nobody@shops.test'), shops: [] },
-    { what: 'no account', id: randomUUID(), shops: [] },
-    { what: 'null', id: null, shops: [] },
-    { what: "a tenant's id", id: other, shops: [] },
+    { what: 'a user in both tenants', id: await known('both@shops.test'), tenants: [own, other] },
+    { what: 'a user in the acting tenant', id: await known('owner@acme.test'), tenants: [own] },
+    { what: 'a user in the other tenant', id: await known('owner@bolt.test'), tenants: [other] },
+    {
+      what: 'a user whom the other tenant only invited',
+      id: await make('invited@shops.test', false, false),
+      tenants: [own],
+    },
+    { what: 'a user whom the other tenant removed', id: await make('removed@shops.test', true, true), tenants: [own] },
+    { what: 'a user without a tenant', id: await known('nobody@shops.test'), tenants: [] },
+    { what: 'no user', id: randomUUID(), tenants: [] },
+    { what: 'null', id: null, tenants: [] },
+    { what: "a tenant's id", id: other, tenants: [] },
   ]
 }
 
-/** Open invitations of each tenant's, and tokens that are none. */
+/** Creates an open invitation of each tenant, and tokens that are none. */
 async function makeInvitations(admin: postgres.Sql, tenants: readonly string[]): Promise<void> {
   for (const tenant of tenants) {
     for (const [email, purpose, consumed] of [
@@ -221,7 +224,7 @@ async function makeInvitations(admin: postgres.Sql, tenants: readonly string[]):
   }
 }
 
-/** Makes a row of each tenant's in each partition of a tenant table, by the range of time that it holds. */
+/** Creates a row of each tenant in each partition of a tenant table, at the beginning of its range. */
 async function fillPartitions(admin: postgres.Sql, tenants: readonly string[]): Promise<string[]> {
   const partitions = await admin<{ name: string; parent: string; key: string; from: string }[]>`
     select format('%I.%I', n.nspname, c.relname) as name, i.inhparent::regclass::text as parent, k.attname as key,
@@ -237,12 +240,12 @@ async function fillPartitions(admin: postgres.Sql, tenants: readonly string[]): 
   for (const { name, parent, key, from } of partitions) {
     for (const tenant of tenants) await makeRow(admin, { name: parent, column: 'tenant_id' }, tenant, { [key]: from })
     const [row] = await admin.unsafe<{ count: number }[]>(`select count(*)::int as count from ${name}`)
-    if (row?.count !== tenants.length) throw new Error(`${name} got no row of each shop`)
+    if (row?.count !== tenants.length) throw new Error(`${name} did not get a row of each tenant`)
   }
   return partitions.map(({ name }) => name)
 }
 
-/** Makes a row of a tenant's, of whatever columns the table asks for, unless there is one. */
+/** Creates a row of a tenant unless there is one. */
 async function ensureRow(
   admin: postgres.Sql,
   { name, column }: { name: string; column: string },
@@ -252,7 +255,7 @@ async function ensureRow(
   if (existing === undefined) await makeRow(admin, { name, column }, tenant)
 }
 
-/** Makes a row of a tenant's, with some columns given and whatever else the table asks for. */
+/** Creates a row of a tenant with the given columns, and values for the other required columns. */
 async function makeRow(
   admin: postgres.Sql,
   { name, column }: { name: string; column: string },
@@ -296,6 +299,6 @@ function valueOf(type: string, category: string): string {
     T: `'1 day'`,
   }
   const value = ofCategory[category]
-  if (value === undefined) throw new Error(`valueOf knows no value of the type ${type}: add one`)
+  if (value === undefined) throw new Error(`valueOf has no value for the type ${type}: add one`)
   return value
 }
