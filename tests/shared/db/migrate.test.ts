@@ -173,9 +173,8 @@ describe('migrate beside functions that serve requests', () => {
     const waiting = async () =>
       (await sql`select from pg_locks where not granted and relation = 'first'::regclass`).length > 0
     while (!(await waiting())) await new Promise(setImmediate)
-    const asked = performance.now()
+    // Were the runner to keep its place in the queue of the lock, this would wait until `done`.
     await sql`select from first`
-    expect(performance.now() - asked).toBeLessThan(1000)
     await done()
     expect(await running).toEqual(['0002-second.sql'])
     expect((await state()).tables).toEqual(['first', 'second'])
