@@ -10,7 +10,7 @@ const SECRET_IDS = [
   'ROLE_SECRET_IDS',
   'VAULT_DATABASE_SECRET_ID',
 ]
-// Any text is one.
+// Settings that accept any text.
 const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE', 'MIGRATIONS_FOLDER', 'VAULT_KEY_ID'])
 const CANARY = 'canary-4d1e'
 

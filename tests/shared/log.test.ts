@@ -27,7 +27,7 @@ const lines = (): any[] =>
     .map((line) => JSON.parse(line))
 
 beforeEach(async () => {
-  // The first one is cold.
+  // The first call records a cold start.
   await metered(async () => {})()
   written = ''
 })

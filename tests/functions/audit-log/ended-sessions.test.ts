@@ -10,7 +10,7 @@ import { useService } from '#tests/support/test.ts'
 const NEW_PASSWORD = 'a passphrase of the departed'
 const IP_HASHES = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((ip) => keyedHash(PEPPER, 'ip', ip).toString('hex'))
 
-/** The tenants of one person, and a session of theirs in each place where one can be. */
+/** The tenants and sessions of one user. */
 interface Scene {
   readonly email: string
   readonly user: string
@@ -48,7 +48,7 @@ beforeEach(async () => {
     there: await mint(`there-${scenes}`),
     pending: await mint(),
   }
-  // Sessions that ended by themselves, of which there is nothing to tell, and one of somebody else's.
+  // Expired sessions and another user's session must leave no entries.
   const [idle, over] = [await mint(`here-${scenes}`), await mint(`here-${scenes}`)]
   await service.sql`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
   await service.sql`update app.sessions set absolute_expires_at = now() where id = ${over.id}`
@@ -58,13 +58,13 @@ beforeEach(async () => {
 const isLive = async ({ token }: MintedSession): Promise<boolean> =>
   (await service.request('GET /v1/auth/session', { token })).status === 200
 
-/** Every entry in the logs of the scene's tenants. */
+/** Returns the audit entries of all tenants of the scene. */
 const logs = () => service.sql`
   select tenant_id, action, actor_user_id as actor, target_type || ' ' || target_id as target, before, after, request_id,
          encode(ip_hash, 'hex') as ip_hash, xmin::text as written_in
     from app.audit_log where tenant_id = any (${Object.values(scene.tenants)}) order by action, tenant_id, target_id`
 
-/** Does what ends sessions, and holds the logs of the scene's tenants to these entries, in any order, and to no other. */
+/** Sends a request that ends sessions, and expects exactly these audit entries. */
 async function expectEntries(
   { route, token, body }: { route: string; token?: string; body?: object },
   expected: readonly (readonly [tenant: 'here' | 'there', action: string, target: string])[],
@@ -77,7 +77,7 @@ async function expectEntries(
   expect(written.map(({ tenant_id, action, target }) => `${tenant_id} ${action} ${target}`).toSorted()).toEqual(
     expected.map(([tenant, action, target]) => `${tenants[tenant]} ${action} ${target}`).toSorted(),
   )
-  // What they tell of was written by the very transaction that wrote the entries.
+  // One transaction writes the change and its entries.
   const changed = await service.sql`
     select xmin::text as written_in from app.sessions where user_id = ${user} and revoked_at is not null
     union select xmin::text from app.users where id = ${user} and password_hash <> ${passwordHash}`
@@ -141,7 +141,7 @@ describe('audit entries of ended sessions', () => {
       ['here', 'user.password_reset', `user ${user}`],
       ['there', 'user.password_reset', `user ${user}`],
     ])
-    // The second time the link does nothing.
+    // The link works once.
     await service.request('POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })
     expect(await logs()).toHaveLength(4)
   })
@@ -167,7 +167,7 @@ describe('audit entries of ended sessions', () => {
 })
 
 describe('one transaction for an ended session and its audit entry', () => {
-  /** Does something while rows that are added to a table are refused, as a database that has no room left refuses them. */
+  /** Runs `work` while every insert into a table fails. */
   async function whileRefusing(table: string, work: () => Promise<void>): Promise<void> {
     await service.sql.unsafe(`
       create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;

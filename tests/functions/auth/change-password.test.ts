@@ -132,7 +132,7 @@ describe('POST /v1/auth/password/change', () => {
       change('the second passphrase', OLD, service, other),
     ])
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
-    // The loser either verified too late, and has a wrong password, or was signed out by the winner.
+    // The other request either sees the new password (422) or has lost its session (401).
     expect([
       [204, 401],
       [204, 422],
@@ -153,7 +153,7 @@ describe('the rules for a new password', () => {
       ['e\u0301'.repeat(14), /at least 15/],
       ['\u{1f600}'.repeat(129), /at most 128/],
       ['a1b2c3d4'.repeat(16) + '!', /at most 128/],
-      // One character that NFKC writes as eighteen.
+      // NFKC expands this character to eighteen.
       ['\ufdfa'.repeat(8), /at most 128/],
     ] as const) {
       rejected(await change(password), cause)

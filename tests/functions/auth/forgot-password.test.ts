@@ -88,7 +88,7 @@ describe('POST /v1/auth/password/forgot', () => {
 
 const newIp = () => randomUUID().replace(/^(....)(....).*$/, '2001:db8:$1:$2::1')
 
-/** Counts what each request costs, which without a `sourceIp` comes from an address of its own. */
+/** Returns a function that counts the cost of a request. Each request without `sourceIp` has its own client address. */
 async function counted() {
   const { ask, close } = await startCounted(service.database, group, { FORGOT_EMAIL_LIMIT: '3', FORGOT_IP_LIMIT: '4' })
   onTestFinished(close)
@@ -103,7 +103,7 @@ describe('the cost of requesting an email', () => {
   const FORGOT = 'POST /v1/auth/password/forgot'
   const RESEND = 'POST /v1/auth/verify/resend'
 
-  // A cache that a busy machine makes late is left alone for five seconds, and not called.
+  // Retries, because the limiter stops calling a cache that responds late on a busy machine.
   it('makes the same number of statements, round trips, cache calls and invocations for every password reset request', {
     retry: 2,
   }, async () => {
@@ -143,7 +143,7 @@ describe('the cost of requesting an email', () => {
     for (let index = 0; index < 7; index += 1) costs.push(await costOf(RESEND, { headers }))
     await service.sql`update app.users set email_verified_at = now() where id = ${person.userId}`
     costs.push(await costOf(RESEND, { headers }))
-    // The first ones prepare their statements.
+    // The first requests prepare their statements.
     for (const cost of costs.slice(2)) expect(cost).toEqual({ statements: 7, roundTrips: 6, cache: 2, invoked: 1 })
   })
 

@@ -27,7 +27,7 @@ describe('POST /v1/auth/password/forgot', () => {
     const times = new Map<string, number[]>(names.map((name) => [name, []]))
     const answers = new Set<string>()
     for (let round = 0; round < 210; round += 1) {
-      // Each is first in turn, so that neither a drift nor its place in the round falls on one of them.
+      // Each cause goes first in turn, so that order and drift affect all alike.
       for (let place = 0; place < names.length; place += 1) {
         const name = names[(place + round) % names.length] ?? ''
         const started = performance.now()

@@ -19,9 +19,9 @@ beforeEach(async () => {
   ;({ slug, id: tenant, owner, admin } = await service.newTenant('owner', 'admin'))
 })
 
-/** Invites an address and opens its letter. */
+/** Invites an address. Returns the invitation's id and the token of its email. */
 async function invited(email: string, { role = 'sales', by = owner } = {}): Promise<{ id: string; token: string }> {
-  // What is due already goes out before, so that the newest letter is the invitation.
+  // Delivers earlier mail first, so that the newest email is the invitation.
   await service.mail.deliver()
   const answer = await service.request('POST /v1/members/invite', { token: by.token, body: { email, role } })
   if (answer.status !== 200) throw new Error(`invite: ${answer.status} ${answer.text}`)
@@ -37,7 +37,7 @@ const signIn = (email: string, password = NEW_PASSWORD): Promise<Answer> =>
 const accountOf = async (email: string) => (await service.sql`select * from app.users where email = ${email}`)[0]
 const consumed = async (id: string): Promise<boolean> =>
   (await service.sql`select consumed_at from app.tokens where id = ${id}`)[0]?.['consumed_at'] !== null
-/** Everything that accepting could have touched. */
+/** Returns all rows that accepting an invitation could change. */
 const state = async (): Promise<unknown> => [
   await service.sql`select * from app.users order by id`,
   await service.sql`select * from app.memberships order by id`,
@@ -237,7 +237,7 @@ describe('refused invitation tokens', () => {
         expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
         expectContract(answer, null)
         const { headers, ...rest } = indistinguishable(answer) as { headers: [string, string][] }
-        // Attempts are counted down from one to the next, which says nothing of the token.
+        // Each attempt lowers the remaining count, whatever the token.
         bodies.add(JSON.stringify([rest, headers.filter(([name]) => !name.startsWith('ratelimit'))]))
       }
       expect(bodies.size).toBe(1)

@@ -13,16 +13,16 @@ import { useService } from '#tests/support/test.ts'
 
 const PER_EMAIL = 10
 const PER_IP = 100
-// A day: windows begin at midnight UTC, so that hardly a test sees one end under it.
+// A day, so that windows begin at midnight UTC and rarely end during a test.
 const WINDOW_SECONDS = 86_400
 
-// Counts the calls.
+// The spy counts the calls.
 vi.mock('hash-wasm', { spy: true })
 
 const login = (service: TestService, email: string, password = 'a wrong password', headers = {}): Promise<Answer> =>
   service.request('POST /v1/auth/login', { body: { email, password }, headers })
 
-/** Attempts in one process, each from the client address that is given: what the gateway reports, no header. */
+/** Calls the login handler with this client address, as API Gateway reports it. */
 const attemptFrom = async (service: TestService, sourceIp: string, email: string, password = 'a wrong password') => {
   const handle = lambda(group, { config: service.runtime.config, open: async () => service.runtime })
   const event = gatewayEvent({ route: 'POST /v1/auth/login', body: { email, password }, sourceIp })
@@ -194,7 +194,7 @@ describe('the window of a limit', () => {
   beforeAll(() => service.cache.stop())
 
   const keyOf = (email: string): Buffer => keyedHash(PEPPER, 'login-email', email)
-  /** Moves what was counted for an address back by whole windows, as if that much time had passed. */
+  /** Moves the counted attempts of an email back by whole windows. */
   const age = (email: string, windows: number) => service.sql`
     update app.rate_limits set window_start = window_start - make_interval(secs => ${windows * WINDOW_SECONDS})
      where key = ${keyOf(email)}`

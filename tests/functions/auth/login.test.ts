@@ -21,7 +21,7 @@ const sessionRow = async (id: string): Promise<any> => {
   return row
 }
 
-/** A person of this file alone, with a password hash that the test chose. */
+/** Creates a user with this password hash. */
 async function personWithHash(email: string, passwordHash: string | null): Promise<void> {
   await createUser(service.sql, { email })
   await service.sql`update app.users set password_hash = ${passwordHash} where email = ${email}`
@@ -262,7 +262,7 @@ describe('a failed login', () => {
   })
 
   it('rejects emails that only look like a known one', async () => {
-    // Full-width at sign, dotless i, Kelvin sign, a trailing dot or blank, a comment, an added tag.
+    // Full-width at sign, long s, Kelvin sign, trailing dot or space, plus tag, quotes, comment, umlaut.
     for (const email of [
       'sales＠acme.test',
       'sales@acme\u3002test',
@@ -286,7 +286,7 @@ describe('a login that loses a race', () => {
     const { admin } = service.database
     const email = 'raced@login.test'
     await personWithHash(email, await hashPassword(PASSWORD, COST))
-    // The row is held while the password is verified, and disabled before the session can be minted.
+    // Locks the row while the password is verified, and disables the user before the session is created.
     const { pending } = await admin.begin(async (tx) => {
       await tx`update app.users set disabled_at = now() where email = ${email}`
       const attempt = login(email)

@@ -5,7 +5,7 @@ import { createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-/** The cost that the service has by default, so that what is compared is what an attacker would compare. */
+/** The default cost, which an attacker would measure. */
 const COST = { memoryKib: 19_456, iterations: 2 }
 
 const service = useService({
@@ -32,7 +32,7 @@ describe('a failed login', () => {
       const { status } = await service.request('POST /v1/auth/login', { body: { email, password } })
       expect(status).toBe(401)
       const { user, system } = process.cpuUsage(usage)
-      // A hash was computed at all: without one, an answer takes a few milliseconds.
+      // Without a hash, a response takes a few milliseconds.
       expect(user + system).toBeGreaterThan(15_000)
     }
     await expectSameCost({

@@ -16,7 +16,7 @@ import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tes
 const NEXT_PEPPER = 'the pepper that takes the place of the one before'
 const NEXT_MAIL_KEY = 'the mail key that takes the place of the one before'
 
-// The steps of the procedure, in order.
+// The steps of a rotation, in order.
 const BEFORE: ServiceSecret = { pepper: PEPPER, mailKey: MAIL_KEY }
 const ACCEPTED: ServiceSecret = { ...BEFORE, pepperPrevious: NEXT_PEPPER, mailKeyPrevious: NEXT_MAIL_KEY }
 const CHANGED: ServiceSecret = {
@@ -27,14 +27,14 @@ const CHANGED: ServiceSecret = {
 }
 const AFTER: ServiceSecret = { pepper: NEXT_PEPPER, mailKey: NEXT_MAIL_KEY }
 const ALL = [BEFORE, ACCEPTED, CHANGED, AFTER]
-// The pepper was changed, and the mail key not yet.
+// The pepper is changed, the mail key is not yet.
 const BETWEEN: ServiceSecret = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
 
 let service: TestService
 const gateways = new Map<ServiceSecret, Gateway>()
 let people = 0
 
-/** Instances of every step serve beside each other, on one database. */
+/** Starts a gateway for each step; all share one database. */
 beforeAll(async () => {
   service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
   const groups = await routeGroups()
@@ -69,12 +69,12 @@ async function ask(secrets: ServiceSecret, route: string, { token, body }: { tok
   return { status: response.status, body: text === '' ? null : JSON.parse(text) }
 }
 
-/** Delivers what is due as a mailer of this step would. */
+/** Delivers due mail with the secrets of a step. */
 async function deliver(secrets: ServiceSecret): Promise<void> {
   const { config, database } = service.mail.worker
   await deliverDueMail({ config, database, ...secrets }, service.mail.ses, () => false)
 }
-/** As if the mailer had died between sending its last letters and completing their jobs. */
+/** Restores the state of a mailer that died after sending and before completing its jobs. */
 const forgetDelivery = () => sql()`update app.jobs set completed_at = null, leased_until = null, run_at = now()`
 
 async function person() {
@@ -220,7 +220,7 @@ describe('two active peppers', () => {
   it('finds tokens by index and checks the previous pepper only when the current one finds no session', async () => {
     const { token } = await person()
     let plan = ''
-    /** Explains each statement in place of answering it. */
+    /** Explains each statement instead of running it. */
     const run = async (text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
       const statement = text.reduce((all, part, at) => `${all}$${at}${part}`)
       const rows = await sql().unsafe(`explain (analyze, costs off, timing off) ${statement}`, [...values])

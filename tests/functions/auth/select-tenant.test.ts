@@ -10,7 +10,7 @@ const select = (token: string, id: string): Promise<Answer> =>
   service.request(`POST /v1/auth/tenants/${id}/select`, { token })
 
 let people = 0
-/** A person who works in a tenant of their own, both of this test alone. */
+/** Creates a tenant and a user who is its member. */
 async function personWithTenant(): Promise<{ email: string; slug: string; tenant: string; user: string }> {
   people += 1
   const [email, slug] = [`person${people}@select.test`, `select-${people}`]
@@ -103,7 +103,7 @@ describe('POST /v1/auth/tenants/{id}/select', () => {
       expect(indistinguishable(refused)).toEqual(indistinguishable(await select(token, randomUUID())))
       const [row] = await service.sql`select tenant_id from app.sessions where id = ${id}`
       expect(row?.['tenant_id']).toBeNull()
-      // The obstacle alone is why: without it, the same request is let in.
+      // Without the obstacle, the same request succeeds.
       await service.sql`update app.tenants set status = 'active', deleted_at = null where slug = ${person.slug}`
       await service.sql`delete from app.memberships where user_id = ${person.user}`
       await service.sql`

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
-// One connection, whose statistics can then be read to the last update.
+// With one connection, its statistics include the last update.
 const service = useService({ env: { DATABASE_CONNECTIONS: '1' } })
 
 describe('the idle expiry', () => {
@@ -22,7 +22,7 @@ describe('the idle expiry', () => {
     }
     const after = await statistics()
     expect(after.updates - before.updates).toBe(200)
-    // A page is cleaned of old versions as it is read, except while somebody else, such as autovacuum, may still see them.
+    // Postgres prunes old row versions when it reads a page, unless another transaction may still see them.
     expect(after.inPlace - before.inPlace).toBeGreaterThanOrEqual(198)
     const indexed = await service.sql`
       select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)

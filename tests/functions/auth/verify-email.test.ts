@@ -138,10 +138,10 @@ describe('single-use tokens', () => {
       expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
       expect(await service.sql`select * from app.tokens order by id`).toEqual(before)
       expect(await verifiedAt()).toBeNull()
-      // It was not used up by the attempt.
+      // The attempt did not consume the token.
       expect((await send(ROUTES[purpose])).status).toBeLessThan(300)
     }
-    // Nor is one that was used good for anything else.
+    // A consumed token is not valid for other purposes either.
     for (const other of purposes.filter((name) => name !== purpose)) {
       expect((await send(ROUTES[other])).status, other).toBe(400)
     }

@@ -10,7 +10,7 @@ import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
-// Failures are what is tested here, and each is a line of the log.
+// The tests provoke failures, and each would write a log line.
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
   process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
@@ -34,7 +34,7 @@ afterEach(async () => {
 let people = 0
 const newAddress = (): string => `invited${(people += 1)}@mail.test`
 
-/** An invitation that was answered 200. */
+/** Sends an invitation and expects 200. */
 async function invite(email = newAddress(), role = 'viewer'): Promise<{ email: string; id: string }> {
   const { status, body } = await service.request('POST /v1/members/invite', { token: owner, body: { email, role } })
   expect(status).toBe(200)
@@ -43,7 +43,7 @@ async function invite(email = newAddress(), role = 'viewer'): Promise<{ email: s
 
 const inviteMany = (count: number) => Promise.all(Array.from({ length: count }, () => invite()))
 
-/** Lets time pass: what waits for another attempt is due, what a dead worker leased is free. */
+/** Makes retries due and expires the leases of dead workers. */
 const passTime = () => service.sql`
   update app.jobs set run_at = least(run_at, now()),
          leased_until = case when leased_until is not null then now() - interval '1 second' end
@@ -54,13 +54,13 @@ const jobs = () =>
     { completed_at: Date | null; dead_at: Date | null; attempts: number; last_error: string | null; run_at: Date }[]
   >`select * from app.jobs where kind = 'mail' order by created_at`
 
-/** The time of the database, in milliseconds. */
+/** Returns the time of the database in milliseconds. */
 const clock = async (): Promise<number> =>
   (await service.sql<{ at: Date }[]>`select clock_timestamp() as at`)[0]?.at.getTime() ?? Number.NaN
 
 const mailbox = (email: string): Message[] => service.mail.to(email)
 
-/** A worker that dies where it would have run a statement that `text` is in; what it had done by then stays done. */
+/** Returns a worker that hangs at the first statement that contains `text`. */
 function workerDyingAt(text: string): MailWorker {
   const { database } = service.mail.worker
   const { sql } = database
@@ -106,7 +106,7 @@ describe('a mailer that dies', () => {
 
   it('loses no invitation email when mailers die at any step', async () => {
     const invited = await inviteMany(30)
-    // Dies in turns: with the jobs claimed, with some letters sent, with all sent and none completed.
+    // Workers die in turns: with claimed jobs, with some emails sent, with all sent and none completed.
     for (let round = 0; round < 5; round += 1) {
       const worker = workerDyingAt('completed_at = now()')
       if (round % 2 === 0)
@@ -121,7 +121,7 @@ describe('a mailer that dies', () => {
       await passTime()
     }
     await service.mail.faults.set({ part: 'ses', mode: 'ok' })
-    // One that is not quite dead may still give a job back, to be tried later.
+    // A worker that still runs may return a job for a retry.
     await vi.waitUntil(
       async () => {
         await passTime()
@@ -173,7 +173,7 @@ describe('invitation emails', () => {
   it('sends no email for an invitation that is rolled back', async () => {
     const { admin } = service.database
     const email = newAddress()
-    // The audit entry is the last that the request writes, after the job.
+    // The request writes its audit entry last, after the job.
     await admin`
       alter table app.audit_log add constraint refused check (action <> 'invitation.created') not valid`
     try {

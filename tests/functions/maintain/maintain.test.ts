@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const run = () => maintain(worker.sql, never)
 
-/** The months that have a partition, as YYYY_MM. */
+/** Returns the months that have a partition, as YYYY_MM. */
 async function months(): Promise<string[]> {
   const rows = await database.admin<{ month: string }[]>`
     select substring(inhrelid::regclass::text from '\\d{4}_\\d\\d$') as month from pg_inherits
@@ -39,7 +39,7 @@ const monthsFrom = async (first: number, last: number): Promise<string[]> => {
   return rows.map(({ month }) => month)
 }
 
-/** Entries of this action, and the table in which each of them lies. */
+/** Returns the entries of an action and the table that contains each. */
 const entries = (action: string) => database.admin<{ id: string; lies_in: string; occurred_at: Date }[]>`
   select id, tableoid::regclass::text as lies_in, occurred_at from app.audit_log where action = ${action} order by occurred_at`
 
@@ -50,7 +50,7 @@ const write = (action: string, monthsAhead: number, days = 0) => database.admin`
             at time zone 'UTC')`
 
 describe('audit log partitions', () => {
-  // What one test left in the net is not to be moved by the next.
+  // Entries in the default partition would move in the next test.
   afterEach(() => database.admin`delete from app.audit_log where action like 'test.%'`)
 
   it('creates partitions for this month and the next three, and changes nothing when it runs again', async () => {
@@ -95,7 +95,7 @@ describe('audit log partitions', () => {
          and not (relrowsecurity and relforcerowsecurity)`
     expect(unguarded).toEqual([])
     expect(await checkCatalogue(database.admin)).toEqual([])
-    // Nobody reads a partition past its parent.
+    // A partition cannot be read except through its parent.
     await expect(worker.sql`select from app.audit_log_default`).rejects.toMatchObject({ code: '42501' })
   })
 
@@ -124,7 +124,7 @@ describe('deletion of expired rows', () => {
     await database.admin`delete from app.rate_limits`
   })
 
-  /** Sessions, tokens and jobs that ended so many days ago; negative: that will end. */
+  /** Inserts sessions, tokens, jobs and limits that ended so many days ago; a negative number is in the future. */
   async function makeEnded(count: number, daysAgo: number): Promise<void> {
     const { admin } = database
     await admin`
@@ -166,7 +166,7 @@ describe('deletion of expired rows', () => {
       insert into app.jobs (kind, payload, idempotency_key, run_at, created_at)
       values ('mail', '{}', 'waiting', now() - interval '90 days', now() - interval '90 days')`
     expect(await run()).toMatchObject({ deleted: 4 * (2 * BATCH + 1) + 3 })
-    // The limits of yesterday and of windows to come stay; those of 29 days ago are long of no use.
+    // Limits of yesterday and of the future remain. Limits of 29 days ago are useless.
     expect(await left()).toEqual({ sessions: 10, tokens: 9, jobs: 10, limits: 6 })
     expect(await database.admin`select from app.sessions where id = ${live.id}`).toHaveLength(1)
     expect(await run()).toMatchObject({ deleted: 0 })

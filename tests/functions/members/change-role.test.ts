@@ -76,7 +76,7 @@ describe('PATCH /v1/members/{id}', () => {
     expect(answer.body.type).toBe(`${PROBLEMS}/last-owner`)
     expectContract(answer, tenantId)
     expect(await roleOf(owner)).toBe('owner')
-    // Neither an invited nor a revoked owner is one who could take over.
+    // Invited and revoked owners do not count.
     const { membershipId } = await createMember(service.sql, { email: `other@${slug}.test`, slug })
     await service.sql`update app.memberships set accepted_at = null where id = ${membershipId}`
     expect((await change(owner, 'admin')).status).toBe(409)

@@ -142,7 +142,7 @@ describe('POST /v1/members/invite', () => {
     const revived = await membershipOf(email)
     expect(revived).toMatchObject({ id: left.membershipId, revoked_at: null, role: 'viewer' })
     expect(revived?.['accepted_at']).not.toBeNull()
-    // What ended stays ended.
+    // Earlier sessions stay ended.
     expect((await service.request('GET /v1/auth/session', { token: left.token })).status).toBe(401)
   })
 

@@ -12,7 +12,7 @@ const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: 
 
 const service = useService()
 
-/** Each kind of letter, written about a tenant and by a person of hostile names. */
+/** Sends each kind of email with hostile tenant and user names. */
 async function letters(slug: string): Promise<Record<string, Message | undefined>> {
   await createTenant(service.sql, slug)
   const owner = await createMember(service.sql, { email: `owner@${slug}.test`, slug })
@@ -42,7 +42,7 @@ async function letters(slug: string): Promise<Record<string, Message | undefined
   return found
 }
 
-/** The tags of a document, in order. */
+/** Returns the tags of a document in order. */
 const tagsOf = (html: string): string[] => [...html.matchAll(/<([/!]?[a-z]+)/gi)].map(([, name]) => String(name))
 const SHELL = ['!doctype', 'html', 'head', 'meta', 'meta', 'title', '/title', '/head', 'body']
 
@@ -129,7 +129,7 @@ describe('links in emails', () => {
   )
 })
 
-/** Where a value is, over every column of every table that is not the catalogue's: bytea is read as hex. */
+/** Returns the columns of all tables that contain one of the values; bytea is read as hex. */
 async function findIn(needles: Readonly<Record<string, string>>): Promise<string[]> {
   const columns = await service.sql<{ name: string; column: string }[]>`
     select format('%I.%I', c.relnamespace::regnamespace, c.relname) as name, quote_ident(a.attname) as column

@@ -22,7 +22,7 @@ const list = (query = '', by = token): Promise<Answer> => service.request(`GET /
 const emails = ({ body }: Answer): string[] => body.data.map(({ user }: { user: { email: string } }) => user.email)
 const encode = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 
-/** A tenant with its founder, an owner who asks, one who was invited and one who was revoked. */
+/** Creates a tenant with a founder, an owner, an invited and a revoked member. */
 async function newTenant(): Promise<void> {
   tenants += 1
   slug = `list-${tenants}`
@@ -173,7 +173,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** Where a plan reads a table: by which index, and how many rows, also those that it passes over. */
+/** A table scan of a plan: its index and the number of rows that it reads, including filtered ones. */
 interface Scan {
   readonly relation: string
   readonly index: string | null
@@ -201,7 +201,7 @@ describe('the cost of a page among many tenants', () => {
     'a name that nobody has': { q: 'nobody-of-this-name' },
     'all of it': { limit: '10', cursor: 'next', status: 'active,invited,revoked', q: 'many.test' },
   }
-  // With the one who asks.
+  // Includes the caller.
   const SHOP = 51
   const windows = Object.entries<Readonly<Record<string, string>>>(WINDOWS)
   let database: TestDatabase
@@ -229,7 +229,7 @@ describe('the cost of a page among many tenants', () => {
   const ask = (query: Readonly<Record<string, string>>) =>
     counted.ask(gatewayEvent({ route: 'GET /v1/members', headers, query }))
 
-  /** The query with the cursor of the page before. */
+  /** Returns the query with the cursor of the previous page. */
   async function within({ cursor, ...query }: Readonly<Record<string, string>>) {
     return cursor === undefined ? query : { ...query, cursor: String((await ask(query)).body.next_cursor) }
   }
@@ -273,7 +273,7 @@ describe('the cost of a page among many tenants', () => {
     const indexes = scans.flatMap(({ relation, index }) => (relation === 'roles' ? [] : [index]))
     expect(indexes).toEqual(['memberships_by_age', 'users_pkey'])
     const members = scans.find(({ relation }) => relation === 'memberships')
-    // Each page begins in the index where it begins, and ends where it is full, however far down the list it is.
+    // Each page starts at its cursor in the index and stops when it is full.
     expect(members?.cond).toMatch(/tenant_id = .* AND \(ROW\(created_at, id\) > ROW\(/)
     const full = q === null && status === 'active,invited' ? Math.ceil((search.limit + 1) * 1.2) : SHOP
     expect(members?.read).toBeLessThanOrEqual(full)

@@ -39,7 +39,7 @@ describe('DELETE /v1/members/{id}', () => {
       select count(*)::int as live from app.sessions where tenant_id = ${tenant} and user_id = ${sales.userId}
          and revoked_at is null`
     expect(live?.['live']).toBe(0)
-    // A session that is bound to no tenant is not the tenant's to end; it no longer finds the way in.
+    // A session without a tenant stays alive but cannot select the tenant.
     expect(await statusOf(elsewhere.token)).toBe(200)
     const chosen = await service.request(`POST /v1/auth/tenants/${tenant}/select`, { token: elsewhere.token })
     expect(chosen.status).toBe(404)

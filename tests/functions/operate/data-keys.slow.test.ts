@@ -45,7 +45,7 @@ const put = ({ token }: Tenant, id: string, secret: string): Promise<Answer> =>
 const revoke = ({ token }: Tenant, id: string): Promise<Answer> =>
   service.request(`DELETE /v1/vendor-accounts/${id}`, { token })
 
-/** A tenant with this many accounts, and the secret of each by its id. */
+/** Creates a tenant with this many accounts. Returns it with the secret of each account. */
 async function filled(count: number): Promise<Tenant & { readonly secrets: Map<string, string> }> {
   const tenant = await newTenant()
   const secrets = new Map<string, string>()
@@ -83,7 +83,7 @@ const audited = async ({ id }: Tenant, action: string): Promise<(string | null)[
       select target_id from app.audit_log where tenant_id = ${id} and action = ${action} order by occurred_at`
   ).map(({ target_id }) => target_id)
 
-/** Every secret is what it should be, to an instance that knows no key yet. */
+/** Expects every secret to decrypt with an empty key cache. */
 async function expectAll(tenant: Tenant, secrets: ReadonlyMap<string, string>): Promise<void> {
   const cold = service.vault.openVault(service.database)
   const found = new Map<string, string | null>()
@@ -107,12 +107,12 @@ async function anotherKmsKey(): Promise<string> {
   return KeyMetadata?.Arn ?? ''
 }
 
-/** Four who write accounts of their own, and one who opens every account in turn, until they are stopped. */
+/** Runs four writers with accounts of their own and one reader of all accounts until `stop`. */
 function busy(tenant: Tenant & { readonly secrets: Map<string, string> }) {
   const state = { stopped: false }
   let [writes, reads] = [0, 0]
   const wrong: unknown[] = []
-  /** What may be found of an account: null for none. */
+  /** The secrets that a reader may find for each account; null for none. */
   const possible = new Map<string, Set<string | null>>()
   for (const [id, secret] of tenant.secrets) possible.set(id, new Set([secret]))
   const allowed = (id: string, ...secrets: (string | null)[]) => possible.set(id, new Set(secrets))
@@ -155,7 +155,7 @@ function busy(tenant: Tenant & { readonly secrets: Map<string, string> }) {
       for (const id of Array.from(tenant.secrets.keys())) {
         const before = possible.get(id) ?? new Set()
         const found = await secretOf(tenant, id, vault).catch((error: unknown) => error)
-        // What was possible when it was asked, or is by now.
+        // Accepts what was possible when the read began or when it ended.
         if (!before.has(found as string) && !possible.get(id)?.has(found as string))
           wrong.push([id, found, [...before]])
         reads += 1
@@ -262,7 +262,7 @@ describe('rotate-data-key', () => {
       ...service.runtime.vault,
       encrypt: async (...of) => {
         const encrypted = await service.runtime.vault.encrypt(...of)
-        // As a second rotation that began at the same moment does.
+        // A concurrent rotation does the same.
         if (!overtaken) {
           await service.sql`
             update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
@@ -295,7 +295,7 @@ describe('rewrap', () => {
       await expectAll(tenant, tenant.secrets)
       const { body } = await post(tenant, 'another')
       await expectAll(tenant, tenant.secrets.set(body.id, 'another'))
-      // Keys made now are wrapped by the key of the settings.
+      // New data keys use the configured KMS key.
       const fresh = await post(await newTenant(), 'x')
       expect(fresh.status).toBe(503)
     } finally {
@@ -409,7 +409,7 @@ describe('shred', () => {
   })
 })
 
-/** Tells to stop after so many more. */
+/** Returns a `shouldStop` that returns true after this many calls. */
 const enoughAfter = (count: number) => {
   let left = count
   return () => (left -= 1) < 0
@@ -541,7 +541,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
       const asked = performance.now()
       const outcome = await give().catch((error: unknown) => error)
       if (command === 'shred') {
-        // It asks KMS nothing, and cannot be kept from erasing by it.
+        // Shredding calls no KMS, so it succeeds.
         expect(outcome).toHaveProperty('done')
         break
       }

@@ -9,7 +9,7 @@ import type { TestTenant } from '#tests/support/minted-session.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-// What happens to a request, or a job, while the vendor takes its time to answer.
+// These tests change state while a request or a job waits for the vendor.
 
 const LIMIT = 40
 
@@ -59,7 +59,7 @@ async function connected(tenant: Tenant, secret?: string): Promise<string> {
   return body.id
 }
 
-/** An account that was connected while its vendor was down, with the job that verifies it. */
+/** Connects an account while its vendor is down. Its job is still waiting. */
 async function waiting(tenant: Tenant): Promise<string> {
   verdict = 500
   const id = await connected(tenant)
@@ -67,7 +67,7 @@ async function waiting(tenant: Tenant): Promise<string> {
   return id
 }
 
-/** Does something while the vendor holds back its answer to a request. */
+/** Runs `between` while the vendor delays its response to `request`. */
 async function during<T>(request: () => Promise<T>, status: number, between: () => Promise<unknown>): Promise<T> {
   let answer: (status: number) => void = () => {}
   const arrived = new Promise<void>((resolve) => {

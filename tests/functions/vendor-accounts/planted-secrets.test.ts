@@ -16,7 +16,7 @@ import { rawRequest } from '#tests/support/raw-http.ts'
 import { MAIL_KEY, PEPPER } from '#tests/support/service.ts'
 import { startTestVault } from '#tests/support/vault.ts'
 
-// The functions as they run, each at its most talkative, before vendors and a KMS that repeat all that they were told.
+// Runs the deployed functions with debug logs, before vendors and a KMS that repeat everything they receive.
 
 const ACCOUNT = '51234'
 const UNREACHED = ['broken', 'garbled', 'redirect', 'drop'] as const
@@ -30,7 +30,7 @@ let kms: 'ok' | 'denied' | 'failing' | 'garbled' | 'drop' = 'ok'
 let logged = ''
 let answered = ''
 
-/** What may be nowhere, by what it is. */
+/** The planted secrets by description; none may appear anywhere. */
 const secrets = new Map<string, string>()
 const dataKeys = new Set<string>()
 
@@ -192,7 +192,7 @@ async function operate(command: object): Promise<unknown> {
   return outcome
 }
 
-/** Every row of every table, with what its bytes spell. */
+/** Returns every row of every table as text, with bytes also decoded. */
 async function dump(): Promise<string> {
   const tables = await database.admin<{ name: string }[]>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -213,10 +213,10 @@ async function dump(): Promise<string> {
 const escapedXml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
-/** The ways in which a vendor's secret could be kept, alone and in what a vendor is sent. */
+/** Returns the encodings in which a vendor secret could appear, alone or within a vendor request. */
 function ways(secret: string): Record<string, string> {
   const inBase64 = (text: string, shift: number) =>
-    // Whatever stands before and after it, these groups are the same.
+    // These groups do not depend on the neighbouring bytes.
     Buffer.from('x'.repeat(shift) + text)
       .toString('base64')
       .slice(shift === 0 ? 0 : 4, -4)
@@ -353,7 +353,7 @@ describe('a vendor secret', () => {
     expect(leaksIn(await dump())).toEqual([])
     expect(leaksIn(logged)).toEqual([])
     expect(leaksIn(answered)).toEqual([])
-    // The parts that could have told were there to tell.
+    // The log contains what could have leaked.
     for (const line of [
       'request refused',
       'request failed',

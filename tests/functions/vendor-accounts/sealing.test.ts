@@ -13,7 +13,7 @@ import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { useService } from '#tests/support/test.ts'
 
-// Whoever can write rows, but not ask KMS, moves ciphertext and keys about: nothing may open in a place that is not its own.
+// An attacker who can write rows, but not call KMS, moves ciphertexts and keys. Nothing may decrypt in another place.
 
 const service = useService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
 
@@ -38,7 +38,7 @@ async function newTenant(): Promise<Tenant> {
   return { id, token: admin.token }
 }
 
-/** An account with any secret: its vendor is down and cannot refuse it. */
+/** Connects an account with any secret, because its vendor is down. */
 async function connect({ token }: Tenant, secret: string): Promise<string> {
   await vendor('refuse')
   const connected = await service.request('POST /v1/vendor-accounts', {
@@ -69,7 +69,7 @@ const putText = (id: string, sealed: Uint8Array) =>
 const putWrapped = (id: string, wrapped: Uint8Array) =>
   service.sql`update app.data_keys set wrapped_key = ${Buffer.from(wrapped)} where id = ${id}`
 
-/** What opens in an account's place: the secret, or the error. */
+/** Returns the decrypted secret of an account, or the error. */
 async function opened({ id }: Tenant, accountId: string, vault: Vault = service.runtime.vault): Promise<unknown> {
   try {
     return (await openVendorCredential(vault, { tenantId: id, accountId }, OPENING))?.secret ?? null
@@ -78,7 +78,7 @@ async function opened({ id }: Tenant, accountId: string, vault: Vault = service.
   }
 }
 
-/** The same by an instance that has no key in memory, and by one that has. */
+/** Expects DecryptionFailed with an empty key cache and with a filled one. */
 async function expectBroken(tenant: Tenant, accountId: string): Promise<void> {
   const cold = service.vault.openVault(service.database)
   expect(await opened(tenant, accountId, cold)).toEqual(new DecryptionFailed())
@@ -87,7 +87,7 @@ async function expectBroken(tenant: Tenant, accountId: string): Promise<void> {
   await expectPlainFailure(tenant, accountId)
 }
 
-/** The answer of the route that opens a secret, which is the same whatever was done to it, and says nothing. */
+/** Expects the generic 500 response, which reveals nothing of the cause. */
 async function expectPlainFailure({ token }: Tenant, accountId: string): Promise<void> {
   const answer = await service.request(`POST /v1/vendor-accounts/${accountId}/verify`, { token })
   const { instance, ...said } = answer.body
@@ -125,7 +125,7 @@ describe('ciphertext that is moved', () => {
     await expect(move).rejects.toMatchObject({ code: '23503', constraint_name: 'vendor_accounts_key_is_usable' })
     await putText(first.id, foreign.sealed_secret)
     await expectBroken(own, first.id)
-    // Nor does the account when it is moved, with its id, text and key.
+    // Moving the whole account with its id and key does not help either.
     await service.sql`update app.vendor_accounts set sealed_secret = null, data_key_id = null, status = 'revoked',
                          revoked_at = now() where id = ${foreign.id}`
     await service.sql`update app.data_keys set tenant_id = ${own.id}, status = 'decrypt_only' where id = ${foreign.data_key_id}`
@@ -145,7 +145,7 @@ describe('ciphertext that is moved', () => {
     await putText(first.id, first.sealed_secret)
     await expectBroken(own, first.id)
 
-    // With its version put back, which the trigger keeps from everybody who has not switched it off.
+    // A trigger prevents restoring the old version.
     const app = connectTo(service.database.appUrl)
     const back = app.transaction('read write', async (sql) => {
       const scoped = await enterTenant(sql, own.id)
@@ -159,7 +159,7 @@ describe('ciphertext that is moved', () => {
              data_key_id = ${first.data_key_id} where id = ${first.id}`
     await expect(putBack()).rejects.toMatchObject({ code: '23514' })
 
-    // Whoever has: the row is what it was, whole, and opens, as long as its data key has not been rotated away.
+    // Without the trigger the old row decrypts until its data key is rotated.
     await service.sql`alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow`
     try {
       await putBack()
@@ -298,7 +298,7 @@ describe('decrypting a secret', () => {
     await expect(by('*')).rejects.toMatchObject({ code: '22P02' })
     await expect(by('')).rejects.toMatchObject({ code: '22P02' })
     const unscoped = await vault.database.transaction('read write', (sql) =>
-      // As one who forgot to act for a tenant would.
+      // The transaction has no tenant.
       readEncryptedSecret(sql as Parameters<typeof readEncryptedSecret>[0], id, OPENING),
     )
     expect(unscoped).toBeNull()

@@ -153,7 +153,7 @@ describe('POST /v1/vendor-accounts', () => {
 
 describe('KMS failures', () => {
   it.each(['refuse', 'hang'])('returns 503, stores nothing and calls no vendor while KMS fails (%s)', async (mode) => {
-    // A tenant with no key in any cache.
+    // This tenant has no cached data key.
     const email = `kms-${mode}@bolt.test`
     await createUser(service.sql, { email, role: 'admin', slugs: ['bolt-apparel'] })
     const { token: other } = await mintSession(service.sql, { email, slug: 'bolt-apparel' })
@@ -186,7 +186,7 @@ describe('KMS failures', () => {
     })
     expect(replaced.status).toBe(503)
     expect(await rows()).toBe(before)
-    // What was opened a moment ago still opens.
+    // A cached data key still decrypts.
     expect(await secretOf(body.id)).toBe(SS.secret)
   })
 

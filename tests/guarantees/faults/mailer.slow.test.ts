@@ -14,14 +14,14 @@ import { tokenIn } from '#tests/support/mail.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { MAIL_KEY, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
-// Failures are what is tested here, and each counts as one.
+// The tests provoke failures, and each would count in a metric.
 vi.hoisted(() => {
   process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
 })
 
 const INVOKE = fileURLToPath(new URL('../../support/invoke-handler.ts', import.meta.url))
 const MAILER = new URL('../../../functions/deliver-mail/handler.ts', import.meta.url).href
-// Of a mailer's claim.
+// The number of jobs that a mailer claims at once.
 const AT_ONCE = 10
 const ATTEMPTS = 12
 
@@ -30,7 +30,7 @@ let service: TestService
 let owner: string
 let faults: Faults
 let mailbox: Mailbox
-/** What SES does with a letter that it has taken, before it answers. */
+/** Runs after SES has stored an email and before it responds. */
 let taken: () => Promise<void>
 let env: Readonly<Record<string, string | undefined>>
 
@@ -88,7 +88,7 @@ const answerAtOnce = async (): Promise<void> => {}
 
 let people = 0
 
-/** Invitations that were answered 200, by their addresses. */
+/** Sends invitations and expects 200. Returns their addresses. */
 const inviteMany = (count: number): Promise<string[]> =>
   Promise.all(
     Array.from({ length: count }, async () => {
@@ -101,7 +101,7 @@ const inviteMany = (count: number): Promise<string[]> =>
     }),
   )
 
-/** A mailer in a process of its own. */
+/** Starts a mailer in a process of its own. */
 function startMailer({ timeoutMs = 60_000 } = {}) {
   const child = fork(INVOKE, {
     env: { ...env, TIMEOUT_MS: String(timeoutMs) },
@@ -118,7 +118,7 @@ function startMailer({ timeoutMs = 60_000 } = {}) {
   })
   result.catch(() => {})
   return {
-    /** How many letters it sent. */
+    /** The number of emails that it sent. */
     result,
     kill: async () => {
       child.kill('SIGKILL')
@@ -130,7 +130,7 @@ function startMailer({ timeoutMs = 60_000 } = {}) {
 
 const runMailer = (): Promise<number> => startMailer().result
 
-/** Lets time pass: what waits for another attempt is due, what a dead mailer leased is free. */
+/** Makes retries due and expires the leases of dead mailers. */
 const passTime = () => service.database.admin`
   update app.jobs set run_at = least(run_at, now()),
          leased_until = case when leased_until is not null then now() - interval '1 second' end
@@ -144,7 +144,7 @@ const open = async (): Promise<number> =>
 
 const until = (is: () => boolean | Promise<boolean>) => vi.waitUntil(is, { timeout: 15_000, interval: 10 })
 
-/** Each was mailed this often, always with one link, and the link opens the invitation. */
+/** Expects so many emails to each address, all with one link that opens the invitation. */
 async function expectMailed(invited: readonly string[], times: number | 'at least once'): Promise<void> {
   for (const email of invited) {
     const letters = mailbox.messages(email)
@@ -163,7 +163,7 @@ describe('a mailer process that is killed', () => {
     const invited = await inviteMany(AT_ONCE)
     const calls = faults.counts().ses
     const mailer = startMailer()
-    // It stands where it would read what the letters are about.
+    // The mailer waits for this lock before it reads the content of the emails.
     await service.database.admin.begin(async (sql) => {
       await sql`lock table app.tokens in access exclusive mode`
       await until(async () => (await leased()) === AT_ONCE)
@@ -222,7 +222,7 @@ describe('a hanging SES', () => {
     const invited = await inviteMany(3 * AT_ONCE)
     await faults.set({ part: 'ses', mode: 'hang' })
     const started = performance.now()
-    // It begins nothing with less than ten seconds left.
+    // A mailer claims no jobs with less than ten seconds left.
     const mailer = startMailer({ timeoutMs: 13_000 })
     expect(await mailer.result).toBe(0)
     expect(performance.now() - started).toBeLessThan(13_000)
@@ -238,7 +238,7 @@ describe('SES down for a minute', () => {
   it('uses at most half of an email’s attempts for an SES outage of one minute, and recovers within another', async () => {
     const invited = await inviteMany(AT_ONCE)
     const { admin } = service.database
-    // Only the clock is not waited for: each letter goes on when its own time has come.
+    // Moves the retry times instead of waiting for them.
     const due = async () => {
       const [row] = await admin<{ seconds: number; attempts: number }[]>`
         select extract(epoch from min(run_at) - now())::float8 as seconds, max(attempts) as attempts

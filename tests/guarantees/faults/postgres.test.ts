@@ -25,7 +25,7 @@ describe('the patch of the driver', () => {
   })
 })
 
-/** What a client did, and what it was told: the only way to say that nothing was lost. */
+/** A write and the status of its response. The ledger shows whether writes were lost. */
 interface LedgerEntry {
   readonly op: string
   readonly status: number
@@ -34,7 +34,7 @@ interface LedgerEntry {
 describe('a restart of Postgres under load', () => {
   const CLIENTS = 8
 
-  /** Clients that write, read, sign in and are refused, until `stop`; every answer is checked as it comes. */
+  /** Starts clients that write, read, log in and fail to, until `stop`. Checks every response. */
   function load(brand: string, viewerToken: string) {
     const ledger: LedgerEntry[] = []
     const statuses = new Map<number, number>()
@@ -67,7 +67,7 @@ describe('a restart of Postgres under load', () => {
       }
     }
     const clients = Promise.all(Array.from({ length: CLIENTS }, (_, index) => client(index)))
-    // Awaited at the end; a failure until then is no unhandled one.
+    // `stop` awaits the clients and reports their failure.
     clients.catch(() => {})
     return {
       ledger,
@@ -112,7 +112,7 @@ describe('a restart of Postgres under load', () => {
       expect(countsOf((status) => status === 201)).toEqual(new Set([1]))
       expect(countsOf((status) => status < 500 && status !== 201)).toEqual(new Set([0]))
       for (const count of countsOf((status) => status >= 500)) expect(count).toBeLessThanOrEqual(1)
-      // The restarts did hit requests.
+      // The restarts interrupted requests.
       expect(running.statuses.get(503)).toBeGreaterThan(0)
     },
   )

@@ -21,7 +21,7 @@ type Role = keyof typeof RANKS
 
 const mayManage = (role: Role): boolean => role === 'owner' || role === 'admin'
 
-// The model: what of a person's membership in a tenant decides any answer.
+// The model: the part of a membership that determines responses.
 
 interface Membership {
   role: Role
@@ -34,7 +34,7 @@ interface Invitation {
   state: 'open' | 'accepted' | 'gone'
 }
 
-/** One tenant: the memberships and the newest invitation of each person, by the person's number. */
+/** One tenant: memberships and newest invitations by the number of the person. */
 interface Tenant {
   readonly memberships: Map<number, Membership>
   readonly invitations: Map<number, Invitation>
@@ -61,7 +61,7 @@ const isLastOwner = (tenant: Tenant, person: number): boolean =>
   activeRole(tenant, person) === 'owner' &&
   [...tenant.memberships.keys()].every((other) => other === person || activeRole(tenant, other) !== 'owner')
 
-/** Does in the model what the action does, and says what it is answered. */
+/** Applies an action to the model. Returns the expected status. */
 const predict = (tenant: Tenant, action: Action): number =>
   isOwn(action) ? predictOwn(tenant, action) : predictManaging(tenant, action)
 
@@ -111,7 +111,7 @@ function predictManaging(tenant: Tenant, action: RoleAction | RevokeAction): num
   return 200
 }
 
-// The service, told the same.
+// The same actions against the service.
 
 interface RealTenant {
   readonly id: string
@@ -124,7 +124,7 @@ interface World {
 }
 
 const PEOPLE = 5
-/** Who works where at first: an owner of each tenant, and an admin of both. */
+/** The initial members: an owner of each tenant and an admin of both. */
 const INITIAL: readonly (readonly [tenant: number, person: number, role: Role])[] = [
   [0, 0, 'owner'],
   [1, 1, 'owner'],
@@ -152,7 +152,7 @@ async function build(): Promise<World> {
   return { tenants, people }
 }
 
-/** The newest invitation of an address in a tenant. */
+/** The newest invitation of each address in each tenant. */
 const newestInvitation = new Map<string, string>()
 
 async function select(tenant: RealTenant, email: string): Promise<number> {
@@ -210,7 +210,7 @@ async function membershipsOf(world: World, { id }: RealTenant): Promise<Map<numb
 
 const person = fc.nat(PEOPLE - 1)
 const role = fc.constantFrom<Role>('owner', 'admin', 'sales', 'viewer')
-// The two who may do something at first act most often.
+// The initial members act most often.
 const actor = fc.oneof({ weight: 2, arbitrary: fc.constantFrom(0, 1, 2) }, { weight: 1, arbitrary: person })
 const actions: fc.Arbitrary<Action> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('invite' as const), actor, target: person, role }) },
@@ -243,7 +243,7 @@ it('responds to any sequence of member actions in two tenants as the model of me
     }),
     { numRuns: RUNS, interruptAfterTimeLimit: TIME_LIMIT_MS, endOnFailure: true },
   )
-  // It did get everywhere.
+  // Every outcome occurred.
   const outcomes = {
     invite: [200, 401, 403, 409],
     accept: [200, 400],

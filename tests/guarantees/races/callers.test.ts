@@ -112,7 +112,7 @@ it('returns to each of 2,000 concurrent requests the response of its own princip
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
 
-  // Each row lies in the tenant of the one who wrote it.
+  // Each row belongs to the tenant of its writer.
   const strays = await service.sql`
     select s.id from app.styles s where s.brand = ${brand} and s.tenant_id not in
       (select t.id from app.tenants t where t.slug in ('acme-print', 'bolt-apparel'))`

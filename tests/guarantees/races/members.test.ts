@@ -7,7 +7,7 @@ import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
-// Refusals by the dozen, and each is a line of the log.
+// The tests provoke refusals, and each would write a log line.
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
   process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
@@ -28,7 +28,7 @@ interface Tenant {
   readonly slug: string
 }
 
-/** A tenant in which nobody works yet. */
+/** Creates a tenant without members. */
 async function newTenant(): Promise<Tenant> {
   const slug = `race-${(made += 1)}`
   const [tenant] = await service.sql<Tenant[]>`
@@ -44,7 +44,7 @@ interface Member {
   readonly token: string
 }
 
-/** A member with a session in the tenant. */
+/** Creates a member with a session in the tenant. */
 async function newMember({ slug, id }: Tenant, role = 'owner', email = newAddress()): Promise<Member> {
   const [known] = await service.sql<{ id: string }[]>`select id from app.users where email = ${email}`
   const userId = known?.id ?? (await createUser(service.sql, { email }))
@@ -70,7 +70,7 @@ const remove = ({ token }: Member, { membershipId }: Member): Promise<Answer> =>
 const accept = (token: string, password = `a sentence of nobody else ${randomUUID()}`): Promise<Answer> =>
   service.request('POST /v1/auth/invitations/accept', { body: { token, full_name: 'A Person', password } })
 
-/** The token of the newest letter to an address, after what is due was delivered. */
+/** Delivers due mail. Returns the token of the newest email to an address. */
 async function mailedTo(email: string): Promise<string> {
   await service.mail.deliver()
   return tokenIn(service.mail.to(email)[0])
@@ -88,7 +88,7 @@ const membershipsOf = (email: string) => service.sql<
 const owners = ({ id }: Tenant) => service.sql`
   select from app.memberships where tenant_id = ${id} and role_id = 1 and accepted_at is not null and revoked_at is null`
 
-/** Resolves once so many connections of the service wait for a lock. */
+/** Waits until so many connections of the service wait for a lock. */
 const waiting = (count: number) =>
   vi.waitUntil(
     async () =>
@@ -215,7 +215,7 @@ describe('invitations', () => {
         cancelled.status === 200 ? [400, 200, 0] : [200, 404, 1],
       )
     }
-    // Which of the two came first is the machine's affair.
+    // Either request may come first.
     expect(['400 200', '200 404']).toEqual(expect.arrayContaining([...seen]))
   })
 
@@ -231,7 +231,7 @@ describe('invitations', () => {
     const gate = await service.sql.reserve()
     await gate`begin`
     await gate`select from app.tenants where id = ${tenant.id} for no key update`
-    // Row locks are given in the order of asking: the change first, then the acceptance, which has read its token by then.
+    // Postgres grants row locks in order: to the change, then to the acceptance, which has already read its token.
     const changing = change(owner, body.id, email)
     await waiting(1)
     const accepting = accept(token)

@@ -5,7 +5,7 @@ import { PASSWORD, startService, type TestService } from '#tests/support/service
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
-// Each round ends in refusals by the dozen, and each is a line of the log.
+// Each round provokes refusals, and each would write a log line.
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
 })
@@ -25,9 +25,9 @@ interface Revoked {
 interface Case {
   readonly how: string
   readonly revoke: (revoked: Revoked) => Promise<unknown>
-  /** Puts right what the round changed. */
+  /** Reverts the changes of the round. */
   readonly restore?: (service: TestService) => Promise<unknown>
-  /** What the writers are answered in the end. */
+  /** The status of the writers' last responses. */
   readonly refusal: 401 | 403
 }
 
@@ -106,8 +106,8 @@ const roleChanged: Case = {
 }
 
 /**
- * Rounds of six writers on one session that is revoked in the middle of their work. `late` is how many rows appeared
- * after the revocation had been answered, `early` how many were there by then.
+ * Runs rounds of six writers on one session that is revoked during their work. `early` counts the rows before the
+ * response to the revocation, `late` the rows after it.
  */
 async function race(service: TestService, { revoke, restore }: Case, rounds: number) {
   const { admin } = service.database
@@ -131,7 +131,7 @@ async function race(service: TestService, { revoke, restore }: Case, rounds: num
     }
     const writers = Promise.all(Array.from({ length: WRITERS }, write))
     try {
-      // The writers are to be anywhere in their work.
+      // The writers are at random steps.
       await delay(5 + Math.random() * 15)
       await revoke({ service, token, otherToken })
       const atTheAnswer = await rows()
@@ -162,8 +162,8 @@ describe('writes during a revocation', () => {
 })
 
 describe('a revocation during overlapping writes', () => {
-  // Loops whose transactions overlap, so that at every moment one of them holds its locks. A lock that lets a later
-  // writer in past a waiting revocation is never free for it.
+  // The transactions of these loops overlap, so at any moment one of them holds its locks. A lock that lets later writers
+  // overtake a waiting revocation never becomes free for it.
   const LOOPS = 4
   const HOLD_MS = 60
 

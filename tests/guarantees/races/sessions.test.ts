@@ -5,7 +5,7 @@ import { type Answer, PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
-// Refusals by the dozen, and each is a line of the log.
+// The tests provoke refusals, and each would write a log line.
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
 })
@@ -22,7 +22,7 @@ const jitter = (ms: number): Promise<void> => delay(Math.random() * ms)
 
 const deadlocks = async (): Promise<number> => {
   const { admin } = service.database
-  // A connection's own reports reach the view only once it is idle; force what is there.
+  // Connections report statistics when idle; this flushes them now.
   await admin`select pg_stat_force_next_flush()`
   const [row] = await admin<{ deadlocks: number }[]>`
     select deadlocks::int from pg_stat_database where datname = current_database()`
@@ -47,7 +47,7 @@ describe('concurrent requests of one session', () => {
       const [before] = await admin`select max(last_seen_at) as seen from app.sessions`
       const reads = Array.from({ length: 20 }, () => service.request('GET /v1/auth/session', { token }))
       expect(new Set((await Promise.all(reads)).map(({ status }) => status))).toEqual(new Set([200]))
-      // They did slide the session's expiry, and the write is still where it was.
+      // The reads slid the expiry while the write still waits.
       const [after] = await admin`select max(last_seen_at) as seen from app.sessions`
       expect(after?.['seen'].getTime()).toBeGreaterThan(before?.['seen'].getTime())
       expect(written).toBe(false)
@@ -89,7 +89,7 @@ describe('concurrent requests of one session', () => {
       for (const { status } of answers) seen.add(status)
       await service.request('DELETE /v1/auth/session', { token: other })
     }
-    // 403: a write that came when the other tenant, in which this person only looks, was chosen.
+    // 403: a write after the switch to the tenant where this user is a viewer.
     for (const status of seen) expect([200, 201, 204, 401, 403]).toContain(status)
     expect(seen).toContain(201)
     expect(await deadlocks()).toBe(before)
@@ -166,7 +166,7 @@ describe('concurrent selections of a tenant', () => {
       for (const { status } of written) seen.add(status)
     }
     expect(seen).toContain(201)
-    // A client that is told 401 drops a session that is alive.
+    // A client drops its session after a 401.
     expect(seen).not.toContain(401)
     for (const status of seen) expect(status).toBeLessThan(500)
   })
@@ -194,7 +194,7 @@ describe('concurrent selections of a tenant', () => {
       const left = await admin`select id from app.sessions where tenant_id = ${bolt} and revoked_at is null`
       expect(left).toHaveLength(0)
       for (const [index, { status }] of answers.entries()) {
-        // Who came too late keeps a session, without a tenant.
+        // A late request keeps a session without a tenant.
         const { status: after } = await service.request('GET /v1/auth/session', { token: tokens[index] })
         expect(after).toBe(status === 200 ? 401 : 200)
       }
@@ -264,7 +264,7 @@ describe('concurrent password changes', () => {
       expect((await change(token, `a sentence of round ${round} of many`)).status).toBe(204)
       const atTheAnswer = await liveSessions()
       for (const { status } of await logins) seen.add(status)
-      // Also none that was minted before it: the change revokes every other session.
+      // The change also revokes sessions created before it.
       expect(atTheAnswer).toHaveLength(1)
       expect(await liveSessions()).toEqual(atTheAnswer)
     }

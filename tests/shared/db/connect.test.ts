@@ -21,11 +21,11 @@ beforeAll(async () => {
   const { admin } = database
   const [tenant] = await admin`select id from app.tenants where slug = 'acme-print'`
   acme = tenant?.['id']
-  // A table that is no tenant's, so that a statement that strays out of its transaction leaves its mark.
+  // A table without a tenant, so that a stray statement leaves a row.
   await admin`create table app.marks (mark uuid primary key)`
   await admin`grant select, insert on app.marks to identity_app`
 })
-// Not onTestFinished: some of these tests run at the same time.
+// Some tests run concurrently, where onTestFinished does not work.
 const cleanups: (() => unknown)[] = []
 afterAll(async () => {
   for (const cleanup of cleanups.toReversed()) await cleanup()
@@ -40,7 +40,7 @@ function opened(url: string, { connections = 1, prepare = true }: Options = {}):
   return db
 }
 
-/** The same behind a proxy that counts round trips and meets faults. */
+/** Opens a database behind a proxy that counts round trips and injects faults. */
 async function behindWire(options: Options = {}) {
   const { hostname, port } = new URL(database.appUrl)
   const faults = createFaults()
@@ -72,7 +72,7 @@ const gone = async (pid: number): Promise<void> => {
 async function terminate(pid: number): Promise<void> {
   await database.admin`select pg_terminate_backend(${pid})`
   await gone(pid)
-  // The news is on its way to this process.
+  // Waits until this process has noticed.
   await delay(20)
 }
 
@@ -316,7 +316,7 @@ describe('a lost connection', () => {
     const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: listenPort }))
     const mark = randomUUID()
     const work = rejection(db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${mark})`))
-    // The server is back right after BEGIN was refused.
+    // The server returns right after BEGIN failed.
     await delay(20)
     const wire = await startPostgresWire({ host: hostname, port: Number(port), listenPort })
     cleanups.push(() => wire.close())
@@ -356,7 +356,7 @@ describe('a lost connection', () => {
   })
 })
 
-/** Stops the process behind a connection, and gives the connection up. `wake` lets it go on and waits until it is gone. */
+/** Stops the backend process of a connection until the pool discards it. `wake` resumes the process and waits for its end. */
 async function givenUp(db: Database): Promise<{ wake: () => Promise<void> }> {
   const pid = await pidOf(db.sql)
   process.kill(pid, 'SIGSTOP')
@@ -436,7 +436,7 @@ describe('single statements on a shared connection', () => {
     })
     const looks = Array.from({ length: 200 }, async () => {
       await delay(Math.random() * 25)
-      // Row security would show the tenant's rows to a statement that got into its transaction.
+      // Inside the transaction, row security would show the rows of its tenant.
       expect(await db.sql`select count(*)::int as rows from app.memberships`).toEqual([{ rows: 0 }])
     })
     await Promise.all([...transactions, ...looks])
@@ -469,7 +469,7 @@ describe('single statements on a shared connection', () => {
       const outcomes = await Promise.all(inserts)
       for (const [index, error] of outcomes.entries()) {
         expect(String(error)).not.toContain('in time')
-        // Either it failed, or it was done.
+        // Each insert either failed or was committed.
         expect(error === null ? await marked(marks[index] ?? '') : isUnavailable(error)).toBe(true)
       }
       await gone(pid)
@@ -481,7 +481,7 @@ describe('single statements on a shared connection', () => {
 
 describe('a connection that is cut within a response', () => {
   /**
-   * A database behind a proxy that passes so many bytes of the next answer, or all but so many of its last, and then
+   * Opens a database behind a proxy that passes so many bytes of the next response (all but so many, if negative), then
    * cuts the connection.
    */
   async function cuttable() {
@@ -528,7 +528,7 @@ describe('a connection that is cut within a response', () => {
     const { key } = await liveSession()
     const check = () => authenticate(db.sql, [key, null], 60)
     expect((await check())?.tenant?.id).toBe(acme)
-    // The last of an answer: its row, then CommandComplete (14 bytes), then ReadyForQuery (6).
+    // A response ends with its row, CommandComplete (14 bytes) and ReadyForQuery (6 bytes).
     for (const bytes of [-1, -7, -15, -21, -40]) {
       cutAt(bytes)
       await expectUnavailable(check())

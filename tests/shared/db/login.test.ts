@@ -42,7 +42,7 @@ function opened(readLogin: ReadLogin, options: ConnectOptions = PLAIN): Database
 
 const endConnections = () => admin`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'person'`
 
-/** The secret of the role, which a test rotates; and which versions of it were read. */
+/** Returns a role's secret that a test can rotate, and the versions that were read. */
 function secret() {
   const versions: { AWSCURRENT: string; AWSPENDING?: string } = { AWSCURRENT: 'first' }
   const read: string[] = []

@@ -54,7 +54,7 @@ describe('verifyPassword', () => {
     for (let index = hash.indexOf('p=1$') + 4; index < hash.length; index += 1) {
       if (hash[index] === '$') continue
       const changed = `${hash.slice(0, index)}${hash[index] === 'A' ? 'B' : 'A'}${hash.slice(index + 1)}`
-      // The last character of each part holds bits that are no part of the bytes.
+      // Decoding drops some bits of the last character of each part.
       const same = (text: string) =>
         text
           .split('$')

@@ -215,7 +215,7 @@ describe('claimJobs', () => {
       }
     }
     await Promise.all(Array.from({ length: 8 }, work))
-    // A worker that finds only locked rows stops early: whatever is left, another took.
+    // A worker stops when it finds only locked rows, which other workers take.
     expect(held).toHaveLength(500)
     expect(new Set(held).size).toBe(500)
     expect(

@@ -20,7 +20,7 @@ const binding: Binding = {
 }
 const TEXT = 'a secret & its "quotes", ünïcode 🧵'
 
-/** The error, or what was opened in its place. */
+/** Returns the decrypted text, or the error. */
 const opened = (sealed: Uint8Array, where: Binding = binding, by: Uint8Array = key): unknown => {
   try {
     return decryptText(by, sealed, where)

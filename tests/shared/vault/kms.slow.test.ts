@@ -32,7 +32,7 @@ const listen = async (answer: (call: number, response: ServerResponse) => void) 
   return { calls: () => calls, url: `http://127.0.0.1:${address.port}` }
 }
 
-/** The service before a KMS that answers the n-th call so. */
+/** Returns a key service before a KMS that responds to the n-th call with `answer`. */
 async function before(answer: (call: number, response: ServerResponse) => void) {
   const { calls, url } = await listen(answer)
   const client = kmsClient({

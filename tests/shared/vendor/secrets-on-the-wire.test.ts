@@ -22,7 +22,7 @@ const field = fc
   .oneof(fc.constantFrom(...TELLING), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), halves)
   .filter((text) => text !== '')
 
-/** The elements of a request in order, by a parser that is not the one that wrote it. */
+/** Parses the elements of a request in order with an independent parser. */
 function parsed(xml: string): readonly { readonly name: string; readonly text: string }[] {
   const elements: { name: string; text: string }[] = []
   const parser = new SaxesParser({ xmlns: true })
@@ -97,7 +97,7 @@ function readCredential(adapter: AdapterName, request: LocalRequest | undefined)
     return ['id', 'password'].map((name) => elements.find((element) => element.name === `{${SHARED}}${name}`)?.text)
   }
   const [, encoded = ''] = request?.headers.authorization?.split(' ') ?? []
-  // A decoder that keeps the mark which the default one takes for a byte order mark.
+  // The default decoder would drop a leading byte order mark.
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(encoded, 'base64'))
   return [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]
 }

@@ -10,7 +10,7 @@ const integer = (value: number) => der(0x02, Buffer.from([value]))
 const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 const utcTime = (at: Date) => der(0x17, Buffer.from(`${at.toISOString().slice(2, 19).replaceAll(/[-T:]/g, '')}Z`))
 
-/** A certificate for `localhost` that is its own issuer, good for a day around now, and its key, both as PEM. */
+/** Creates a self-signed certificate for `localhost`, valid for a day, and its key, both as PEM. */
 export function selfSigned(): { readonly cert: string; readonly key: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))

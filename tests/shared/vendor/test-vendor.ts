@@ -16,7 +16,7 @@ export const BOTH: readonly AdapterName[] = ['ss-activewear', 'promostandards']
 
 const SHARED = 'http://www.promostandards.org/WSDL/ProductDataService/2.0.0/SharedObjects/'
 
-/** What each kind of vendor says to a good credential. */
+/** The response of each kind of vendor to a valid credential. */
 export const GOOD_ANSWER: Readonly<Record<AdapterName, { readonly type: string; readonly body: string }>> = {
   'ss-activewear': { type: 'application/json', body: '[{"styleID":39}]' },
   promostandards: { type: 'text/xml; charset=utf-8', body: soap(response(message(160, 'Information'))) },
@@ -41,11 +41,11 @@ export interface TestServer {
     readonly headers: IncomingMessage['headers']
     readonly body: string
   }[]
-  /** How many connections are open now. */
+  /** Returns the number of open connections. */
   readonly open: () => number
 }
 
-/** A vendor that answers as `answer` does; with `tls` it speaks TLS. It ends with the test. */
+/** Starts a vendor that responds with `answer`, with TLS if `tls` is given. It stops with the test. */
 export async function startVendor(
   answer: (response: ServerResponse) => void,
   tls?: { readonly cert: string; readonly key: string },
@@ -64,7 +64,7 @@ export async function startVendor(
   return { url: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`, requests, open }
 }
 
-/** Listens on 127.0.0.1 until the test ends, when whatever is still connected is cut off. */
+/** Listens on 127.0.0.1 until the test ends, then closes all connections. */
 export async function listen(server: Server): Promise<{ readonly port: number; readonly open: () => number }> {
   const sockets = new Set<{ destroy(): void }>()
   server.on('connection', (socket) => {
@@ -80,7 +80,7 @@ export async function listen(server: Server): Promise<{ readonly port: number; r
   return { port: (server.address() as AddressInfo).port, open: () => sockets.size }
 }
 
-/** Asks the vendor at `url`, as the service would. */
+/** Checks a credential with the vendor at `url`. */
 export const ask = (
   adapter: AdapterName,
   url: string,

@@ -12,7 +12,7 @@ import { ask, BOTH, CREDENTIAL, GOOD_ANSWER, listen, startVendor } from './test-
 
 const unreachable = (reason: string) => ({ outcome: 'unreachable', reason })
 
-/** A server below HTTP, which does with each connection, once something was sent on it, what `meet` does. */
+/** Starts a TCP server that calls `meet` when a connection has sent data. */
 async function startRaw(meet: (socket: Socket, first: string) => void) {
   const server = createTcpServer((socket) => socket.once('data', (data) => meet(socket, data.toString())))
   const { port, open } = await listen(server)
@@ -123,7 +123,7 @@ describe.for(BOTH)('an unreachable %s vendor', (adapter) => {
     })
     expect(await ask(adapter, `http://${host}`)).toEqual(unreachable('too_large'))
     await vi.waitFor(() => expect(open()).toBe(0))
-    // What the kernel's buffers hold comes on top.
+    // Kernel buffers add to the bytes sent.
     expect(sent).toBeLessThan(32 * MAX_RESPONSE_BYTES)
   })
 
@@ -203,7 +203,7 @@ describe.for(BOTH)('TLS of a %s vendor', (adapter) => {
     const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], { env })
     expect(JSON.parse((await run).stdout)).toEqual({
       outcomes: [unreachable('tls_failed'), { outcome: 'accepted' }],
-      // The environment is one that fetch obeys.
+      // fetch obeys this environment.
       fetched: 200,
     })
     expect(proxied).toEqual(['CONNECT vendor.invalid:80 HTTP/1.1'])
