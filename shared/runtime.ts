@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { type Config, ConfigError, parseConfig } from '#shared/config.ts'
 import { connect, type Database } from '#shared/db/connect.ts'
 import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
-import { countMetric, describeError, log } from '#shared/log.ts'
+import { describeError, log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import { type DatabaseRole, databaseRole, INVOKED_JOBS, type InvokedJob, type Need } from '#shared/needs.ts'
 import { once } from '#shared/once.ts'
 import type { CacheAccess, Limiter } from '#shared/rate-limit/limiter.ts'
@@ -159,7 +160,7 @@ export function openRuntime<const N extends Need>(
     } catch (error) {
       staleAt = Date.now() + RETRY_AFTER_MS
       log.error('could not refresh the service secret; keeping the cached value', { error: describeError(error) })
-      countMetric('SecretNotReread')
+      countMetric('SecretRefreshFailed')
     }
     refreshing = null
   }

@@ -1,6 +1,6 @@
 import { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { Context } from 'aws-lambda'
-import { metered } from '#shared/log.ts'
+import { metered } from '#shared/metrics.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { deliverDueMail } from './deliver.ts'
 import { job } from './job.ts'

@@ -1,5 +1,5 @@
 import type { Context } from 'aws-lambda'
-import { metered } from '#shared/log.ts'
+import { metered } from '#shared/metrics.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { maintain } from './maintain.ts'
 import { job } from './job.ts'

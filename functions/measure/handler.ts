@@ -1,4 +1,4 @@
-import { metered } from '#shared/log.ts'
+import { metered } from '#shared/metrics.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { job } from './job.ts'
 import { measure } from './measure.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'aws-lambda'
 import * as v from 'valibot'
-import { metered } from '#shared/log.ts'
+import { metered } from '#shared/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/runtime.ts'

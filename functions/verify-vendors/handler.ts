@@ -1,6 +1,6 @@
 import type { Context } from 'aws-lambda'
 import { openVault } from '#shared/vault/open-vault.ts'
-import { metered } from '#shared/log.ts'
+import { metered } from '#shared/metrics.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { job } from './job.ts'
 import { verifyDueAccounts } from './verify.ts'

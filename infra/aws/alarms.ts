@@ -170,7 +170,7 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
         'The cache has failed for 15 minutes. The database counts rate limits alone, so limits hold and sign-ins work.',
     },
     'secret-not-reread': {
-      metric: own('SecretNotReread'),
+      metric: own('SecretRefreshFailed'),
       over: 0,
       periods: [3, 3],
       missing: 'normal',

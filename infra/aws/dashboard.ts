@@ -51,7 +51,7 @@ export class Dashboard extends Construct {
         graph(
           'Vault: KMS failures, failed decryptions, stale secrets',
           [own('KmsFailed'), own('DecryptionFailed')],
-          [own('SecretNotReread')],
+          [own('SecretRefreshFailed')],
         ),
         graph('Vendors unreachable', [ownEach('VendorUnreachable')]),
       ],

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression, Metric, type MetricOptions, Stats } from 'aws-cdk-lib/aws-cloudwatch'
 import type { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
-import { type MetricName, METRICS } from '#shared/log.ts'
+import { type MetricName, METRICS } from '#shared/metrics.ts'
 import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'

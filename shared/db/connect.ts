@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { ANSWER_TIMEOUT_MS, answerOf, type Connection, openConnection } from '#shared/db/connection.ts'
-import { recordMetric } from '#shared/log.ts'
+import { recordMetric } from '#shared/metrics.ts'
 import type { InvokedJob } from '#shared/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 

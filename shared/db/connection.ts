@@ -2,7 +2,7 @@ import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
 import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
 import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
-import { countMetric, recordMetric } from '#shared/log.ts'
+import { countMetric, recordMetric } from '#shared/metrics.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { errorCode } from '#shared/db/failure.ts'
-import { countMetric } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import { forbidden, Problem, unauthorized } from '#shared/problem.ts'
 
 /** The problem that a rule of the database stands for, or null: the migrations raise these SQLSTATEs by name. */

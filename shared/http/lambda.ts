@@ -2,7 +2,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-l
 import type { RouteGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
-import { metered } from '#shared/log.ts'
+import { metered } from '#shared/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
 import { openRuntime, type Parts, type RuntimeSource } from '#shared/runtime.ts'

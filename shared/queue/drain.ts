@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Database } from '#shared/db/connect.ts'
-import { countMetric, describeError, log } from '#shared/log.ts'
+import { describeError, log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
 import { JOB_KINDS, type JobKind, type JobPayload } from '#shared/queue/kinds.ts'
 import { claimJobs, completeJob, failJob, type LeasedJob } from '#shared/queue/queries.ts'

@@ -1,5 +1,6 @@
 import type { Database } from '#shared/db/connect.ts'
-import { countMetric, describeError, log } from '#shared/log.ts'
+import { describeError, log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import { type CacheAccess, createLimiter, type Limiter } from '#shared/rate-limit/limiter.ts'
 
 /** Returns the limiter of a function. Does not connect yet. */

@@ -8,7 +8,7 @@ import {
   ReEncryptCommand,
 } from '@aws-sdk/client-kms'
 import { Problem } from '#shared/problem.ts'
-import { countMetric } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 
 /** KMS failed or refused, so that no secret can be encrypted or decrypted now. The client may retry. */

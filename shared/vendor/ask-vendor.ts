@@ -1,6 +1,7 @@
 import type { Config } from '#shared/config.ts'
 import { type FieldError, invalid } from '#shared/problem.ts'
-import { countMetric, log } from '#shared/log.ts'
+import { log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
 import { credentialFaults, type Vendor, verifyCredential } from '#shared/vendor/vendor.ts'
 

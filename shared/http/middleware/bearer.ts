@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { type Problem, unauthorized } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { countMetric } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 

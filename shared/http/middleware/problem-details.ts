@@ -2,7 +2,8 @@ import { violation } from '#shared/http/constraints.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import { Problem, problemBody, unavailable } from '#shared/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
-import { countMetric, describeError, log } from '#shared/log.ts'
+import { describeError, log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 
 /** Turns whatever was thrown into problem details (RFC 9457), and logs why with the request's id. */
 export const problemDetails = (baseUrl: string): Middleware => ({

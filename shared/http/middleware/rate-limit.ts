@@ -1,6 +1,6 @@
 import { Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { countMetric } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 
 /** Counts the attempt against the endpoint's limits, before any costly work is done for it. */
 export const rateLimit = (): Middleware => ({

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { KINDS } from '#functions/measure/measure.ts'
-import { METRICS, type MetricName } from '#shared/log.ts'
+import { KINDS } from '#functions/measure/queries.ts'
+import { METRICS, type MetricName } from '#shared/metrics.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
 const OUR_NAMESPACE = 'Tenantry'

@@ -1,0 +1,38 @@
+import type { Sql } from '#shared/db/connect.ts'
+import { NO_OP } from '#shared/queue/kinds.ts'
+
+/** Creates the audit log's partitions of this month and the next ones. Returns how many partitions there are for them. */
+export async function createPartitions(sql: Sql, monthsAhead: number): Promise<number> {
+  const partitions = await sql`
+    select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
+      from generate_series(0, ${monthsAhead}::int) as m`
+  return partitions.length
+}
+
+/** Each deletes at most `batch` rows that nobody needs any more, in a transaction of its own, and returns one row for each. */
+export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) => Promise<object[]>)[] = [
+  (sql, keptDays, batch) => sql`
+    delete from app.sessions where id in (
+      select id from app.sessions
+       where absolute_expires_at < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
+    returning id`,
+  (sql, keptDays, batch) => sql`
+    delete from app.tokens where id in (
+      select id from app.tokens where expires_at < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
+    returning id`,
+  (sql, keptDays, batch) => sql`
+    delete from app.jobs where id in (
+      select id from app.jobs
+       where (completed_at is not null or dead_at is not null)
+         and coalesce(completed_at, dead_at) < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
+    returning id`,
+  (sql, _keptDays, batch) => sql`
+    delete from app.jobs where id in (
+      select id from app.jobs
+       where kind = ${NO_OP} and run_at < now() and completed_at is null and dead_at is null limit ${batch}::int)
+    returning id`,
+  (sql, _keptDays, batch) => sql`
+    delete from app.rate_limits where (key, window_start) in (
+      select key, window_start from app.rate_limits where window_start < now() - interval '2 days' limit ${batch}::int)
+    returning 1 as gone`,
+]

@@ -1,0 +1,39 @@
+import type { Sql } from '#shared/db/connect.ts'
+import { JOB_KINDS, NO_OP } from '#shared/queue/kinds.ts'
+
+/** Every kind that a worker takes. An empty queue is measured as 0, so that a missing value always means a fault. */
+export const KINDS: readonly string[] = Object.keys(JOB_KINDS).filter((kind) => kind !== NO_OP)
+
+interface QueueRow {
+  readonly kind: string
+  readonly waiting: number
+  readonly oldest_seconds: number
+  readonly dead: number
+  /** Audit entries whose month has no partition; the same in every row. */
+  readonly unpartitioned: number
+}
+
+/**
+ * Measures the queue by kind, and the audit entries that have no partition, in one statement. It reads the indexes of live
+ * jobs and of those that ended in the last hour. Nobody may read the rows of the audit log, so it takes the statistics.
+ */
+export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
+  sql<QueueRow>`
+    with due as (
+      select kind, count(*)::int as waiting, extract(epoch from now() - min(run_at))::float8 as oldest_seconds
+        from app.jobs
+       where completed_at is null and dead_at is null and kind <> ${NO_OP}
+         and run_at <= now() and (leased_until is null or leased_until < now())
+       group by kind
+    ), dead as (
+      select kind, count(*)::int as dead
+        from app.jobs
+       where (completed_at is not null or dead_at is not null)
+         and coalesce(completed_at, dead_at) > now() - interval '1 hour' and dead_at is not null
+       group by kind
+    )
+    select kind, coalesce(waiting, 0) as waiting, coalesce(oldest_seconds, 0) as oldest_seconds, coalesce(dead, 0) as dead,
+           pg_stat_get_live_tuples('app.audit_log_default'::regclass)::int as unpartitioned
+      from unnest(string_to_array(${KINDS.join()}, ',')) as known (kind)
+      full join due using (kind)
+      full join dead using (kind)`

@@ -1,0 +1,125 @@
+import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics'
+
+const functionName = process.env['AWS_LAMBDA_FUNCTION_NAME'] ?? 'local'
+const metrics = new Metrics({
+  namespace: 'Tenantry',
+  serviceName: process.env['POWERTOOLS_SERVICE_NAME'] ?? 'tenantry',
+  defaultDimensions: { stage: process.env['STAGE'] ?? 'local' },
+})
+
+const UNITS = {
+  Count: MetricUnit.Count,
+  Milliseconds: MetricUnit.Milliseconds,
+  Seconds: MetricUnit.Seconds,
+} as const
+
+/**
+ * Every custom metric, with its unit and its extra dimension. CloudWatch stores each twice: with the dimensions service and
+ * stage, and with the extra dimension as well. Each value of a dimension costs money, so a tenant, a user or a route is
+ * never one.
+ */
+export const METRICS = {
+  /** An instance started. */
+  ColdStart: { unit: 'Count', by: 'function' },
+  SignInSucceeded: { unit: 'Count', by: 'function' },
+  /** Unknown email, wrong password or disabled user. */
+  SignInFailed: { unit: 'Count', by: 'function' },
+  /** 401 for a session token: `absent`, `malformed`, `unknown` (also expired or revoked), or `ended` during the request. */
+  Unauthorized: { unit: 'Count', by: 'cause' },
+  Forbidden: { unit: 'Count', by: 'function' },
+  /** 429 of the functions. A limit that silently drops a mail does not count: that response may not differ in any way. */
+  RateLimited: { unit: 'Count', by: 'limit' },
+  /** 5xx of the functions. */
+  ServerError: { unit: 'Count', by: 'function' },
+  /** The cache failed, and the database alone counted. */
+  LimiterDegraded: { unit: 'Count', by: 'function' },
+  /** The service secret could not be read again; the cached value is in use. */
+  SecretRefreshFailed: { unit: 'Count', by: 'function' },
+  KmsFailed: { unit: 'Count', by: 'function' },
+  /** An encrypted secret or its data key could not be decrypted in the context in which it is stored. */
+  DecryptionFailed: { unit: 'Count', by: 'function' },
+  VendorUnreachable: { unit: 'Count', by: 'vendor' },
+  /** A job failed and will be retried. */
+  JobFailed: { unit: 'Count', by: 'kind' },
+  /** A job was dead-lettered. */
+  JobDead: { unit: 'Count', by: 'kind' },
+  /** Jobs that are due and not leased. */
+  QueueWaiting: { unit: 'Count', by: 'kind' },
+  /** How long the oldest of them has been due. */
+  QueueOldest: { unit: 'Seconds', by: 'kind' },
+  /** Jobs that were dead-lettered in the last hour, also those whose workers died. */
+  QueueDead: { unit: 'Count', by: 'kind' },
+  /** How long work waited because every connection of its instance was in use. Not recorded when it did not wait. */
+  DatabaseWait: { unit: 'Milliseconds', by: 'function' },
+  /** How long it took to open a connection. */
+  DatabaseConnect: { unit: 'Milliseconds', by: 'function' },
+  /** A connection could not be opened. */
+  DatabaseRefused: { unit: 'Count', by: 'function' },
+  /** A connection was lost. */
+  DatabaseLost: { unit: 'Count', by: 'function' },
+  /** Audit entries whose month has no partition. */
+  AuditRowsWithoutPartition: { unit: 'Count', by: 'function' },
+} as const satisfies Record<string, { unit: keyof typeof UNITS; by: string }>
+
+export type MetricName = keyof typeof METRICS
+
+/** The value of the extra dimension, where it is not the function's name. */
+type Of<Name extends MetricName> = (typeof METRICS)[Name]['by'] extends 'function' ? [] : [of: string]
+
+interface MetricBatch {
+  readonly by: string
+  readonly of: string
+  readonly values: Map<MetricName, number[]>
+}
+
+// At the hundredth value of a metric, Powertools writes a line by itself and forgets the dimensions.
+const MOST_VALUES = 50
+
+const pending = new Map<string, MetricBatch>()
+
+/** Adds a value to a metric. `metered` writes it at the end of the invocation. */
+export function recordMetric<Name extends MetricName>(
+  name: Name,
+  value: number,
+  ...[of = functionName]: Of<Name>
+): void {
+  const { by, unit } = METRICS[name]
+  const key = `${by} ${of}`
+  const batch = pending.get(key) ?? { by, of, values: new Map<MetricName, number[]>() }
+  pending.set(key, batch)
+  const values = batch.values.get(name) ?? []
+  batch.values.set(name, values)
+  if (unit === 'Count') values[0] = (values[0] ?? 0) + value
+  else if (values.length < MOST_VALUES) values.push(value)
+}
+
+/** Counts one event. */
+export const countMetric = <Name extends MetricName>(name: Name, ...of: Of<Name>): void => recordMetric(name, 1, ...of)
+
+let isCold = true
+
+/**
+ * Returns the handler, which now writes its metrics when it returns or throws: one line of CloudWatch's embedded metric
+ * format for each value of a dimension.
+ */
+export const metered =
+  <Args extends readonly unknown[], Result>(handle: (...args: Args) => Promise<Result>) =>
+  async (...args: Args): Promise<Result> => {
+    if (isCold) countMetric('ColdStart')
+    isCold = false
+    try {
+      return await handle(...args)
+    } finally {
+      if (pending.size > 0) writeMetrics()
+    }
+  }
+
+function writeMetrics(): void {
+  for (const { by, of, values } of pending.values()) {
+    metrics.addDimensions({}).addDimensions({ [by]: of })
+    for (const [name, each] of values)
+      for (const value of each) metrics.addMetric(name, UNITS[METRICS[name].unit], value)
+    metrics.publishStoredMetrics()
+  }
+  pending.clear()
+}

@@ -1,0 +1,67 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+
+const ROOT = new URL('../../', import.meta.url)
+const IMPORT = /\b(?:from|import) ?\(?'([^']+)'/g
+
+/** Returns every import in a folder, types among them, as the path of the file and what it imports. */
+async function importsIn(folder: string): Promise<{ file: string; imported: string }[]> {
+  const names = await readdir(new URL(folder, ROOT), { recursive: true })
+  const files = names.filter((name) => name.endsWith('.ts')).map((name) => `${folder}/${name}`)
+  const texts = await Promise.all(files.map((file) => readFile(new URL(file, ROOT), 'utf8')))
+  return files.flatMap((file, index) =>
+    Array.from((texts[index] ?? '').matchAll(IMPORT), ([, imported = '']) => ({ file, imported })),
+  )
+}
+
+/** Returns the nodes of one circle, or null when there is none. */
+function circleIn(edges: ReadonlyMap<string, ReadonlySet<string>>): string[] | null {
+  const visited = new Set<string>()
+  const visit = (node: string, path: readonly string[]): string[] | null => {
+    if (path.includes(node)) return [...path.slice(path.indexOf(node)), node]
+    if (visited.has(node)) return null
+    visited.add(node)
+    for (const next of edges.get(node) ?? []) {
+      const circle = visit(next, [...path, node])
+      if (circle !== null) return circle
+    }
+    return null
+  }
+  for (const node of edges.keys()) {
+    const circle = visit(node, [])
+    if (circle !== null) return circle
+  }
+  return null
+}
+
+/** Returns which folders and files at the top of shared/ import which others. */
+function edgesOf(imports: readonly { file: string; imported: string }[]): Map<string, Set<string>> {
+  const edges = new Map<string, Set<string>>()
+  for (const { file, imported } of imports) {
+    const [, from = ''] = file.split('/')
+    const [root, to = ''] = imported.split('/')
+    if (root === '#shared' && to !== from) edges.set(from, (edges.get(from) ?? new Set()).add(to))
+  }
+  return edges
+}
+
+describe('imports', () => {
+  it('form no circle among the folders and files of shared/', async () => {
+    const edges = edgesOf(await importsIn('shared'))
+    expect(edges.size).toBeGreaterThan(10)
+    expect(circleIn(edges)).toBeNull()
+    const planted = { file: 'shared/schema/planted.ts', imported: '#shared/http/reply.ts' }
+    expect(circleIn(edgesOf([...(await importsIn('shared')), planted]))).toContain('schema')
+  })
+
+  it.each([
+    ['functions', /^(\.\.|#(functions|infra|tests)\/|aws-cdk-lib|constructs)/],
+    ['shared', /^(\.|#(functions|infra|tests)\/|aws-cdk-lib|constructs)/],
+    ['infra', /^(\.\.|#tests\/)/],
+  ])('of %s/ match nothing of %s', async (folder, forbidden) => {
+    const wrong = (await importsIn(folder)).filter(
+      ({ file, imported }) => forbidden.test(imported) && file !== 'shared/client/api.ts',
+    )
+    expect(wrong).toEqual([])
+  })
+})
