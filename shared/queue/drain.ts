@@ -60,7 +60,7 @@ async function runJob<Kind extends JobKind>(database: Database, work: Work<Kind>
     const final = error instanceof UnreadableJob || work.isFinal(error) || job.attempts >= work.attempts
     const { id, attempts } = job
     const message = final ? 'a job failed and was dead-lettered' : 'a job failed and will be retried'
-    log.error(message, { kind: work.kind, job_id: id, attempts, final, error: describeError(error) })
+    log.error(message, { kind: work.kind, job_id: id, attempts, error: describeError(error) })
     countMetric(final ? 'JobDead' : 'JobFailed', work.kind)
     const name = error instanceof Error ? error.name : 'unknown'
     await failJob(database.sql, job, name, final ? null : backoffSeconds(attempts))
