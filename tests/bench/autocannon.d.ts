@@ -1,4 +1,4 @@
-/** What the benchmark uses of autocannon, which ships no types. */
+/** The part of autocannon that the benchmark uses. It ships no types. */
 declare module 'autocannon' {
   interface CannonRequest {
     readonly method: string
@@ -14,7 +14,7 @@ declare module 'autocannon' {
     readonly url: string
     readonly connections: number
     readonly duration: number
-    /** Milliseconds between the moments at which a run may end. */
+    /** A run can end every so many milliseconds. */
     readonly sampleInt: number
     readonly setupClient: (client: Client) => void
   }

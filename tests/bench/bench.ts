@@ -17,7 +17,7 @@ import { measureWire } from './wire.ts'
 const FLOOR_CONNECTIONS = 10
 const SERVICE_CONNECTIONS = 10
 
-/** Starts the servers to be measured on the fixture, each a process of its own. */
+/** Starts the measured servers on the fixture, each in its own process. */
 async function startServers(fixture: Fixture, cleanup: Cleanup) {
   const cache = await startCache()
   cleanup.add(() => cache.close())
@@ -45,14 +45,14 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
     } satisfies FloorOptions),
     service: await service('service', './service-process.ts', SERVICE_CONNECTIONS),
     instances: await service('service-instances', './instances-process.ts', 1),
-    // One connection, so that it is the warm one.
+    // With one connection, every request uses the warm one.
     counted: await service('counted', './service-process.ts', 1, urlFor(fixture.appUrl, { port: wire.port })),
     wire,
   }
 }
 
 async function measure(options: BenchOptions, cleanup: Cleanup): Promise<Measurements> {
-  say('filling a Postgres of its own')
+  say('starting and filling Postgres')
   const fixture = await startFixture(cleanup)
   const { password, hash, emails, tokens, spareTokens } = fixture
   say('starting the servers')

@@ -1,11 +1,11 @@
-/** What is to be undone at the end, the last first. */
+/** Functions to run at the end, last added first. */
 export interface Cleanup {
   add(undo: () => void | Promise<void>): void
-  /** Undoes everything, once, however often it is called. An undo that fails does not stop the others. */
+  /** Runs each function once, also if called again. One that fails does not stop the others. */
   run(): Promise<void>
 }
 
-/** A cleanup that also runs, and then ends the process, on Ctrl-C and on SIGTERM. */
+/** Creates a cleanup that also runs on SIGINT and SIGTERM, and then ends the process. */
 export function createCleanup(): Cleanup {
   const undos: (() => void | Promise<void>)[] = []
   let running: Promise<void> | undefined
@@ -15,7 +15,7 @@ export function createCleanup(): Cleanup {
       try {
         await undo()
       } catch (error) {
-        console.error('cleaning up failed:', error)
+        console.error('cleanup failed:', error)
       }
     }
   }
@@ -26,7 +26,7 @@ export function createCleanup(): Cleanup {
     ['SIGTERM', 143],
   ] as const) {
     process.on(signal, () => {
-      // What the end of the processes makes fail now is of no interest.
+      // Ending the processes makes requests to them fail.
       process.removeAllListeners('uncaughtException').on('uncaughtException', () => {})
       void run().then(() => process.exit(code))
     })

@@ -11,38 +11,38 @@ import type { Cleanup } from './cleanup.ts'
 
 const SHAPE = { tenants: 200, members: 50, users: 2000, sessions: 20_000 }
 
-// Of those sessions, the ones that no load is put on: what counts statements changes and ends them.
+// Sessions without load: counting statements changes and ends them.
 const SPARE_SESSIONS = 500
 
 const ROLE_PASSWORD = 'bench-role-password'
 
-/** The settings of every service that is measured: the defaults, and limits that nothing reaches. */
+/** The settings of every measured service: the defaults, with rate limits that no run reaches. */
 export const SERVICE_ENV = {
   DATABASE_TLS: 'disable',
   LOGIN_IP_LIMIT: '999999999',
   LOGIN_EMAIL_LIMIT: '999999999',
 }
 
-/** A private Postgres with the data that the benchmark is about. */
+/** A Postgres server with the data of the benchmark. */
 export interface Fixture {
   readonly port: number
   readonly databaseUrl: string
   readonly appUrl: string
   readonly pepper: string
-  /** Tokens of live sessions, each bound to a tenant. */
+  /** Tokens of live sessions, each with a selected tenant. */
   readonly tokens: readonly string[]
   readonly spareTokens: readonly string[]
-  /** Accounts that can sign in, all with one password, and the hash of it that the first of them has. */
+  /** Users that can sign in, their common password, and the first user's hash of it. */
   readonly emails: readonly string[]
   readonly password: string
   readonly hash: string
 }
 
-/** Starts and fills it. It is gone after the cleanup. */
+/** Starts and fills the server. The cleanup deletes it. */
 export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-bench-'))
   cleanup.add(() => rm(folder, { recursive: true, force: true }))
-  // Started by root, Postgres runs as somebody else, who has to get to its files.
+  // If root starts it, Postgres runs as nobody, who must be able to enter the folder.
   await chmod(folder, 0o711)
   const server = await startPostgres({ dataDir: join(folder, 'data'), durable: true })
   cleanup.add(() => server.stop('immediate'))
@@ -59,7 +59,7 @@ export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
     tokens.map((token) => hashToken(pepper, token).toString('hex')),
   )
   const emails = seedEmails.slice(0, 8)
-  const [account] = await sql<{ password_hash: string }[]>`
+  const [user] = await sql<{ password_hash: string }[]>`
     select password_hash from app.users where email = ${emails[0] ?? ''}`
   await sql`vacuum analyze`
   await sql`checkpoint`
@@ -73,16 +73,16 @@ export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
     spareTokens: tokens.slice(0, SPARE_SESSIONS),
     emails,
     password: SEED_PASSWORD,
-    hash: account?.password_hash ?? '',
+    hash: user?.password_hash ?? '',
   }
 }
 
-/** Beside the local seed: the tenants, their members (each user in several of them) and a session for each key. */
-async function fill(sql: postgres.Sql, keys: readonly string[]): Promise<void> {
+/** Adds tenants, members (each user in several tenants) and a session for each token hash to the local seed. */
+async function fill(sql: postgres.Sql, tokenHashes: readonly string[]): Promise<void> {
   const { tenants, members, users } = SHAPE
   await sql`
     insert into app.tenants (slug, legal_name, status)
-    select 'bench-' || n, 'Bench Shop ' || n, 'active' from generate_series(1, ${tenants}::int) n`
+    select 'bench-' || n, 'Bench Tenant ' || n, 'active' from generate_series(1, ${tenants}::int) n`
   await sql`
     insert into app.users (email, full_name, email_verified_at)
     select 'person' || n || '@bench.test', 'Person ' || n, now() from generate_series(1, ${users}::int) n`
@@ -102,6 +102,6 @@ async function fill(sql: postgres.Sql, keys: readonly string[]): Promise<void> {
       (token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent)
     select decode(key, 'hex'), user_id, tenant_id, now() + interval '12 hours', now() + interval '7 days',
            decode(key, 'hex'), decode(key, 'hex'), 'bench'
-      from unnest(${[...keys]}::text[]) with ordinality as k(key, i)
+      from unnest(${[...tokenHashes]}::text[]) with ordinality as k(key, i)
       join member on member.n = k.i % ${tenants * members}::int`
 }

@@ -4,9 +4,9 @@ import postgres from 'postgres'
 import { hashToken } from '#shared/secret/secret.ts'
 import { givenOptions, serveAt } from './processes.ts'
 
-/** What the process of the floor is told. */
+/** The options of the floor's process. */
 export interface FloorOptions {
-  /** A superuser's: no row security. */
+  /** The URL for a superuser, who bypasses row-level security. */
   readonly databaseUrl: string
   readonly pepper: string
   readonly connections: number
@@ -34,7 +34,7 @@ interface Row {
   permissions: string[]
 }
 
-// The least that an answer to GET /v1/auth/session can cost on this stack: one prepared SELECT, no write, no checks.
+// The minimum cost of a response to GET /v1/auth/session on this stack: one prepared SELECT, no write, no checks.
 const { databaseUrl, pepper, connections } = givenOptions() as FloorOptions
 const sql = postgres(databaseUrl, { max: connections, onnotice: () => {} })
 

@@ -1,6 +1,6 @@
 import { Agent, request as send } from 'node:http'
 
-/** One answer, and how long it took until its last byte. */
+/** A response, and the time until its last byte. */
 export interface Timed {
   readonly status: number
   readonly body: string
@@ -9,7 +9,7 @@ export interface Timed {
 
 export type Call = (route: string, options?: { token?: string; body?: object }) => Promise<Timed>
 
-/** Calls a server over one connection that is kept open. `route` is a method and a path. */
+/** Calls a server over one keep-alive connection. `route` is a method and a path. */
 export function createClient(url: string): Call {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return (route, { token, body } = {}) =>
@@ -37,8 +37,8 @@ export function createClient(url: string): Call {
     })
 }
 
-/** The answer, if it has this status. Throws when it has another one. */
-export function expectStatus(answer: Timed, status: number, what: string): Timed {
-  if (answer.status === status) return answer
-  throw new Error(`${what}: ${answer.status} and not ${status}: ${answer.body.slice(0, 500)}`)
+/** Returns the response. Throws if its status is another one. */
+export function expectStatus(response: Timed, status: number, what: string): Timed {
+  if (response.status === status) return response
+  throw new Error(`${what}: ${response.status} instead of ${status}: ${response.body.slice(0, 500)}`)
 }

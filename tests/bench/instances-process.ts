@@ -11,7 +11,7 @@ import type { ServiceOptions } from './service-process.ts'
 
 const MOST = 8
 
-// The service as the local stack runs it: every function in instances that take one request at a time.
+// The service as the local stack runs it: each function in instances that handle one request at a time.
 const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
 const secrets = await startSecretsManager({
@@ -26,7 +26,7 @@ const instanceEnv = {
   DATABASE_SECRET_ID: 'login',
   SERVICE_SECRET_ID: 'service',
   CACHE_SECRET_ID: 'cache',
-  // No request of a measurement opens a secret.
+  // No measured request decrypts a vendor secret.
   VAULT_DATABASE_SECRET_ID: 'login',
   VAULT_KEY_ID: 'none',
   AWS_REGION,
@@ -35,7 +35,7 @@ const instanceEnv = {
   AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
 }
 const logs = new Writable({ write: (_chunk, _encoding, done) => done() })
-// Two streams of every instance are piped into it.
+// Every instance pipes two streams into it.
 logs.setMaxListeners(0)
 const integrations = await Promise.all(
   (await routeGroups()).map(async ({ group, handlerFile }) => {

@@ -8,17 +8,17 @@ export interface LoadJob {
   readonly path: string
   readonly connections: number
   readonly seconds: number
-  /** Shared out among the connections. */
+  /** Divided among the connections. */
   readonly tokens: readonly string[]
 }
 
-/** What a run came to; times in milliseconds. */
+/** The result of a run. Times are in milliseconds. */
 export interface LoadResult {
   readonly requests: number
   readonly perSecond: number
   readonly p50: number
   readonly p99: number
-  /** Answers that were no success, and requests without an answer. */
+  /** Responses other than 2xx, and requests without a response. */
   readonly failures: number
 }
 

@@ -3,7 +3,7 @@ import type { BenchProcess } from './processes.ts'
 import { median, quantile, rotated } from './statistics.ts'
 import type { Verified } from './verify-process.ts'
 
-/** One kind of sign-in: medians in milliseconds, and the median of its ratios to the bare verify beside it. */
+/** One kind of sign-in: medians in milliseconds, and the median ratio to the paired bare verify. */
 export interface LoginTimes {
   readonly kind: string
   readonly pairs: number
@@ -11,7 +11,7 @@ export interface LoginTimes {
   readonly loginMs: number
   readonly loginP99: number
   readonly ratio: number
-  /** Of the tenths that nothing else on the machine disturbed: the 10th percentile of each. */
+  /** The ratio of the 10th percentiles, which other load on the machine hardly affects. */
   readonly undisturbedRatio: number
 }
 
@@ -23,7 +23,7 @@ interface Pair {
   readonly loginMs: number
 }
 
-/** Times sign-ins one after the other, each of them right after or right before a bare verify of the same hash. */
+/** Times sign-ins one by one, each paired with a bare verify of the same hash directly before or after it. */
 export async function measureLogin(
   serviceUrl: string,
   verifier: BenchProcess<object, object, Verified>,

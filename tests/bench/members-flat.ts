@@ -1,12 +1,11 @@
-// How long the member list of one shop takes in a database of few shops and in one of many: `npm run bench:members`.
+// Compares the member list of one tenant in a database of few tenants and in one of many: `npm run bench:members`.
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import * as v from 'valibot'
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
-import { prepareDatabase } from '#infra/local/postgres/database.ts'
+import { loginOf, prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { fillManyShops, type ManyShops } from '#tests/support/many-shops.ts'
@@ -24,25 +23,27 @@ const WARM_UPS = 50
 const PAIRS = 500
 const MOST_RATIO = 1.3
 
-/** A service before a database of its own, called as the owner of the shop. */
-async function startShop(adminUrl: string, name: string, shape: ManyShops, cleanup: Cleanup) {
+/** Starts a service with its own database. Returns a call of the member list as the tenant's owner. */
+async function startTenant(adminUrl: string, name: string, shape: ManyShops, cleanup: Cleanup) {
   const { databaseUrl, appUrl } = await prepareDatabase(adminUrl, { name, rolePassword: 'bench-role-password' })
   const pepper = `${newToken()}${newToken()}`
   const token = newToken()
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
-  const shop = await fillManyShops(sql, shape)
+  const tenantId = await fillManyShops(sql, shape)
   await sql`
     insert into app.sessions (token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, csrf_secret)
-    select case when m.tenant_id = ${shop} and m.role_id = 1 then ${hashToken(pepper, token)}
+    select case when m.tenant_id = ${tenantId} and m.role_id = 1 then ${hashToken(pepper, token)}
                 else sha256(m.id::text::bytea) end,
            m.user_id, m.tenant_id, now() + interval '12 hours', now() + interval '7 days', sha256(m.id::text::bytea)
       from app.memberships m`
   await sql`vacuum analyze`
   const [row] = await sql<{ tenants: number; memberships: number; members: number }[]>`
     select (select count(*)::int from app.tenants) as tenants, (select count(*)::int from app.memberships) as memberships,
-           (select count(*)::int from app.memberships where tenant_id = ${shop}) as members`
+           (select count(*)::int from app.memberships where tenant_id = ${tenantId}) as members`
   await sql.end()
-  say(`${name}: ${row?.tenants} tenants, ${row?.memberships} memberships, of which ${row?.members} of the shop`)
+  say(
+    `${name}: ${row?.tenants} tenants, ${row?.memberships} memberships, ${row?.members} of them in the measured tenant`,
+  )
   const cache = await startCache()
   cleanup.add(() => cache.close())
   const server: ServerProcess = await startProcess(
@@ -71,12 +72,12 @@ async function main(): Promise<number> {
   try {
     const folder = await mkdtemp(join(tmpdir(), 'tenantry-bench-'))
     cleanup.add(() => rm(folder, { recursive: true, force: true }))
-    // Started by root, Postgres runs as somebody else, who has to get to its files.
+    // If root starts it, Postgres runs as nobody, who must be able to enter the folder.
     await chmod(folder, 0o711)
     const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: true })
     cleanup.add(() => cluster.stop('immediate'))
-    const few = await startShop(cluster.adminUrl, 'few', FEW, cleanup)
-    const many = await startShop(cluster.adminUrl, 'many', MANY, cleanup)
+    const few = await startTenant(cluster.adminUrl, 'few', FEW, cleanup)
+    const many = await startTenant(cluster.adminUrl, 'many', MANY, cleanup)
 
     const later = async (list: typeof few, limit: number) => {
       const { next_cursor } = v.parse(Page, JSON.parse((await list(`?limit=${limit}`)).body))
@@ -89,8 +90,8 @@ async function main(): Promise<number> {
       { page: 'active', query: () => '?status=active' },
       { page: 'invited', query: () => '?status=invited' },
       { page: 'revoked', query: () => '?status=revoked' },
-      { page: 'by a part of the name', query: () => '?q=person' },
-      { page: 'by a name that nobody has', query: () => '?q=nobody-of-this-name' },
+      { page: 'by part of the name', query: () => '?q=person' },
+      { page: 'by an unknown name', query: () => '?q=nobody-of-this-name' },
     ]
     let met = true
     for (const { page, query } of pages) {

@@ -1,18 +1,18 @@
 import { parseArgs } from 'node:util'
 
-/** How much is measured. */
+/** The amount of measurement. */
 export interface BenchOptions {
-  /** How often every server is loaded, in turn with the others. */
+  /** How many times each server is loaded, in turn with the others. */
   readonly reps: number
-  /** How long each time, in turns of a second. */
+  /** The length of each load, in turns of one second. */
   readonly seconds: number
-  /** How many sign-ins of each kind are timed, each beside a bare verify. */
+  /** How many sign-ins of each kind are timed, each paired with a bare verify. */
   readonly pairs: number
 }
 
 export const USAGE = 'node tests/bench/bench.ts [--quick] [--reps N] [--seconds N] [--pairs N]'
 
-/** Reads the command line. Throws a TypeError on what it does not know. */
+/** Parses the command line. Throws a TypeError for an unknown or wrong option. */
 export function parseOptions(args: readonly string[]): BenchOptions {
   const { values } = parseArgs({
     args: [...args],

@@ -2,15 +2,15 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Cleanup } from './cleanup.ts'
 
-/** A process of the benchmark that answers one question at a time. */
+/** A process of the benchmark that handles one request at a time. */
 export interface BenchProcess<Greeting, Question, Answer> {
   readonly greeting: Greeting
   ask(question: Question): Promise<Answer>
 }
 
 /**
- * Runs a file of this folder as a process of its own, with these options, and resolves to it and its greeting once it
- * is ready. It ends with the cleanup, and also when this process is gone.
+ * Runs a file of this folder in its own process with these options. Returns it with its greeting when it is ready. It ends
+ * with the cleanup, and when this process exits.
  */
 export async function startProcess<Greeting, Question, Answer>(
   file: string,
@@ -50,12 +50,12 @@ export async function startProcess<Greeting, Question, Answer>(
 
 const OPTIONS = 'TENANTRY_BENCH_OPTIONS'
 
-/** In a process that startProcess runs: the options that it was given. */
+/** Returns the options of this process, which startProcess started. */
 export function givenOptions(): unknown {
   return JSON.parse(process.env[OPTIONS] ?? '{}')
 }
 
-/** In a process that startProcess runs: greets, and from then on answers. A failure ends the process. */
+/** Sends the greeting, then a reply to each request. A failure ends the process. For a process that startProcess started. */
 export function answerQuestions(greeting: object, answer: (question: unknown) => object | Promise<object>): void {
   process.on('SIGINT', () => {})
   process.on('disconnect', () => process.exit(0))
@@ -65,10 +65,10 @@ export function answerQuestions(greeting: object, answer: (question: unknown) =>
   process.send?.(greeting)
 }
 
-/** A server: it greets with its address, and answers every question with the CPU time it has used. */
+/** A server whose greeting is its address, and whose every reply is the CPU time that it used. */
 export type ServerProcess = BenchProcess<{ readonly url: string }, object, { readonly cpuMicros: number }>
 
-/** In a server's process: makes it a ServerProcess. */
+/** Makes this process a ServerProcess. */
 export function serveAt(url: string): void {
   answerQuestions({ url }, () => {
     const { user, system } = process.cpuUsage()

@@ -12,7 +12,7 @@ export interface Measurements {
   readonly wire: readonly WireCost[]
 }
 
-/** Something that the service has promised, and whether it was kept. */
+/** A promise of the service, and whether the measurement meets it. */
 export interface Target {
   readonly target: string
   readonly measured: string
@@ -22,7 +22,7 @@ export interface Target {
 const LEAST_SESSION_RATIO = 0.5
 const MOST_LOGIN_RATIO = 1.25
 
-/** Holds the measurements against the targets. Only ratios of one run are held: the rest depends on the machine. */
+/** Compares the measurements with the targets. Only ratios within one run are compared, since the rest depends on the machine. */
 export function judge({ throughput, login, wire }: Measurements): Target[] {
   const session = throughput.find(({ server, connections }) => server === 'service' && connections === 32)
   const check = wire.find(({ route }) => route === 'GET /v1/auth/session')
@@ -48,7 +48,7 @@ export function judge({ throughput, login, wire }: Measurements): Target[] {
   ]
 }
 
-/** The tables that are printed. */
+/** Returns the tables to print. */
 export function render({ throughput, login, wire }: Measurements, targets: readonly Target[]): string {
   return [
     'Session check (GET /v1/auth/session); ratio to the floor in the same round, median [middle half]',
@@ -65,7 +65,7 @@ export function render({ throughput, login, wire }: Measurements, targets: reado
         `${fixed(row.ratio, 3)} [${row.ratioRange.map((ratio) => fixed(ratio, 3)).join(', ')}]`,
       ]),
     ),
-    'Sign-in (POST /v1/auth/login), one at a time; ratio to the bare Argon2id verify beside it, median; undisturbed: of the fastest tenths',
+    'Sign-in (POST /v1/auth/login), one at a time; median ratio to the paired Argon2id verify; undisturbed: ratio of the 10th percentiles',
     table(
       ['kind', 'pairs', 'verify ms', 'sign-in ms', 'p99 ms', 'ratio', 'undisturbed'],
       login.map((row) => [
@@ -78,7 +78,7 @@ export function render({ throughput, login, wire }: Measurements, targets: reado
         fixed(row.undisturbedRatio, 3),
       ]),
     ),
-    'At the wire to Postgres, for one request on a warm connection',
+    'Statements and round trips to Postgres for one request on a warm connection',
     table(
       ['route', 'statements', 'round trips'],
       wire.map(({ route, statements, roundTrips }) => [route, String(statements), String(roundTrips)]),
@@ -91,7 +91,7 @@ export function render({ throughput, login, wire }: Measurements, targets: reado
   ].join('\n\n')
 }
 
-/** Writes everything that was measured to .local/bench.json, and returns that path. */
+/** Writes all measurements to .local/bench.json. Returns the path. */
 export async function save(
   options: BenchOptions,
   measurements: Measurements,
@@ -108,7 +108,7 @@ export async function save(
 
 const fixed = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? '-'
 
-/** The first column to the left, the others to the right. */
+/** Formats a table, the first column aligned left, the others right. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at]?.length ?? 0)))
   const line = (cells: readonly string[]) =>

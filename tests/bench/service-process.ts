@@ -7,13 +7,13 @@ import { accessOf, COMMON_NEEDS, type FixedAccess } from '#tests/support/access.
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { givenOptions, serveAt } from './processes.ts'
 
-/** What the process of the service is told, in either form. */
+/** The options of a process of the service. */
 export interface ServiceOptions {
   readonly env: Readonly<Record<string, string>>
   readonly access: FixedAccess
 }
 
-// The service with its handlers in this process: many requests at once on one thread, which Lambda never does.
+// The service with its handlers in this process: concurrent requests share one thread, unlike on Lambda.
 const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
 const runtime = createRuntime(COMMON_NEEDS, config, accessOf(access), GROUP_PARTS)

@@ -2,13 +2,13 @@ import type { LoadJob, LoadResult } from './load-process.ts'
 import type { BenchProcess, ServerProcess } from './processes.ts'
 import { median, quantile, rotated } from './statistics.ts'
 
-/** A server that is loaded. */
+/** A measured server. */
 export interface Contender {
   readonly name: string
   readonly server: ServerProcess
 }
 
-/** One server under one number of connections: medians over its turns. */
+/** One server with one number of connections: medians over its turns. */
 export interface Throughput {
   readonly server: string
   readonly connections: number
@@ -17,14 +17,14 @@ export interface Throughput {
   readonly p99: number
   readonly cpuMicrosPerRequest: number
   readonly failures: number
-  /** To the reference in the same round of turns: the median, and the middle half. */
+  /** The ratio to the reference in the same round: the median, and the quartiles. */
   readonly ratio: number
   readonly ratioRange: readonly [number, number]
 }
 
 const CONNECTIONS = [1, 32] as const
 const TOKENS_PER_CONNECTION = 150
-// Short, so that what else the machine does meets all servers alike.
+// Short, so that other load on the machine affects all servers alike.
 const TURN_SECONDS = 1
 const WARM_UP_SECONDS = 2
 
@@ -35,7 +35,7 @@ interface Sample extends LoadResult {
   readonly cpuMicros: number
 }
 
-/** Loads the servers with the session check in turns. The first of them is the reference. */
+/** Loads the servers in turns with the session check. The first one is the reference. */
 export async function measureThroughput(
   contenders: readonly Contender[],
   loader: BenchProcess<object, LoadJob, LoadResult>,

@@ -1,13 +1,13 @@
 import { argon2Verify } from 'hash-wasm'
 import { answerQuestions, givenOptions } from './processes.ts'
 
-/** What the bare verify is of. */
+/** The password and hash of the bare verify. */
 export interface VerifyOptions {
   readonly password: string
   readonly hash: string
 }
 
-/** How long one verify took. */
+/** The time of one verify. */
 export interface Verified {
   readonly ms: number
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { PostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { createClient, expectStatus } from './http-client.ts'
 
-/** What one request costs at the database: the most that any of the repeated calls cost. */
+/** The database cost of one request: the maximum of the repeated calls. */
 export interface WireCost {
   readonly route: string
   readonly statements: number
@@ -10,12 +10,12 @@ export interface WireCost {
 }
 
 const CALLS = 5
-// So often is each route called before: a statement is prepared at its first use, at a round trip more.
+// A statement's first use costs one more round trip, to prepare it.
 const WARM_UPS = 2
 
 const Tenants = v.object({ data: v.array(v.object({ tenant: v.object({ id: v.string() }) })) })
 
-/** Counts the statements and round trips of each route, through the proxy that the service has before its database. */
+/** Counts the statements and round trips of each route in the proxy between the service and its database. */
 export async function measureWire(
   serviceUrl: string,
   wire: PostgresWire,
