@@ -8,9 +8,9 @@ import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } 
 const { paths } = JSON.parse(readFileSync('functions/openapi/document.json', 'utf8'))
 
 /**
- * The REST API that the template declares. Throws Undeployable, naming it, when an operation of the API document has no
- * method, a method no function that it may invoke, a failure of the gateway no response or another one than infra/gateway.ts
- * has, or a timeout is another than the contract's or outlasts the function's own.
+ * Returns the REST API that the template declares. Throws Undeployable for an operation of the API document without a method,
+ * a method without a function that it may invoke, a gateway response that is missing or differs from infra/gateway.ts, and a
+ * timeout that differs from the contract or exceeds the function's own. The message names it.
  */
 export function declaredApi(
   assembly: Assembly,
@@ -39,14 +39,14 @@ function declaredMethods(assembly: Assembly, resolve: Resolve, invokeOf: (name: 
       /^arn:aws:apigateway:[\w-]+:lambda:path\/2015-03-31\/functions\/(.+)\/invocations$/.exec(uri) ?? []
     const target = functions.find(({ name }) => functionArn(name) === arn)
     if (Integration.Type !== 'AWS_PROXY' || target === undefined)
-      throw new Undeployable(`${what} is integrated with no function: ${Integration.Type} ${uri}`)
+      throw new Undeployable(`${what} has no function as its integration: ${Integration.Type} ${uri}`)
     if (!permitted(target.name, method, path))
       throw new Undeployable(`no permission lets the API invoke ${target.name} for ${what}`)
     const timeoutMs = Integration.TimeoutInMillis ?? 29_000
     if (timeoutMs !== INTEGRATION_TIMEOUT_MS)
-      throw new Undeployable(`${what} is given ${timeoutMs} ms, and the contract says ${INTEGRATION_TIMEOUT_MS}`)
+      throw new Undeployable(`${what} has a timeout of ${timeoutMs} ms instead of ${INTEGRATION_TIMEOUT_MS}`)
     if (target.timeoutSeconds * 1000 <= timeoutMs)
-      throw new Undeployable(`${target.name} is stopped after ${target.timeoutSeconds} s, before the API gives it up`)
+      throw new Undeployable(`${target.name} times out after ${target.timeoutSeconds} s, before its integration does`)
     return { method, path, timeoutMs, invoke: invokeOf(target.name) }
   })
 }
@@ -59,7 +59,7 @@ function pathOf(assembly: Assembly, resourceId: any): string {
   return part(resourceId) || '/'
 }
 
-/** Whether API Gateway may invoke a function for a method, by the function's own policy. */
+/** Returns whether a function's resource policy lets API Gateway invoke it for a method. */
 function permissions(assembly: Assembly, resolve: Resolve) {
   const granted = ofType(assembly, 'AWS::Lambda::Permission')
     .filter(
@@ -67,7 +67,7 @@ function permissions(assembly: Assembly, resolve: Resolve) {
     )
     .map(([id, { FunctionName, SourceArn }]) => ({
       arn: resolve(FunctionName, id),
-      // arn:…:API/STAGE/METHOD/path, where a star stands for anything.
+      // arn:…:API/STAGE/METHOD/path, with wildcards.
       source: resolve(SourceArn, id)
         .replace(/^(?:[^/]*\/){2}/, '')
         .split('*'),

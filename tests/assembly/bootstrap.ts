@@ -1,4 +1,4 @@
-// What Lambda's runtime does in an instance: imports the bundle's handler, then takes one invocation after the other.
+// Lambda's runtime in an instance: imports the bundle's handler, then handles one invocation after the other.
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 import { Agent, request } from 'node:http'
 import { pathToFileURL } from 'node:url'
@@ -11,7 +11,7 @@ type Reply = { readonly headers: NodeJS.Dict<string | string[]>; readonly body: 
 const call = (method: string, path: string, body = ''): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const { user, system } = process.cpuUsage()
-    // Lambda has no use for it; the tests compare what starts cost, which a busy machine changes less than how long they take.
+    // Not part of Lambda's API. The tests compare the CPU time of starts, which depends less on load than their duration.
     const headers = { 'x-cpu-ms': String((user + system) / 1000) }
     const sent = request(`http://${api}/2018-06-01/runtime/${path}`, { method, agent, headers }, (reply) => {
       const chunks: Buffer[] = []
@@ -32,7 +32,7 @@ const [file = '', name = ''] = _HANDLER.split('.')
 let handler: (event: unknown, context: object) => Promise<unknown>
 try {
   handler = (await import(pathToFileURL(`${LAMBDA_TASK_ROOT}/${file}.mjs`).href))[name]
-  if (typeof handler !== 'function') throw new Error(`${_HANDLER} is no function`)
+  if (typeof handler !== 'function') throw new Error(`${_HANDLER} is not a function`)
 } catch (error) {
   await call('POST', 'init/error', described(error))
   process.exit(1)

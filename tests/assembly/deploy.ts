@@ -12,23 +12,23 @@ import { type DeployedFunction, startInstance } from './runtime-api.ts'
 import { deployedFunction, makeSecrets, passwords, type SecretValues } from './stage.ts'
 import { type Assembly, declaredFunctions, ofType, resolver, Undeployable } from './template.ts'
 
-/** Milliseconds from the spawn of an instance to its first question for work, and of the processor's time: the least of some. */
+/** The start of an instance, from spawn to its first request for work: duration and CPU time, each the minimum of all rounds. */
 export interface Init {
   readonly ms: number
   readonly cpuMs: number
 }
 
-/** What a stage is, once it is deployed: what its functions are started with. */
+/** A deployed stage. */
 export interface Deployed {
   readonly secrets: SecretValues
-  /** What the start of an instance takes, by the function's name, and EMPTY_FUNCTION's. */
+  /** The start of each function and of EMPTY_FUNCTION, by name. */
   readonly inits: Readonly<Record<string, Init>>
 }
 
-// Nothing that runs during a deployment counts requests.
+// No function uses the cache during a deployment.
 const NO_CACHE = { url: 'https://cache.invalid', token: 'none' }
 
-/** Makes a server encrypt, with a certificate for localhost that `caFile` holds. */
+/** Turns on TLS in a server. Writes its certificate for localhost to `caFile`. */
 export async function encrypt({ adminUrl }: Postgres, caFile: string): Promise<void> {
   const sql = postgres(adminUrl, { max: 1, onnotice: () => {} })
   const [row] = await sql<{ data_directory: string }[]>`show data_directory`
@@ -50,9 +50,8 @@ export async function encrypt({ adminUrl }: Postgres, caFile: string): Promise<v
 }
 
 /**
- * Deploys a stage to an empty server: makes its secrets and the database with its owner, who is no superuser, runs the
- * migrations by the stage's own function, and starts every function, `rounds` times. Rejects with what a deployment would
- * fail with, and when the database is not what the functions expect.
+ * Deploys a stage to an empty server: creates its secrets and the database with an owner who is not a superuser, migrates by
+ * the stage's own function, and starts every function `rounds` times. Throws what would fail a deployment.
  */
 export async function deploy(
   assembly: Assembly,
@@ -85,7 +84,7 @@ export async function deploy(
 
 async function migrate(functions: readonly DeployedFunction[], secrets: SecretValues): Promise<void> {
   const declared = functions.find(({ name }) => name.endsWith('-migrate'))
-  if (declared === undefined) throw new Undeployable('there is no function that migrates')
+  if (declared === undefined) throw new Undeployable('no function migrates the database')
   const instance = await startInstance(declared, () => {})
   try {
     const done = v.parse(
@@ -97,7 +96,7 @@ async function migrate(functions: readonly DeployedFunction[], secrets: SecretVa
       ...files.filter((name) => !done.applied.includes(name)).map((name) => `the migration ${name} was not applied`),
       ...Object.keys(passwords(secrets))
         .filter((role) => role.startsWith('identity_') && !done.passwords.includes(role))
-        .map((role) => `the role ${role} was given no password`),
+        .map((role) => `the role ${role} got no password`),
     ]
     if (lacking.length > 0) throw new Undeployable(lacking.join('; '))
   } finally {
@@ -105,7 +104,7 @@ async function migrate(functions: readonly DeployedFunction[], secrets: SecretVa
   }
 }
 
-/** The name of the function that does nothing, with which the others are compared. */
+/** The name of the function that does nothing. The others are compared with it. */
 export const EMPTY_FUNCTION = 'empty'
 
 async function measureInits(functions: readonly DeployedFunction[], rounds: number): Promise<Record<string, Init>> {
@@ -129,7 +128,7 @@ async function measureInits(functions: readonly DeployedFunction[], rounds: numb
   return least
 }
 
-/** As Amazon gives one: an empty database, whose owner may make roles and is no superuser. */
+/** Creates an empty database as RDS does: its owner may create roles and is not a superuser. */
 async function createDatabase(assembly: Assembly, secrets: SecretValues, adminUrl: string): Promise<void> {
   const [[, cluster] = ['', {}]] = ofType(assembly, 'AWS::RDS::DBCluster')
   const resolve = resolver(assembly, { keyArn: (id) => id, secretValue: (id) => secrets[id] ?? '' })
@@ -137,7 +136,7 @@ async function createDatabase(assembly: Assembly, secrets: SecretValues, adminUr
     resolve(value, 'DBCluster'),
   )
   if (owner === undefined || passwords(secrets)[owner] !== password)
-    throw new Undeployable(`no secret is that of the database's owner ${owner}`)
+    throw new Undeployable(`no secret has the password of the database owner ${owner}`)
   const admin = postgres(adminUrl, { max: 1, onnotice: () => {} })
   try {
     await admin.unsafe(`create role ${owner} login createrole createdb password '${password}'`)

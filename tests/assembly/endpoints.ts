@@ -6,20 +6,20 @@ import { authorizing } from './policies.ts'
 import { secretsFor, type SecretValues, stageResolver } from './stage.ts'
 import { type Assembly, declaredFunctions, type Resolve } from './template.ts'
 
-/** AWS's services as the functions of a stage see them: each answers what the template's policies allow. */
+/** The AWS services of a stage's functions. Each allows only what the template's policies allow. */
 export interface Endpoints {
   readonly resolve: Resolve
   readonly authorize: Authorize
   readonly vault: TestVault
   readonly urls: Readonly<Record<string, string>>
-  /** The calls that were refused, and those of functions that are not there. */
+  /** The denied calls, and the invocations of unknown functions. */
   readonly refused: readonly string[]
-  /** The functions that were invoked, in order; none of them runs. */
+  /** The invoked functions, in order. None of them runs. */
   readonly invoked: readonly string[]
   close(): Promise<void>
 }
 
-/** Starts KMS, Secrets Manager and Lambda for a stage; `dbname` is the database that its logins name. */
+/** Starts KMS, Secrets Manager and Lambda for a stage. `dbname` replaces the database name in its logins. */
 export async function startEndpoints(
   assembly: Assembly,
   { secrets, dbname }: { secrets: SecretValues; dbname: string | null },
@@ -38,7 +38,7 @@ export async function startEndpoints(
       authorize: (call) => {
         authorize(call)
         const name = call.resource.split(':').at(-1) ?? ''
-        if (!functions.has(name)) refused.push(`${call.principal} invoked ${name}, which there is not`)
+        if (!functions.has(name)) refused.push(`${call.principal} invoked the unknown function ${name}`)
       },
     }),
   ])

@@ -13,28 +13,28 @@ import { startFromAssembly } from './service.ts'
 import { SMOKE } from './smoke.ts'
 import { type Assembly, declaredFunctions, ofType, readAssembly } from './template.ts'
 
-// Each fault is planted in the template that was read, or in a copy of a bundle, and has to be named.
+// Each fault is planted in the template, or in a copy of a bundle. The tests require a message that names it.
 
 const run = inject('assembly')
 const stage = run?.stage ?? ''
 
-/** Starts what the template says, walks through parts of it, and stops it; what all three complain of, '' for nothing. */
-async function complaints(mutate: (assembly: Assembly) => void, ...parts: (keyof typeof SMOKE)[]): Promise<string> {
-  const said: unknown[] = []
-  const service = await startFromAssembly({}, mutate).catch((error: unknown) => said.push(error))
+/** Starts the template's service, runs parts of the smoke test and stops it. Returns the errors of all three, or ''. */
+async function errorsOf(mutate: (assembly: Assembly) => void, ...parts: (keyof typeof SMOKE)[]): Promise<string> {
+  const errors: unknown[] = []
+  const service = await startFromAssembly({}, mutate).catch((error: unknown) => errors.push(error))
   if (typeof service === 'object') {
-    for (const part of parts) await SMOKE[part](withRequests(service)).catch((error: unknown) => said.push(error))
-    said.push(...takeUndocumented())
-    if (said.length > 0)
-      said.push(
+    for (const part of parts) await SMOKE[part](withRequests(service)).catch((error: unknown) => errors.push(error))
+    errors.push(...takeUndocumented())
+    if (errors.length > 0)
+      errors.push(
         ...service
           .log()
           .split('\n')
           .filter((line) => /"level":"(ERROR|WARN)"/.test(line)),
       )
-    await service.close().catch((error: unknown) => said.push(error))
+    await service.close().catch((error: unknown) => errors.push(error))
   }
-  return said.map(String).join('\n')
+  return errors.map(String).join('\n')
 }
 
 const functionOf = (assembly: Assembly, name: string): any => {
@@ -49,7 +49,7 @@ const without = (name: string, variable: string) => (assembly: Assembly) => {
 
 const listed = (value: any): any[] => (Array.isArray(value) ? value : [value])
 
-/** Takes an action from the policies of a function's role, or from the part of it that is about resources of this name. */
+/** Removes an action from the policies of a function's role, or only for resources with this name. */
 const denied =
   (name: string, action: string, resource = '') =>
   (assembly: Assembly) => {
@@ -65,7 +65,7 @@ const denied =
     }
   }
 
-/** Takes a role out of the statements of a key's policy that name an action. */
+/** Removes a role from the statements of a key policy that allow an action. */
 const keyDenied = (key: string, name: string, action: string) => (assembly: Assembly) => {
   const role = functionOf(assembly, name).Role['Fn::GetAtt'][0]
   const KeyPolicy = ofType(assembly, 'AWS::KMS::Key').find(([id]) => id.startsWith(key))?.[1].KeyPolicy
@@ -87,12 +87,12 @@ const resources = (assembly: Assembly) => assembly.resources as Record<string, a
 
 const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: RegExp][] = [
   [
-    'a route without its method',
+    'a route without a method',
     (assembly) => delete resources(assembly)[methodOf(assembly, '/v1/members/invite')[0]],
     /no method for POST \/v1\/members\/invite/,
   ],
   [
-    'a method that is another',
+    'a route with another method',
     (assembly) => (methodOf(assembly, '/v1/auth/session')[1].HttpMethod = 'GET'),
     /no method for DELETE \/v1\/auth\/session/,
   ],
@@ -105,7 +105,7 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
     /no permission lets the API invoke tenantry-\w+-catalog for ANY \/v1\/catalog\/styles/,
   ],
   [
-    'a failure of the gateway without its response',
+    'a missing gateway response',
     (assembly) => {
       for (const [id, { ResponseType }] of ofType(assembly, 'AWS::ApiGateway::GatewayResponse'))
         if (ResponseType === 'REQUEST_TOO_LARGE') delete resources(assembly)[id]
@@ -113,7 +113,7 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
     /no gateway response REQUEST_TOO_LARGE/,
   ],
   [
-    'a response of the gateway without a header',
+    'a gateway response without a header',
     (assembly) => {
       for (const [, each] of ofType(assembly, 'AWS::ApiGateway::GatewayResponse'))
         if (each.ResponseType === 'THROTTLED') delete each.ResponseParameters['gatewayresponse.header.retry-after']
@@ -121,17 +121,17 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
     /gateway response THROTTLED is .*429/,
   ],
   [
-    'an integration that waits longer',
+    'an integration with a longer timeout',
     (assembly) => (methodOf(assembly, '/v1/auth/login')[1].Integration.TimeoutInMillis = 29_000),
-    /ANY \/v1\/auth\/login is given 29000 ms/,
+    /ANY \/v1\/auth\/login has a timeout of 29000 ms/,
   ],
   [
-    'a function that is stopped before the API gives it up',
+    'a function that times out before its integration',
     (assembly) => (functionOf(assembly, 'auth').Timeout = 3),
-    /tenantry-\w+-auth is stopped after 3 s/,
+    /tenantry-\w+-auth times out after 3 s/,
   ],
   [
-    'a reference that means nothing here',
+    'a reference that cannot be resolved',
     (assembly) => (functionOf(assembly, 'auth').Environment.Variables['CACHE_SECRET_ID'] = { Ref: 'NetworkVpc' }),
     /tenantry-\w+-auth: CACHE_SECRET_ID: Ref NetworkVpc/,
   ],
@@ -142,7 +142,7 @@ const settings: readonly [name: string, variable: string, parts: (keyof typeof S
   ['members', 'CACHE_SECRET_ID', ['signIn'], /tenantry-\w+-members: ConfigError: .*CACHE_SECRET_ID/],
   ['vendor-accounts', 'VAULT_KEY_ID', ['vendors'], /tenantry-\w+-vendor-accounts: ConfigError: .*VAULT_KEY_ID/],
   ['vendor-accounts', 'VENDOR_URLS', ['vendors'], /vendor account is unverified/],
-  ['catalog', 'DATABASE_CA_FILE', ['signIn'], /GET \/v1\/catalog\/styles: answered 50\d(.|\n)*certificate/],
+  ['catalog', 'DATABASE_CA_FILE', ['signIn'], /GET \/v1\/catalog\/styles: returned 50\d(.|\n)*certificate/],
   ['auth', 'PROBLEM_BASE_URL', ['operations'], /PROBLEM_BASE_URL/],
   ['deliver-mail', 'WEB_BASE_URL', ['invite'], /WEB_BASE_URL/],
   [
@@ -166,7 +166,7 @@ const grants: readonly [
   named: RegExp,
 ][] = [
   [
-    'the login of a route group',
+    'the database login of a route group',
     denied('catalog', 'secretsmanager:GetSecretValue', 'DatabaseRoleapp'),
     ['signIn'],
     /-catalog is not authorized to perform secretsmanager:GetSecretValue on .*DatabaseRoleapp/,
@@ -206,25 +206,25 @@ const grants: readonly [
     /-vendor-accounts is not authorized to perform kms:GenerateDataKey/,
   ],
   [
-    'waking the mailer',
+    'invoking the mailer',
     denied('members', 'lambda:InvokeFunction'),
     ['invite'],
     /-members is not authorized to perform lambda:InvokeFunction on .*-deliver-mail/,
   ],
   [
-    'sending mail',
+    'sending email',
     denied('deliver-mail', 'ses:SendEmail'),
     ['invite'],
     /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\//,
   ],
   [
-    'sending mail by the configuration set',
+    'sending email with the configuration set',
     denied('deliver-mail', 'ses:SendEmail', ':configuration-set/'),
     ['invite'],
     /-deliver-mail is not authorized to perform ses:SendEmail on .*configuration-set\//,
   ],
   [
-    'what the operators’ commands wake',
+    'what the operators’ commands invoke',
     denied('operate', 'lambda:InvokeFunction'),
     ['work'],
     /-operate is not authorized to perform lambda:InvokeFunction/,
@@ -232,45 +232,45 @@ const grants: readonly [
 ]
 
 describe('the assembly', () => {
-  it('has none of the faults below', async () => {
+  it('has none of these faults itself', async () => {
     const parts = Object.keys(SMOKE) as (keyof typeof SMOKE)[]
-    expect(await complaints(() => {}, ...parts)).toBe('')
+    expect(await errorsOf(() => {}, ...parts)).toBe('')
   })
 })
 
-describe('the start names', () => {
+describe('the start fails and names', () => {
   it.each(api)('%s', async (_fault, plant, named) => {
-    expect(await complaints(plant)).toMatch(named)
+    expect(await errorsOf(plant)).toMatch(named)
   })
 })
 
-describe('a setting that is missing is named', () => {
-  // The production stage's addresses are also the defaults, which stand in for a setting that is missing.
+describe('a missing setting is named', () => {
+  // The production stage's addresses are also the defaults, so that a missing setting changes nothing.
   const unseen = parseConfig({}).problemBaseUrl === run?.problemBaseUrl ? ['PROBLEM_BASE_URL', 'MAIL_FROM'] : []
   it.each(settings.filter(([, variable]) => !unseen.includes(variable)))(
     '%s %s',
     async (name, variable, parts, named) => {
-      expect(await complaints(without(name, variable), ...parts)).toMatch(named)
+      expect(await errorsOf(without(name, variable), ...parts)).toMatch(named)
     },
   )
 })
 
-describe('a grant that is missing is named', () => {
+describe('a missing grant is named', () => {
   it.each(grants)('%s', async (_fault, plant, parts, named) => {
-    expect(await complaints(plant, ...parts)).toMatch(named)
+    expect(await errorsOf(plant, ...parts)).toMatch(named)
   })
 })
 
-describe('a bundle that is another function’s', () => {
-  it('is named by the first of its routes', async () => {
-    const swapped = await complaints((assembly) => {
+describe('the bundle of another function', () => {
+  it('is reported by its first route', async () => {
+    const swapped = await errorsOf((assembly) => {
       functionOf(assembly, 'members').Code = functionOf(assembly, 'catalog').Code
     }, 'operations')
     expect(swapped).toMatch(/(GET|POST) \/v1\/members/)
   })
 })
 
-describe('a deployment names', () => {
+describe('a deployment fails and names', () => {
   let home: string
   const closers: (() => Promise<unknown>)[] = []
   beforeAll(async () => {
@@ -304,7 +304,7 @@ describe('a deployment names', () => {
     [files.at(-1) ?? '', new RegExp(`the migration ${files.at(-1)} was not applied|-migrate: `)],
   ]
 
-  it.each(lacking)('a migration that its bundle lacks: %s', async (file, named) => {
+  it.each(lacking)('a migration that is missing in the bundle: %s', async (file, named) => {
     const failed = await deployment(async (assembly) => {
       const { Code } = functionOf(assembly, 'migrate')
       const name = `lacking-${file}`
@@ -317,8 +317,8 @@ describe('a deployment names', () => {
     expect(failed).toMatch(named)
   })
 
-  it('the roles that are given no password', async () => {
-    expect(await deployment(without('migrate', 'ROLE_SECRET_IDS'))).toMatch(/role identity_app was given no password/)
+  it('a role without a password', async () => {
+    expect(await deployment(without('migrate', 'ROLE_SECRET_IDS'))).toMatch(/role identity_app got no password/)
   })
 
   it('a secret that the migrations may not read', async () => {

@@ -6,12 +6,12 @@ interface Statement {
   readonly allows: boolean
   readonly actions: readonly RegExp[]
   readonly resources: readonly RegExp[]
-  /** ARNs of those whom a resource's own policy means; none in a role's policy. */
+  /** The principals of a resource policy, as ARNs. Empty in a role's policy. */
   readonly principals: readonly string[]
   readonly condition: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 }
 
-/** The credentials of the tests themselves, who are nobody's function. */
+/** The access key id of the tests themselves, which policies do not restrict. */
 export const TEST_CALLER = 'test'
 
 const listed = <T>(value: T | readonly T[] | undefined): readonly T[] =>
@@ -26,7 +26,7 @@ const wildcard = (text: string): RegExp =>
     'i',
   )
 
-/** What IAM's condition operators ask of a key's value, undefined when the call has none. */
+/** IAM's condition operators. `actual` is undefined if the call does not have the key. */
 const OPERATORS: Readonly<Record<string, (actual: string | undefined, expected: string) => boolean>> = {
   StringEquals: (actual, expected) => actual === expected,
   StringLike: (actual, expected) => actual !== undefined && wildcard(expected).test(actual),
@@ -39,7 +39,7 @@ const OPERATORS: Readonly<Record<string, (actual: string | undefined, expected: 
 function holds({ condition }: Statement, context: AwsCall['context']): boolean {
   return Object.entries(condition).every(([operator, keys]) => {
     const test = OPERATORS[operator]
-    if (test === undefined) throw new Undeployable(`the condition operator ${operator} is not known here`)
+    if (test === undefined) throw new Undeployable(`the condition operator ${operator} is not supported here`)
     return Object.entries(keys).every(([key, values]) => values.some((value) => test(context[key], value)))
   })
 }
@@ -71,10 +71,9 @@ function parse(statement: any, resolve: Resolve, where: string): Statement {
 }
 
 /**
- * Allows what the template's policies allow each function, whose name is its access key id: by its role's policies, for a
- * key also by the key's own, and for the value of a secret also the use of the key that encrypts it. Stricter than AWS for
- * a key that a function uses itself: AWS asks its policy or the role's, the design wants both. What is refused is told to
- * `refused`.
+ * Returns an `Authorize` that applies the template's policies to functions, whose access key id is their name: the policies of
+ * the role, for a KMS key also the key policy, and for a secret also the use of its key. Stricter than AWS for a key that a
+ * function uses directly: AWS requires one of the two policies, the design both. Passes each denied call to `refused`.
  */
 export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call: string) => void): Authorize {
   const functions = declaredFunctions(assembly)
@@ -109,7 +108,7 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
     return byKey(call.resource, roleArn, call) || (own && byKey(call.resource, root, call))
   }
 
-  /** The calls that AWS makes of one: it asks for each of them. */
+  /** Returns every call that AWS authorizes for one call. */
   const implied = (call: AwsCall): readonly AwsCall[] => {
     if (call.action === 'secretsmanager:GetSecretValue') {
       const key = secrets.get(call.resource)
@@ -121,7 +120,7 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
       return [call, { ...call, action: 'kms:Decrypt', resource: resolve(key, call.resource), context }]
     }
     if (call.action === 'ses:SendEmail') {
-      // https://docs.aws.amazon.com/ses/latest/dg/managing-configuration-sets.html: the identity's default set is used.
+      // https://docs.aws.amazon.com/ses/latest/dg/managing-configuration-sets.html: SES uses the identity's default set.
       const set = identities.get(call.resource.split('/')[1])?.ConfigurationSetAttributes?.ConfigurationSetName
       const resource = call.resource.replace(/:identity\/.*$/, `:configuration-set/${set && resolve(set, 'SES')}`)
       return set === undefined ? [call] : [call, { ...call, resource }]
@@ -146,7 +145,7 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
 
 function statementsOf(assembly: Assembly, role: string, resolve: Resolve): Statement[] {
   const { ManagedPolicyArns = [], Policies = [] } = assembly.resources[role]?.Properties ?? {}
-  if (ManagedPolicyArns.length > 0) throw new Undeployable(`${role} has managed policies, which are not read here`)
+  if (ManagedPolicyArns.length > 0) throw new Undeployable(`${role} has managed policies, which are not supported here`)
   const attached = ofType(assembly, 'AWS::IAM::Policy')
     .map(([, properties]) => properties)
     .filter(({ Roles }) => Roles.some((each: any) => each.Ref === role))

@@ -6,7 +6,7 @@ import { endWithUs } from '#infra/local/end-with-us.ts'
 import { TimedOut } from '#infra/local/gateway/gateway.ts'
 import { json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
 
-/** A function as it runs: `environment` is all that its process has. */
+/** A function to run. `environment` is the complete environment of its process. */
 export interface DeployedFunction {
   readonly name: string
   readonly arn: string
@@ -15,12 +15,12 @@ export interface DeployedFunction {
   readonly timeoutSeconds: number
 }
 
-/** An instance of a function: a process that takes one invocation at a time. */
+/** An instance of a function: a process that handles one invocation at a time. */
 export interface Instance {
-  /** From the spawn to the first time that it asked for work, and the processor's time of that. */
+  /** The duration from spawn to the first request for work, and its CPU time. */
   readonly initMs: number
   readonly initCpuMs: number
-  /** Rejects when the function throws, dies, or takes longer than its own timeout; then the instance is dead. */
+  /** Invokes the function. Throws if it throws, exits or times out. After an exit or timeout the instance is dead. */
   invoke(event: unknown): Promise<unknown>
   readonly dead: boolean
   close(): Promise<void>
@@ -28,17 +28,17 @@ export interface Instance {
 
 const BOOTSTRAP = fileURLToPath(new URL('./bootstrap.ts', import.meta.url))
 const INIT_TIMEOUT_MS = 30_000
-const LAST_WORDS = 2000
+const OUTPUT_MAX_CHARACTERS = 2000
 
 /**
- * Starts an instance behind a runtime API of its own. Between two invocations it is stopped, as Lambda freezes one: what
- * it left running does not go on. Rejects with what it said when it does not come to ask for work.
+ * Starts an instance with its own Lambda Runtime API. Suspends it between invocations, as Lambda freezes an instance. Throws an
+ * error with its output if it does not request work.
  */
 export async function startInstance(deployed: DeployedFunction, log: (text: string) => void): Promise<Instance> {
   const { name, arn, environment, taskRoot, timeoutSeconds } = deployed
   let child: ChildProcess | undefined
-  let said = ''
-  // It asks for work, or there is work that it has not asked for yet.
+  let output = ''
+  // Either it waits for work (`asking`), or work waits for it (`work`).
   let asking: ((work: LocalReply) => void) | undefined
   let work: LocalReply | undefined
   let running: { id: string; settle: (outcome: { result: unknown } | { error: Error }) => void } | undefined
@@ -88,14 +88,14 @@ export async function startInstance(deployed: DeployedFunction, log: (text: stri
   const callOff = program.pid === undefined ? () => {} : endWithUs(program.pid, 'KILL')
   for (const stream of [program.stdout, program.stderr]) {
     stream.on('data', (chunk: Buffer) => {
-      said = (said + chunk.toString()).slice(-LAST_WORDS)
+      output = (output + chunk.toString()).slice(-OUTPUT_MAX_CHARACTERS)
       log(chunk.toString())
     })
   }
   const ended = once(program, 'close')
   program.once('exit', (code, signal) => {
     callOff()
-    const error = new Error(`${name} ended with ${code ?? signal}:\n${said}`)
+    const error = new Error(`${name} exited with ${code ?? signal}:\n${output}`)
     started.reject(error)
     settle(undefined, { error })
   })
@@ -105,7 +105,10 @@ export async function startInstance(deployed: DeployedFunction, log: (text: stri
     await server.close()
   }
 
-  const timer = setTimeout(() => started.reject(new Error(`${name} does not ask for work:\n${said}`)), INIT_TIMEOUT_MS)
+  const timer = setTimeout(
+    () => started.reject(new Error(`${name} does not request work:\n${output}`)),
+    INIT_TIMEOUT_MS,
+  )
   let initCpuMs: number
   try {
     initCpuMs = await started.promise
@@ -131,7 +134,7 @@ export async function startInstance(deployed: DeployedFunction, log: (text: stri
         const late = setTimeout(() => {
           running = undefined
           program.kill('SIGKILL')
-          void ended.then(() => reject(new Error(`${name} was stopped after ${timeoutSeconds} s`)))
+          void ended.then(() => reject(new Error(`${name} timed out after ${timeoutSeconds} s`)))
         }, timeoutSeconds * 1000)
         running = {
           id,
@@ -156,12 +159,12 @@ export async function startInstance(deployed: DeployedFunction, log: (text: stri
 
 /** A function that can be invoked. */
 export interface Pool {
-  /** Rejects with TimedOut after `timeoutMs`, while the instance goes on; otherwise as an instance does. */
+  /** Invokes the function. Throws TimedOut after `timeoutMs`, but does not stop the instance. Otherwise throws as Instance does. */
   invoke(event: unknown, timeoutMs: number): Promise<unknown>
   close(): Promise<void>
 }
 
-/** Instances of a function, each started when all others are busy, up to `most`; beyond that, invocations wait. */
+/** Runs a function in up to `most` instances. Starts one when all others are busy. Further invocations queue. */
 export function startPool(
   deployed: DeployedFunction,
   { most, log }: { most: number; log: (text: string) => void },

@@ -24,19 +24,19 @@ import { type Assembly, declaredFunctions, readAssembly } from './template.ts'
 
 const JOB_TIMEOUT_MS = 60_000
 
-/** The service from its assembly, its jobs among it. */
+/** The service started from its assembly, including its jobs. */
 export interface AssembledService extends ServiceParts {
   readonly assembly: Assembly
-  /** Invokes a function by its name without the stage. */
+  /** Invokes a function by its name, without the prefix of the stage. */
   invoke(name: string, event: object): Promise<unknown>
-  /** What the functions have logged. */
+  /** Returns the log of all functions. */
   log(): string
 }
 
 /**
- * Starts the service from the assembly of this run: each function is its bundle in processes of their own, before the API
- * that the template declares. `runtime`, and the groups that a test brings along, are of the sources, on the same database.
- * Closing it throws when AWS refused anything. `mutate` may change the template first.
+ * Starts the service from the assembly of this run: the API that the template declares, with each function's bundle in its own
+ * processes. `runtime` and a test's own groups run from the sources on the same database. `close` throws if AWS denied a call
+ * or a function failed. `mutate` may change the template first.
  */
 export async function startFromAssembly(
   { env = {}, groups = [] }: ServiceOptions,
@@ -143,7 +143,7 @@ export async function startFromAssembly(
     logged: async (work) => {
       const before = log.length
       await work()
-      // What a process wrote before it answered may be read a moment after the answer.
+      // The output of a process can arrive shortly after its response.
       await delay(100)
       return log.slice(before)
     },

@@ -18,7 +18,7 @@ import { ofType, readAssembly } from './template.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The deployed assembly, in a run of the tests that has one. */
+    /** The deployed assembly. Undefined in a run of the sources. */
     assembly?: {
       readonly folder: string
       readonly stage: string
@@ -35,13 +35,13 @@ declare module 'vitest' {
 const ROUNDS = 3
 
 /**
- * Synthesizes a stage (ASSEMBLY_STAGE, dev), or takes the assembly of ASSEMBLY_FOLDER; deploys it to a cluster of its own,
- * as far as this machine goes; and leaves the seeded database as the template of each test file's.
+ * Synthesizes a stage (ASSEMBLY_STAGE, default dev) or copies the assembly in ASSEMBLY_FOLDER. Deploys it to its own cluster.
+ * The seeded database becomes the template of each test file's database.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started = performance.now()
-  const told = (what: string) => console.log(`${((performance.now() - started) / 1000).toFixed(1)} s  ${what}`)
-  // Not below the checkout, so that what a bundle lacks is not found in node_modules.
+  const report = (what: string) => console.log(`${((performance.now() - started) / 1000).toFixed(1)} s  ${what}`)
+  // Outside the checkout, so that a bundle cannot import from node_modules.
   const home = await mkdtemp(join(tmpdir(), 'tenantry-assembly-'))
   await chmod(home, 0o711)
   const folder = join(home, 'cdk.out')
@@ -49,7 +49,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given = process.env['ASSEMBLY_FOLDER']
   if (given === undefined) await synthesize(stage, folder)
   else await cp(given, folder, { recursive: true })
-  told(`the stage ${stage} is synthesized`)
+  report(`synthesized the stage ${stage}`)
 
   const caFile = join(home, 'ca.crt')
   const server = await startPostgres({ dataDir: join(home, 'postgres'), durable: false })
@@ -63,7 +63,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const { webBaseUrl, problemBaseUrl = `${webBaseUrl}/problems` } = addresses(stage)
     const { adminUrl } = server
     const { secrets, inits } = await deploy(assembly, { adminUrl, caFile, problemBaseUrl, rounds: ROUNDS })
-    told('the stage is deployed')
+    report('deployed the stage')
     await makeTemplate(adminUrl, ofType(assembly, 'AWS::RDS::DBCluster')[0]?.[1].DatabaseName)
     project.provide('adminUrl', adminUrl)
     project.provide('assembly', {
@@ -83,7 +83,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return close
 }
 
-/** What the operator of a stage said of it. */
+/** Returns the addresses of a stage from cdk.json. */
 const addresses = (stage: string): Addresses => {
   const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
   return v.parse(Addresses, context.tenantry[stage])

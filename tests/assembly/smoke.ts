@@ -11,13 +11,13 @@ import type { AssembledService } from './service.ts'
 
 type Service = AssembledService & TestService
 
-const SHOP = 'acme-print'
+const SLUG = 'acme-print'
 const UNKNOWN_TOKEN = 'x'.repeat(43)
 let people = 0
 
 function expectStatus(answer: Answer, status: number, what: string): Answer {
   if (answer.status === status) return answer
-  throw new Error(`${what}: answered ${answer.status} ${answer.text}, not ${status}`)
+  throw new Error(`${what}: returned ${answer.status} ${answer.text} instead of ${status}`)
 }
 
 const ask = async (service: Service, status: number, route: string, token?: string, body?: object): Promise<any> =>
@@ -26,10 +26,10 @@ const ask = async (service: Service, status: number, route: string, token?: stri
 const newOwner = async ({ database }: Service): Promise<{ email: string; token: string }> => {
   people += 1
   const email = `smoke${people}@acme.test`
-  return { email, ...(await createMember(database.admin, { email, slug: SHOP })) }
+  return { email, ...(await createMember(database.admin, { email, slug: SLUG })) }
 }
 
-/** Every route, asked without anything: it is there, and refuses or answers as it is documented to. */
+/** Calls every route without credentials and body. Each exists, and responds as documented. */
 async function operations(service: Service): Promise<void> {
   for (const { name, endpoint } of routes) {
     const path = withId(endpoint.path, randomUUID())
@@ -44,7 +44,7 @@ async function operations(service: Service): Promise<void> {
   if (body.type !== `${PROBLEMS}/validation-failed`) throw new Error(`PROBLEM_BASE_URL: ${body.type}`)
 }
 
-/** What the gateway answers by itself. */
+/** Checks the gateway's own responses. */
 async function gateway(service: Service): Promise<void> {
   const body = `"${'a'.repeat(PAYLOAD_LIMIT_BYTES)}"`
   const answer = await service.request('POST /v1/auth/login', { body })
@@ -53,34 +53,34 @@ async function gateway(service: Service): Promise<void> {
   expectStatus(answer, expected.status, 'REQUEST_TOO_LARGE')
   if (answer.text !== expected.body) throw new Error(`REQUEST_TOO_LARGE: ${answer.text}`)
   const unknown = await service.request('GET /v1/no/such/path', { token: UNKNOWN_TOKEN })
-  expectStatus(unknown, 404, 'a path that is no route')
-  if (unknown.text.includes(UNKNOWN_TOKEN)) throw new Error('a path that is no route repeats the token')
+  expectStatus(unknown, 404, 'an unknown path')
+  if (unknown.text.includes(UNKNOWN_TOKEN)) throw new Error('the response to an unknown path contains the token')
 }
 
-/** A person signs in, chooses a shop, and reads what the shop has. */
+/** Signs a user in, selects a tenant and reads its data. */
 async function signIn(service: Service): Promise<void> {
-  const token = await service.signIn('owner@acme.test', SHOP)
+  const token = await service.signIn('owner@acme.test', SLUG)
   for (const path of ['/v1/auth/session', '/v1/members', '/v1/catalog/styles', '/v1/audit-log', '/health/ready'])
     await ask(service, 200, `GET ${path}`, token)
 }
 
-/** An owner invites; the letter comes, and its link is taken. */
+/** Invites a user, and accepts with the link in the email. */
 async function invite(service: Service): Promise<void> {
   const owner = await newOwner(service)
   const email = `invited-${owner.email}`
   await ask(service, 200, 'POST /v1/members/invite', owner.token, { email, role: 'viewer' })
   if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('POST /v1/members/invite did not invoke deliver-mail')
   await service.mail.deliver()
-  const [letter] = service.mail.to(email)
+  const [message] = service.mail.to(email)
   const { webBaseUrl } = service.runtime.config.mail
-  if (letter === undefined) throw new Error('deliver-mail sent no letter')
-  if (!letter.text?.includes(`\n${webBaseUrl}/`))
-    throw new Error(`WEB_BASE_URL: the letter's link is not at ${webBaseUrl}`)
-  const body = { token: tokenIn(letter), password: PASSWORD, full_name: 'A Person' }
+  if (message === undefined) throw new Error('deliver-mail sent no email')
+  if (!message.text?.includes(`\n${webBaseUrl}/`))
+    throw new Error(`WEB_BASE_URL: the link in the email does not start with ${webBaseUrl}`)
+  const body = { token: tokenIn(message), password: PASSWORD, full_name: 'A Person' }
   await ask(service, 200, 'POST /v1/auth/invitations/accept', undefined, body)
 }
 
-/** A shop connects a vendor, whose secret another instance then opens; operators give it another data key. */
+/** Connects a vendor account, whose secret another instance decrypts, and rotates the tenant's data key. */
 async function vendors(service: Service): Promise<void> {
   const { token } = await newOwner(service)
   const [vendor] = vendorAccounts
@@ -97,19 +97,19 @@ async function vendors(service: Service): Promise<void> {
   await service.database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor'`
   const { answered } = Object(await service.invoke('verify-vendors', {}))
   if (answered !== 1) throw new Error(`verify-vendors: ${answered} answered`)
-  const rotated = Object(await service.invoke('operate', { command: 'rotate-data-key', slug: SHOP }))
+  const rotated = Object(await service.invoke('operate', { command: 'rotate-data-key', slug: SLUG }))
   if (rotated.done?.finished !== true) throw new Error(`operate: ${JSON.stringify(rotated)}`)
 }
 
-/** What operators and the clock do. */
+/** Creates a tenant as an operator, and runs the scheduled jobs. */
 async function work(service: Service): Promise<void> {
   people += 1
-  const shop = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
-  const made = Object(await service.invoke('operate', { command: 'create-tenant', ...shop }))
+  const tenant = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
+  const made = Object(await service.invoke('operate', { command: 'create-tenant', ...tenant }))
   if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
   if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('operate did not invoke deliver-mail')
   for (const job of ['maintain', 'measure']) await service.invoke(job, {})
 }
 
-/** The main flows of the service, by the part of it that each is about. */
+/** The main flows of the service, by subject. */
 export const SMOKE = { operations, gateway, signIn, invite, vendors, work }

@@ -18,7 +18,7 @@ import {
 /** The values of a stage's secrets, by the logical id of each. */
 export type SecretValues = Readonly<Record<string, string>>
 
-/** Where the stage's parts are on this machine. */
+/** The addresses of the stage's parts on this machine. */
 export interface Addresses {
   readonly databasePort: number
   readonly cache: { readonly url: string; readonly token: string }
@@ -27,14 +27,11 @@ export interface Addresses {
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 
-/** As Secrets Manager generates a password: of letters and digits, whatever else a template allows it. */
+/** Generates a password like Secrets Manager, but only of letters and digits. */
 const generated = (length: number): string =>
   Array.from(randomBytes(length), (byte) => LETTERS[byte % LETTERS.length]).join('')
 
-/**
- * Makes the secrets that the template declares: generated as it says, and attached to the database. Throws Undeployable
- * when one cannot be made so.
- */
+/** Creates the secrets that the template declares, and attaches them to the database. Throws Undeployable if it cannot. */
 export function makeSecrets(
   assembly: Assembly,
   { databasePort, cache }: Pick<Addresses, 'databasePort' | 'cache'>,
@@ -49,7 +46,7 @@ export function makeSecrets(
   const resolve = resolver(assembly, { keyArn: keyArnOf, secretValue: valueOf })
   const generate = (id: string): string => {
     const { GenerateSecretString: how } = declared.get(id) ?? {}
-    if (how === undefined) throw new Undeployable(`${id} is given no value`)
+    if (how === undefined) throw new Undeployable(`${id} has no value`)
     const { PasswordLength = 32, SecretStringTemplate, GenerateStringKey } = how
     const password = generated(PasswordLength)
     if (SecretStringTemplate === undefined) return password
@@ -70,19 +67,19 @@ export function makeSecrets(
   return Object.fromEntries(made)
 }
 
-/** A key that nothing here encrypts with. */
+/** Returns the ARN of a key that encrypts nothing here. */
 const keyArnOf = (id: string): string => `arn:aws:kms:${AWS_REGION}:000000000000:key/${id}`
 
-/** The logical id of the key that the functions seal with. Throws Undeployable when no function is told of one. */
+/** Returns the logical id of the vault's key. Throws Undeployable if no function has VAULT_KEY_ID. */
 export function vaultKey(assembly: Assembly): string {
   for (const { variables } of declaredFunctions(assembly).values()) {
     const id = Object(variables['VAULT_KEY_ID'])['Fn::GetAtt']?.[0]
     if (id !== undefined) return id
   }
-  throw new Undeployable('no function is told of a vault key')
+  throw new Undeployable('no function has a VAULT_KEY_ID')
 }
 
-/** Resolves the template's values for a stage with these secrets, whose vault's key is a local one. */
+/** Returns a resolver of the template's values for these secrets and a local vault key. */
 export const stageResolver = (assembly: Assembly, secrets: SecretValues, vaultKeyArn: string): Resolve => {
   const vault = vaultKey(assembly)
   const running: Running = {
@@ -92,7 +89,7 @@ export const stageResolver = (assembly: Assembly, secrets: SecretValues, vaultKe
   return resolver(assembly, running)
 }
 
-/** The secrets by their names in Secrets Manager; each login's database is the one of this name. */
+/** Returns the secrets by their names in Secrets Manager. `dbname` replaces the database in each login. */
 export const secretsFor = (secrets: SecretValues, dbname: string | null): Record<string, string> =>
   Object.fromEntries(
     Object.entries(secrets).map(([id, value]) => {
@@ -102,7 +99,7 @@ export const secretsFor = (secrets: SecretValues, dbname: string | null): Record
     }),
   )
 
-/** What each role of the database signs in with. */
+/** Returns the password of each database role. */
 export function passwords(secrets: SecretValues): Record<string, string> {
   const logins = Object.values(secrets).flatMap((value) => (value.startsWith('{') ? [JSON.parse(value)] : []))
   return Object.fromEntries(
@@ -111,8 +108,8 @@ export function passwords(secrets: SecretValues): Record<string, string> {
 }
 
 /**
- * A function with the environment that Lambda would give it: the template's variables, Lambda's own, and the addresses of
- * AWS's services (`endpoints`). Nothing of this process comes with it. The access key id is the function's name.
+ * Returns a function with the environment that Lambda would give it: the template's variables, Lambda's own, and the AWS
+ * endpoints, but nothing of this process's environment. The access key id is the function's name.
  */
 export function deployedFunction(
   declared: DeclaredFunction,

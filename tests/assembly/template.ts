@@ -10,13 +10,13 @@ export interface Resource {
   readonly Properties: any
 }
 
-/** A stage as `cdk synth` wrote it: its template, and the folders of its bundles beside it. */
+/** The output of `cdk synth` for a stage: the template and the folder of the bundles. */
 export interface Assembly {
   readonly folder: string
   readonly resources: Readonly<Record<string, Resource>>
 }
 
-/** A function of the service, as the template declares it. */
+/** The declaration of a function in the template. */
 export interface DeclaredFunction {
   readonly id: string
   readonly name: string
@@ -28,11 +28,11 @@ export interface DeclaredFunction {
   readonly handler: string
   readonly timeoutSeconds: number
   readonly memoryMib: number
-  /** Its variables, not yet resolved. */
+  /** The environment variables, unresolved. */
   readonly variables: Readonly<Record<string, unknown>>
 }
 
-/** What a template says cannot be had, or not here. */
+/** The template declares something that cannot be deployed, or not here. */
 export class Undeployable extends Error {
   override name = 'Undeployable'
 }
@@ -47,7 +47,7 @@ export const ofType = ({ resources }: Assembly, type: string): [id: string, prop
     .filter(([, { Type }]) => Type === type)
     .map(([id, { Properties }]) => [id, Properties])
 
-/** The functions of the service by their names; the CDK's own have none, and are left out. */
+/** Returns the functions of the service by name. Leaves out the CDK's own functions, which have no name. */
 export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, DeclaredFunction> {
   const named = ofType(assembly, 'AWS::Lambda::Function').filter(([, { FunctionName }]) => FunctionName !== undefined)
   return new Map(
@@ -70,15 +70,15 @@ export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, Decla
   )
 }
 
-/** What only a running stage knows. */
+/** The values of a running stage. */
 export interface Running {
-  /** The ARN of a KMS key. */
+  /** Returns the ARN of a KMS key. */
   readonly keyArn: (id: string) => string
-  /** The value of a secret, for dynamic references. */
+  /** Returns the value of a secret, for dynamic references. */
   readonly secretValue: (id: string) => string
 }
 
-/** Resolves a value of the template to text; `where` is what the message of a failure names. */
+/** Resolves a value of the template to text. The message of an error names `where`. */
 export type Resolve = (value: unknown, where: string) => string
 
 const PSEUDO: Readonly<Record<string, string>> = {
@@ -88,17 +88,17 @@ const PSEUDO: Readonly<Record<string, string>> = {
   'AWS::URLSuffix': 'amazonaws.com',
 }
 
-/** The secret that a secret or its attachment to the database is. Throws Undeployable when it is neither. */
+/** Returns the id of a secret, given the secret or its attachment to the database. Throws Undeployable for anything else. */
 export function secretOf({ resources }: Assembly, id: string): string {
   const resource = resources[id]
   if (resource?.Type === 'AWS::SecretsManager::Secret') return id
   if (resource?.Type === 'AWS::SecretsManager::SecretTargetAttachment') return resource.Properties.SecretId.Ref
-  throw new Undeployable(`${id} is no secret`)
+  throw new Undeployable(`${id} is not a secret`)
 }
 
 /**
- * Resolves intrinsic functions and dynamic references as a deployment would, to the local parts. Throws Undeployable for
- * what it cannot resolve.
+ * Returns a function that resolves intrinsic functions and dynamic references as a deployment would, to the local parts. It
+ * throws Undeployable for anything else.
  */
 export function resolver(assembly: Assembly, running: Running): Resolve {
   const { resources } = assembly
@@ -171,7 +171,7 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         })
       }
       default:
-        throw new Undeployable(`${where}: ${name} is not resolved here`)
+        throw new Undeployable(`${where}: ${name} is not supported here`)
     }
   }
 
@@ -183,8 +183,8 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
       const [kind, key = ''] = (rest ?? '').split(':')
       if (id === undefined || kind !== 'SecretString')
         throw new Undeployable(`${where}: ${reference} cannot be resolved`)
-      const held = running.secretValue(id)
-      return key === '' ? held : JSON.parse(held)[key]
+      const value = running.secretValue(id)
+      return key === '' ? value : JSON.parse(value)[key]
     })
 
   return resolve

@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 const FLOWS = ['invitations', 'reset-password', 'select-tenant', 'session', 'sessions', 'sign-in', 'verify-email']
 
-/** The contract's tests against the synthesized assembly, and the tests of the assembly itself. */
+/** Runs the contract tests against the synthesized assembly, and the tests of the assembly itself. */
 export default defineConfig({
   root: fileURLToPath(new URL('../../', import.meta.url)),
   test: {
