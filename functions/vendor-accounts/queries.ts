@@ -5,9 +5,7 @@ import type { VendorAccount } from '#shared/vendor/account.ts'
 
 export type AccountStatus = VendorAccount['status']
 
-interface AccountRow extends Omit<VendorAccount, 'vendor'> {
-  readonly vendor: string
-  readonly vendor_name: string
+interface AccountRow extends VendorAccount {
   readonly secret_version: number
   readonly sort_key: string
 }
@@ -27,9 +25,9 @@ export async function searchVendorAccounts(
   const { statuses, limit = 1 } = search
   const [createdAt, accountId] = search.after ?? BEGINNING
   const rows = await sql<AccountRow>`
-    select a.id, a.vendor, v.name as vendor_name, a.label, a.account_number, a.status, a.verified_at, a.checked_at,
-           a.last_error, a.created_by, a.created_at, a.rotated_at, a.revoked_at, a.secret_version,
-           to_json(a.created_at) as sort_key
+    select a.id, json_build_object('code', v.code, 'name', v.name) as vendor, a.label, a.account_number, a.status,
+           a.verified_at, a.checked_at, a.last_error, a.created_by, a.created_at, a.rotated_at, a.revoked_at,
+           a.secret_version, to_json(a.created_at) as sort_key
       from app.vendor_accounts a
       join app.vendors v on v.code = a.vendor
      where a.tenant_id = app.current_tenant()
@@ -38,10 +36,10 @@ export async function searchVendorAccounts(
        and (a.created_at, a.id) > (${createdAt}::text::timestamptz, ${accountId}::uuid)
      order by a.created_at, a.id
      limit ${limit + 1}`
-  return rows.map(({ id, vendor, vendor_name, secret_version, sort_key, ...row }) => ({
-    item: { id, vendor: { code: vendor, name: vendor_name }, ...row },
-    key: [sort_key, id],
-    secretVersion: secret_version,
+  return rows.map(({ secret_version: secretVersion, sort_key, ...item }) => ({
+    item,
+    key: [sort_key, item.id],
+    secretVersion,
   }))
 }
 
@@ -61,9 +59,7 @@ export async function findVendorAccount(
   return found === undefined ? null : { account: found.item, secretVersion: found.secretVersion }
 }
 
-/** The result of checking a secret with the vendor: null if it was accepted, else the reason. */
-export type LastError = string | null
-
+/** Stores an account whose secret was checked. `lastError` is null if the vendor accepted it, else the reason. */
 export async function insertAccount(
   sql: TenantTransaction,
   account: {
@@ -72,7 +68,7 @@ export async function insertAccount(
     label: string | null
     accountNumber: string
     createdBy: string
-    lastError: LastError
+    lastError: string | null
     encrypted: EncryptedSecret
   },
 ): Promise<void> {
@@ -95,8 +91,8 @@ export async function replaceVendorSecret(
   const { id, replacedVersion, encrypted } = replacement
   const replaced = await sql`
     update app.vendor_accounts
-       set sealed_secret = ${encrypted.bytes}, data_key_id = ${encrypted.dataKeyId}, secret_version = ${replacedVersion + 1},
-           rotated_at = now(), status = 'verified', verified_at = now(), checked_at = now(), last_error = null
+       set sealed_secret = ${encrypted.bytes}, data_key_id = ${encrypted.dataKeyId},
+           secret_version = ${replacedVersion + 1}, rotated_at = now(), status = 'verified', verified_at = now(), checked_at = now(), last_error = null
      where id = ${id} and secret_version = ${replacedVersion} and status <> 'revoked'
     returning id`
   return replaced.length > 0

@@ -10,5 +10,5 @@ export const VendorSecret = v.pipe(
   v.nonEmpty('must not be empty'),
   v.maxLength(1000, 'must have at most 1000 characters'),
   v.check(isStorable, 'must be text'),
-  v.examples(['6f1c2a90-the-api-key-of-the-shop']),
+  v.examples(['6f1c2a90-the-api-key-of-the-tenant']),
 )

@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 
-/** Whether Postgres can store the text: well-formed Unicode without NUL. */
+/** Returns whether Postgres can store the text: well-formed Unicode without NUL. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Whether Postgres can store the text and it has no line break or other control character. */
+/** Returns whether Postgres can store the text and it has no line break or other control character. */
 const isOneLine = (text: string): boolean => isStorable(text) && !/\p{Cc}/u.test(text)
 
-/** The schema of a short text that people type. It trims the text and rejects an empty one. */
+/** Returns the schema of a short text that people type. It trims the text and rejects an empty one. */
 export const text = ({ max, example, oneLine = true }: { max: number; example: string; oneLine?: boolean }) =>
   v.pipe(
     v.string('must be a string'),

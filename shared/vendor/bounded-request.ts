@@ -47,7 +47,7 @@ export interface BoundedResponse {
 /**
  * Sends one request to a vendor, with limits on its duration and the size of the response. Throws only
  * VendorUnreachable. Follows no redirect, keeps no cookie and no connection, uses no proxy, requests no compression,
- * and always verifies the certificate, whatever the environment says.
+ * and always verifies the certificate, independent of environment variables.
  *
  * It uses node:https because environment variables weaken fetch: NODE_TLS_REJECT_UNAUTHORIZED=0 disables its
  * certificate verification and NODE_USE_ENV_PROXY=1 adds a proxy. Overriding either needs a second copy of undici.
