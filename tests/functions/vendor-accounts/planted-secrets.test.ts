@@ -1,33 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import { Writable } from 'node:stream'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
-import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
-import { json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
-import { startInstances } from '#infra/local/gateway/instances.ts'
-import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
-import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
 import { encodings } from '#tests/support/encodings.ts'
 import { createTenantWith } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
-import { MAIL_KEY, PEPPER } from '#tests/support/service.ts'
 import { startTestVault } from '#tests/support/vault.ts'
+import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
 
 // Runs the deployed functions with debug logs, before vendors and a KMS that repeat everything they receive.
 
 const ACCOUNT = '51234'
 const UNREACHED = ['broken', 'garbled', 'redirect', 'drop'] as const
 
-const cleanups: (() => Promise<unknown>)[] = []
-let database: TestDatabase
-let gateway: Gateway
-let invoke: Record<'operate' | 'verify-vendors', (event: unknown, timeoutMs: number) => Promise<unknown>>
+let stack: WholeStack
+let talkative: HttpServer[]
 let vendor: 'accept' | 'refuse' | (typeof UNREACHED)[number] = 'accept'
 let kms: 'ok' | 'denied' | 'failing' | 'garbled' | 'drop' = 'ok'
-let logged = ''
 let answered = ''
 
 /** The planted secrets by description; none may appear anywhere. */
@@ -35,122 +23,65 @@ const secrets = new Map<string, string>()
 const dataKeys = new Set<string>()
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  cleanups.push(() => database.drop())
-  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
-    cleanups.push(() => part.close())
-    return part
-  }
-  const cache = opened(await startCache({ force: 'in-process' }))
-  const vault = opened(await startTestVault())
-  const login = (url: string) => JSON.stringify(loginOf(url))
-  const manager = opened(
-    await startSecretsManager({
-      secrets: {
-        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
-        cache: JSON.stringify({ url: cache.url, token: cache.token }),
-        'database:app': login(database.appUrl),
-        'database:worker': login(database.workerUrl),
-        'database:operator': login(database.operatorUrl),
-        vault: login(database.vaultUrl),
-      },
-    }),
-  )
-  const talkativeVendor = opened(
-    await startHttpServer({
-      answer: ({ headers, body }): LocalReply | 'drop' => {
-        const { authorization = '' } = headers
-        const credentials = Buffer.from(authorization.split(' ')[1] ?? '', 'base64').toString()
-        const said = [authorization, credentials, body.toString()].join(' ')
-        const location = `http://127.0.0.1/?${encodeURIComponent(said)}`
-        switch (vendor) {
-          case 'accept':
-            return json(200, [{ styleID: 39, said }])
-          case 'refuse':
-            return json(401, { message: said }, { 'www-authenticate': `Basic realm="${encodeURIComponent(said)}"` })
-          case 'broken':
-            return json(500, { message: said })
-          case 'garbled':
-            return { status: 200, headers: { 'content-type': 'application/json' }, body: `[${said}` }
-          case 'redirect':
-            return { status: 302, headers: { location }, body: said }
-          case 'drop':
-            return 'drop'
-        }
-      },
-    }),
-  )
-  const talkativeKms = opened(
-    await startHttpServer({
-      answer: async ({ headers, body }): Promise<LocalReply | 'drop'> => {
-        if (kms === 'drop') return 'drop'
-        const response = await fetch(vault.kmsUrl, {
-          method: 'POST',
-          headers: {
-            'content-type': 'application/x-amz-json-1.1',
-            'x-amz-target': String(headers['x-amz-target']),
-          },
-          body: new Uint8Array(body),
-        })
-        const text = await response.text()
-        const { Plaintext } = JSON.parse(text)
-        if (typeof Plaintext === 'string') dataKeys.add(Plaintext)
-        if (kms === 'ok')
-          return { status: response.status, headers: { 'content-type': 'application/x-amz-json-1.1' }, body: text }
-        if (kms === 'garbled') return { status: 200, body: `{"Plaintext": "${Plaintext}` }
-        const type = kms === 'denied' ? 'AccessDeniedException' : 'KMSInternalException'
-        return json(kms === 'denied' ? 400 : 500, { __type: type, message: text }, { 'x-amzn-errortype': type })
-      },
-    }),
-  )
-  const env = {
-    SERVICE_SECRET_ID: 'service',
-    CACHE_SECRET_ID: 'cache',
-    VAULT_DATABASE_SECRET_ID: 'vault',
-    VAULT_KEY_ID: vault.keyArn,
-    VENDOR_URLS: JSON.stringify({
-      'ss-activewear': talkativeVendor.url,
-      sanmar: talkativeVendor.url,
-    }),
-    VENDOR_TENANT_LIMIT: '100000',
-    AWS_ENDPOINT_URL_KMS: talkativeKms.url,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: manager.url,
-    DATABASE_TLS: 'disable',
-    AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'local',
-    AWS_SECRET_ACCESS_KEY: 'local',
-    POWERTOOLS_LOG_LEVEL: 'DEBUG',
-  }
-  const logs = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      logged += chunk.toString()
-      done()
+  const vault = await startTestVault()
+  const talkativeVendor = await startHttpServer({
+    answer: ({ headers, body }): LocalReply | 'drop' => {
+      const { authorization = '' } = headers
+      const credentials = Buffer.from(authorization.split(' ')[1] ?? '', 'base64').toString()
+      const said = [authorization, credentials, body.toString()].join(' ')
+      const location = `http://127.0.0.1/?${encodeURIComponent(said)}`
+      switch (vendor) {
+        case 'accept':
+          return json(200, [{ styleID: 39, said }])
+        case 'refuse':
+          return json(401, { message: said }, { 'www-authenticate': `Basic realm="${encodeURIComponent(said)}"` })
+        case 'broken':
+          return json(500, { message: said })
+        case 'garbled':
+          return { status: 200, headers: { 'content-type': 'application/json' }, body: `[${said}` }
+        case 'redirect':
+          return { status: 302, headers: { location }, body: said }
+        case 'drop':
+          return 'drop'
+      }
     },
-  }).setMaxListeners(0)
-  const start = async <Event, Result>(functionName: string, handlerFile: string, login: string) =>
-    opened(
-      await startInstances<Event, Result>({
-        functionName,
-        handlerFile,
-        env: { ...env, DATABASE_SECRET_ID: login },
-        most: 1,
-        logs,
-      }),
-    )
-  const fileOf = async (name: string): Promise<string> =>
-    (await jobs()).find(({ job }) => job.name === name)?.handlerFile ?? ''
-  const operate = await start<unknown, unknown>('operate', await fileOf('operate'), 'database:operator')
-  const verify = await start<unknown, unknown>('verify-vendors', await fileOf('verify-vendors'), 'database:worker')
-  invoke = { operate: operate.invoke, 'verify-vendors': verify.invoke }
-  const found = (await routeGroups()).find(({ group }) => group.name === 'vendor-accounts')
-  if (found === undefined) throw new Error('no group')
-  const { group, handlerFile } = found
-  const accounts = await start<APIGatewayProxyEvent, APIGatewayProxyResult>(group.name, handlerFile, 'database:app')
-  const integrations = [{ group, invoke: accounts.invoke }]
-  gateway = opened(await startGateway({ port: 0, problemBaseUrl: 'https://tenantry.example/problems', integrations }))
+  })
+  const talkativeKms = await startHttpServer({
+    answer: async ({ headers, body }): Promise<LocalReply | 'drop'> => {
+      if (kms === 'drop') return 'drop'
+      const response = await fetch(vault.kmsUrl, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-amz-json-1.1',
+          'x-amz-target': String(headers['x-amz-target']),
+        },
+        body: new Uint8Array(body),
+      })
+      const text = await response.text()
+      const { Plaintext } = JSON.parse(text)
+      if (typeof Plaintext === 'string') dataKeys.add(Plaintext)
+      if (kms === 'ok')
+        return { status: response.status, headers: { 'content-type': 'application/x-amz-json-1.1' }, body: text }
+      if (kms === 'garbled') return { status: 200, body: `{"Plaintext": "${Plaintext}` }
+      const type = kms === 'denied' ? 'AccessDeniedException' : 'KMSInternalException'
+      return json(kms === 'denied' ? 400 : 500, { __type: type, message: text }, { 'x-amzn-errortype': type })
+    },
+  })
+  talkative = [talkativeVendor, talkativeKms]
+  stack = await startWholeStack({
+    functions: ['operate', 'verify-vendors', 'vendor-accounts'],
+    vault,
+    env: {
+      VENDOR_URLS: JSON.stringify({ 'ss-activewear': talkativeVendor.url, sanmar: talkativeVendor.url }),
+      VENDOR_TENANT_LIMIT: '100000',
+      AWS_ENDPOINT_URL_KMS: talkativeKms.url,
+      POWERTOOLS_LOG_LEVEL: 'DEBUG',
+    },
+  })
 })
 afterAll(async () => {
-  for (const cleanup of cleanups.toReversed()) await cleanup()
+  await stack.close()
+  for (const server of talkative) await server.close()
 })
 
 const planted = (what: string): string => {
@@ -164,7 +95,7 @@ interface Tenant {
   readonly token: string
 }
 async function newTenant(): Promise<Tenant> {
-  const { slug, admin } = await createTenantWith(database.admin, 'admin')
+  const { slug, admin } = await createTenantWith(stack.database.admin, 'admin')
   return { slug, token: admin.token }
 }
 
@@ -172,7 +103,7 @@ async function ask({ token }: Tenant, route: string, body?: unknown): Promise<{ 
   const [method = '', path = ''] = route.split(' ')
   const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
   const headers = ['authorization', `Bearer ${token}`, 'content-type', 'application/json']
-  const answer = await rawRequest(gateway.url, { method, path, headers, ...sent })
+  const answer = await rawRequest(stack.gateway.url, { method, path, headers, ...sent })
   answered += `${JSON.stringify(answer)}\n`
   const id: unknown = answer.status === 200 ? JSON.parse(answer.text).id : undefined
   return { status: answer.status, id: typeof id === 'string' ? id : '' }
@@ -182,24 +113,24 @@ const connect = (tenant: Tenant, secret: string, change: object = {}) =>
   ask(tenant, 'POST /v1/vendor-accounts', { vendor: 'ss-activewear', account_number: ACCOUNT, secret, ...change })
 
 async function verifyDue(): Promise<void> {
-  await database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null`
-  answered += JSON.stringify(await invoke['verify-vendors']({}, 60_000))
+  await stack.database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null`
+  answered += JSON.stringify(await stack.invoke('verify-vendors', {}, 60_000))
 }
 
 async function operate(command: object): Promise<unknown> {
-  const outcome = await invoke.operate(command, 60_000).catch((error: unknown) => String(error))
+  const outcome = await stack.invoke('operate', command, 60_000).catch((error: unknown) => String(error))
   answered += JSON.stringify(outcome)
   return outcome
 }
 
 /** Returns every row of every table as text, with bytes also decoded. */
 async function dump(): Promise<string> {
-  const tables = await database.admin<{ name: string }[]>`
+  const tables = await stack.database.admin<{ name: string }[]>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
      where schemaname not in ('pg_catalog', 'information_schema')`
   let text = ''
   for (const { name } of tables) {
-    for (const { row } of await database.admin.unsafe<{ row: string }[]>(
+    for (const { row } of await stack.database.admin.unsafe<{ row: string }[]>(
       `select to_jsonb(t)::text as row from ${name} t`,
     )) {
       text += `${row}\n`
@@ -315,7 +246,7 @@ async function whileKmsFails(): Promise<void> {
 }
 
 async function whileTheDatabaseFails(tenant: Tenant): Promise<void> {
-  const { admin } = database
+  const { admin } = stack.database
   const { id } = await connect(tenant, planted('before the database fails'))
   await admin`
     create function app.refuse() returns trigger language plpgsql as $$
@@ -351,7 +282,7 @@ describe('a vendor secret', () => {
     expect(leaksIn(await dump())).toEqual([])
     await whileTheDatabaseFails(tenant)
     expect(leaksIn(await dump())).toEqual([])
-    expect(leaksIn(logged)).toEqual([])
+    expect(leaksIn(stack.logged())).toEqual([])
     expect(leaksIn(answered)).toEqual([])
     // The log contains what could have leaked.
     for (const line of [
@@ -361,10 +292,10 @@ describe('a vendor secret', () => {
       'VendorUnreachable',
       'KeyServiceUnavailable',
     ]) {
-      expect(logged).toContain(line)
+      expect(stack.logged()).toContain(line)
     }
     for (const line of ['AccessDeniedException', 'KMSInternalException', 'DecryptionFailed', 'CloudWatchMetrics']) {
-      expect(logged).toContain(line)
+      expect(stack.logged()).toContain(line)
     }
     expect(await dump()).toContain('vendor_account.secret_replaced')
     expect(secrets.size).toBeGreaterThan(30)
@@ -378,7 +309,7 @@ describe('a vendor secret', () => {
     }
     const [key = ''] = dataKeys
     expect(leaksIn(Buffer.from(key, 'base64').toString('hex'))).toEqual(['a data key'])
-    await database.admin`insert into app.data_keys (tenant_id, purpose, kms_key_arn, wrapped_key, status)
+    await stack.database.admin`insert into app.data_keys (tenant_id, purpose, kms_key_arn, wrapped_key, status)
       select id, 'vendor-credential', 'arn', ${Buffer.from(secret)}, 'decrypt_only' from app.tenants limit 1`
     expect(leaksIn(await dump())).toContain('found as it is')
   })

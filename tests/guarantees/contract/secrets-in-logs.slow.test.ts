@@ -1,99 +1,30 @@
-import { Writable } from 'node:stream'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
-import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
-import { startInstances } from '#infra/local/gateway/instances.ts'
-import { startLambda } from '#infra/local/aws/lambda.ts'
-import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
-import type { Need } from '#shared/needs.ts'
 import { newToken } from '#shared/secret/secret.ts'
-import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
 import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
-import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
-import { startTestVault } from '#tests/support/vault.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
 
 const SLUG = 'acme-print'
 
-const cleanups: (() => Promise<unknown>)[] = []
-let database: TestDatabase
-let gateway: Gateway
-let logged = ''
+let stack: WholeStack
 
 // What must not be in the log, by what it is.
 const tokens = new Map<string, string>()
 const texts = new Map<string, string>()
 
+let ses: HttpServer
+
 beforeAll(async () => {
-  database = await createTestDatabase()
-  cleanups.push(() => database.drop())
-  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
-    cleanups.push(() => part.close())
-    return part
-  }
-  const cache = opened(await startCache({ force: 'in-process' }))
-  const ses = opened(await startEchoingSes())
-  const login = (url: string) => JSON.stringify(loginOf(url))
-  const secrets = opened(
-    await startSecretsManager({
-      secrets: {
-        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
-        cache: JSON.stringify({ url: cache.url, token: cache.token }),
-        'database:app': login(database.appUrl),
-        'database:worker': login(database.workerUrl),
-        'database:operator': login(database.operatorUrl),
-        vault: login(database.vaultUrl),
-      },
-    }),
-  )
-  const vault = opened(await startTestVault())
-  const lambda = opened(await startLambda())
-  const env = {
-    SERVICE_SECRET_ID: 'service',
-    CACHE_SECRET_ID: 'cache',
-    VAULT_DATABASE_SECRET_ID: 'vault',
-    VAULT_KEY_ID: vault.keyArn,
-    VENDOR_URLS: vault.vendorUrls,
-    AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
-    DATABASE_TLS: 'disable',
-    ARGON2_MEMORY_KIB: '64',
-    ARGON2_ITERATIONS: '1',
-    AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'local',
-    AWS_SECRET_ACCESS_KEY: 'local',
-    AWS_ENDPOINT_URL_LAMBDA: lambda.url,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
-    AWS_ENDPOINT_URL_SESV2: ses.url,
-    POWERTOOLS_LOG_LEVEL: 'DEBUG',
-  }
-  const logs = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      logged += chunk.toString()
-      done()
-    },
-  }).setMaxListeners(0)
-  const instances = async <Event, Result>({ name, needs }: { name: string; needs: readonly Need[] }, file: string) => {
-    const DATABASE_SECRET_ID = needs.find((need) => need.startsWith('database:')) ?? ''
-    const own = { functionName: name, handlerFile: file, env: { ...env, DATABASE_SECRET_ID } }
-    return opened(await startInstances<Event, Result>({ ...own, most: 1, logs }))
-  }
-  for (const { job, handlerFile } of await jobs()) {
-    lambda.serve(job.name, { job, invoke: (await instances<unknown, unknown>(job, handlerFile)).invoke })
-  }
-  const integrations: Parameters<typeof startGateway>[0]['integrations'][number][] = []
-  for (const { group, handlerFile } of await routeGroups()) {
-    const { invoke } = await instances<APIGatewayProxyEvent, APIGatewayProxyResult>(group, handlerFile)
-    integrations.push({ group, invoke })
-  }
-  gateway = opened(await startGateway({ port: 0, problemBaseUrl: 'https://tenantry.example/problems', integrations }))
+  ses = await startEchoingSes()
+  const env = { AWS_ENDPOINT_URL_SESV2: ses.url, POWERTOOLS_LOG_LEVEL: 'DEBUG' }
+  stack = await startWholeStack({ env, invokesJobs: true })
 })
 afterAll(async () => {
-  for (const cleanup of cleanups.toReversed()) await cleanup()
+  await stack.close()
+  await ses.close()
 })
 
 /** SES at its most talkative: what it refuses it repeats, as the real one does with addresses. */
@@ -134,7 +65,7 @@ async function ask(
           headers: ['content-type', 'application/json', ...headers],
           body: typeof body === 'string' ? body : JSON.stringify(body),
         }
-  const { status, text } = await rawRequest(gateway.url, { method, path, ...sent })
+  const { status, text } = await rawRequest(stack.gateway.url, { method, path, ...sent })
   const token: unknown = status === 200 ? JSON.parse(text).token : undefined
   return { status, token: typeof token === 'string' ? token : '' }
 }
@@ -142,7 +73,7 @@ async function ask(
 const by = (token: string): { headers: string[] } => ({ headers: ['authorization', `Bearer ${token}`] })
 
 async function session(email: string): Promise<string> {
-  const { token } = await createMember(database.admin, { email, slug: SLUG })
+  const { token } = await createMember(stack.database.admin, { email, slug: SLUG })
   tokens.set(`the session token of ${email}`, token)
   return token
 }
@@ -154,7 +85,7 @@ const tokenMailedTo = (email: string): string =>
 const mailed = () =>
   vi.waitUntil(
     async () => {
-      const { admin } = database
+      const { admin } = stack.database
       await admin`update app.jobs set run_at = now() + interval '1 hour' where last_error is not null and dead_at is null`
       return (
         (await admin`select from app.jobs where kind = 'mail' and completed_at is null and last_error is null`)
@@ -216,7 +147,7 @@ async function mails(): Promise<void> {
     const body = { email: invited, role: 'viewer' }
     expect((await ask('POST /v1/members/invite', { ...by(owner), body })).status).toBe(200)
     const forgetful = planted(`the address of one who forgot, ${mood}`, `${mood}-forgetful@logs.test`)
-    await createUser(database.admin, { email: forgetful })
+    await createUser(stack.database.admin, { email: forgetful })
     expect((await ask('POST /v1/auth/password/forgot', { body: { email: forgetful } })).status).toBe(204)
     const unverified = await session(planted(`the address of one unverified, ${mood}`, `${mood}-unverified@logs.test`))
     expect((await ask('POST /v1/auth/verify/resend', by(unverified))).status).toBe(204)
@@ -274,7 +205,7 @@ async function singleUseTokens(): Promise<void> {
 
 /** The same requests while the database refuses what they write, with words that repeat it, as those of a data error do. */
 async function failures(): Promise<void> {
-  const { admin } = database
+  const { admin } = stack.database
   const owner = await session('failing@logs.test')
   await admin`
     create function app.refuse() returns trigger language plpgsql as $$
@@ -328,12 +259,14 @@ describe('the log of the functions, at its most talkative', () => {
     await singleUseTokens()
     await mailed()
     await failures()
-    await vi.waitUntil(() => logged.includes('request failed') && logged.split('a job failed').length > 15)
+    await vi.waitUntil(
+      () => stack.logged().includes('request failed') && stack.logged().split('a job failed').length > 15,
+    )
     for (const line of ['signed in', 'request refused', 'MessageRejected', 'TooManyRequestsException', 'AbortError']) {
-      expect(logged).toContain(line)
+      expect(stack.logged()).toContain(line)
     }
     expect(tokens.size).toBeGreaterThan(25)
-    expect(leaksIn(logged)).toEqual([])
+    expect(leaksIn(stack.logged())).toEqual([])
   })
 
   it('would be found to hold them', () => {

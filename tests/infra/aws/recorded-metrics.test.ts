@@ -1,96 +1,34 @@
-import { Writable } from 'node:stream'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
-import { createFaults } from '#infra/local/faults.ts'
-import { json, startHttpServer } from '#infra/local/http-server.ts'
-import { type Instances, startInstances } from '#infra/local/gateway/instances.ts'
-import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 import { METRICS, type MetricName } from '#shared/metrics.ts'
-import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { createMember } from '#tests/support/minted-session.ts'
-import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
-import { startTestVault, type TestVault } from '#tests/support/vault.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
 import { synthesized } from './synthesized.ts'
 
 const SLUG = 'acme-print'
 const TRACE = '1-5759e988-bd862e3fe1be46a994272793'
 
-const cleanups: (() => Promise<unknown>)[] = []
-let database: TestDatabase
-let vault: TestVault
-const faults = createFaults()
-const functions = new Map<string, Instances<any, any>>()
-let logged = ''
+let stack: WholeStack
+let ses: HttpServer
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  cleanups.push(() => database.drop())
-  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
-    cleanups.push(() => part.close())
-    return part
-  }
-  vault = opened(await startTestVault())
-  const cache = opened(await startCache({ force: 'in-process', faults }))
   // SES refuses every mail.
-  const ses = opened(await startHttpServer({ answer: () => json(500, {}) }))
-  const login = (url: string) => JSON.stringify(loginOf(url))
-  const secrets = opened(
-    await startSecretsManager({
-      secrets: {
-        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
-        cache: JSON.stringify({ url: cache.url, token: cache.token }),
-        'database:app': login(database.appUrl),
-        'database:worker': login(database.workerUrl),
-        vault: login(database.vaultUrl),
-      },
-    }),
-  )
-  const logs = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      logged += chunk.toString()
-      done()
-    },
-  }).setMaxListeners(0)
-  const deployed = new Map(
-    [
-      ...(await routeGroups()).map(({ group, handlerFile }) => ({ needs: group.needs, name: group.name, handlerFile })),
-      ...(await jobs()).map(({ job, handlerFile }) => ({ needs: job.needs, name: job.name, handlerFile })),
-    ].map((each) => [each.name, each]),
-  )
-  for (const name of ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'measure']) {
-    const found = deployed.get(name)
-    if (found === undefined) throw new Error(`no function ${name}`)
-    const env = {
-      AWS_LAMBDA_FUNCTION_NAME: `tenantry-test-${name}`,
-      STAGE: 'test',
+  ses = await startHttpServer({ answer: () => json(500, {}) })
+  stack = await startWholeStack({
+    functions: ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'measure'],
+    env: {
       _X_AMZN_TRACE_ID: `Root=${TRACE};Parent=557abcec3ee5a047;Sampled=1`,
-      DATABASE_SECRET_ID: found.needs.find((need) => need.startsWith('database:')) ?? '',
-      SERVICE_SECRET_ID: 'service',
-      CACHE_SECRET_ID: 'cache',
-      VAULT_DATABASE_SECRET_ID: 'vault',
-      VAULT_KEY_ID: vault.keyArn,
-      VENDOR_URLS: vault.vendorUrls,
-      DATABASE_TLS: 'disable',
-      ARGON2_MEMORY_KIB: '64',
-      ARGON2_ITERATIONS: '1',
       LOGIN_EMAIL_LIMIT: '3',
-      AWS_REGION: 'us-east-1',
-      AWS_ACCESS_KEY_ID: 'local',
-      AWS_SECRET_ACCESS_KEY: 'local',
-      AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
-      AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
       AWS_ENDPOINT_URL_SESV2: ses.url,
-    }
-    const { handlerFile } = found
-    functions.set(name, opened(await startInstances({ handlerFile, functionName: name, env, most: 1, logs })))
-  }
+    },
+  })
 })
 afterAll(async () => {
-  for (const cleanup of cleanups.toReversed()) await cleanup()
+  await stack.close()
+  await ses.close()
 })
 
 const parsed = (text: string): any[] =>
@@ -111,12 +49,10 @@ interface Ran {
 
 /** Invokes a function once, and waits until its log lines satisfy `until`, which the last line must. */
 async function run(name: string, event: unknown, until: (lines: any[]) => boolean): Promise<Ran> {
-  const from = logged.length
-  const invoke = functions.get(name)?.invoke
-  if (invoke === undefined) throw new Error(`no function ${name}`)
-  const result: APIGatewayProxyResult | undefined = await invoke(event, 25_000)
-  await vi.waitUntil(() => until(parsed(logged.slice(from))), { timeout: 5000, interval: 5 })
-  const lines = parsed(logged.slice(from))
+  const from = stack.logged().length
+  const result: APIGatewayProxyResult | undefined = await stack.invoke(name, event, 25_000)
+  await vi.waitUntil(() => until(parsed(stack.logged().slice(from))), { timeout: 5000, interval: 5 })
+  const lines = parsed(stack.logged().slice(from))
   const values: Record<string, number | number[]> = {}
   for (const line of lines.filter(isMetrics)) {
     for (const { Metrics } of line['_aws'].CloudWatchMetrics) {
@@ -150,10 +86,10 @@ const signIn = (email: string, password: string, headers: Record<string, string>
     ['SignInFailed', 'RateLimited'].some((name) => lines.some((line) => name in line)),
   )
 
-const owner = (name: string) => createMember(database.admin, { email: `${name}@operations.test`, slug: SLUG })
+const owner = (name: string) => createMember(stack.database.admin, { email: `${name}@operations.test`, slug: SLUG })
 
 async function broken(part: 'kms' | 'vendor' | 'cache', work: () => Promise<unknown>): Promise<void> {
-  const switchboard = part === 'cache' ? faults : vault.faults
+  const switchboard = part === 'cache' ? stack.cacheFaults : stack.vault.faults
   await switchboard.set({ part, mode: 'refuse' })
   try {
     await work()
@@ -189,7 +125,7 @@ describe('a deployed function', () => {
   })
 
   it('counts a 401 by cause, a 403, and a 429 by limit', async () => {
-    const { token } = await createMember(database.admin, {
+    const { token } = await createMember(stack.database.admin, {
       email: 'viewer@operations.test',
       role: 'viewer',
       slug: SLUG,
@@ -210,13 +146,16 @@ describe('a deployed function', () => {
 
   it('writes nothing for a successful session check', async () => {
     const { token } = await owner('quiet')
-    const from = logged.length
+    const from = stack.logged().length
     for (let use = 0; use < 3; use += 1) {
       expect((await run('auth', event('GET /v1/auth/session', { token }), () => true)).status).toBe(200)
     }
     // This later request's lines are there, so every earlier line is too.
     await run('auth', event('GET /v1/auth/session'), wrote('Unauthorized'))
-    expect(parsed(logged.slice(from)).map(({ message = 'metrics' }) => message)).toEqual(['request refused', 'metrics'])
+    expect(parsed(stack.logged().slice(from)).map(({ message = 'metrics' }) => message)).toEqual([
+      'request refused',
+      'metrics',
+    ])
   })
 
   it('counts a 5xx, and the dependency that failed', async () => {
@@ -241,7 +180,7 @@ describe('a deployed function', () => {
 
 describe('a deployed job', () => {
   const enqueue = (kind: string, payload: object, secondsAgo = 0) =>
-    database.admin`
+    stack.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, run_at)
       values (${kind}, ${JSON.stringify(payload)}::text::jsonb, gen_random_uuid()::text,
               now() - make_interval(secs => ${secondsAgo}::int))`
@@ -255,7 +194,7 @@ describe('a deployed job', () => {
   const letter = { template: 'password-reset', email: 'owner@acme.test', nonce: 'A'.repeat(43) }
 
   it('counts failed and dead-lettered queue jobs by kind', async () => {
-    await database.admin`delete from app.jobs`
+    await stack.database.admin`delete from app.jobs`
     await enqueue('mail', letter)
     await enqueue('mail', { template: 'unknown' })
     const { values } = await run('deliver-mail', {}, wrote('JobFailed'))
@@ -265,17 +204,17 @@ describe('a deployed job', () => {
   })
 
   it('measures the queue by kind, including empty kinds and excluding no-op jobs', async () => {
-    await database.admin`delete from app.jobs`
+    await stack.database.admin`delete from app.jobs`
     await enqueue('mail', letter, 400)
     await enqueue('mail', letter, 30)
     await enqueue('mail', letter, -600)
     await enqueue('no-op', {}, 5000)
     await enqueue('other', {}, 10)
-    await database.admin`
+    await stack.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)
       values ('mail', '{}', 'dead', null, now()), ('mail', '{}', 'long dead', null, now() - interval '61 minutes'),
              ('mail', '{}', 'done', now(), null)`
-    await database.admin`
+    await stack.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, run_at, leased_until)
       values ('mail', '{}', 'held', now() - interval '1 day', now() + interval '1 minute')`
     const { values } = await measure(3)
@@ -294,11 +233,11 @@ describe('a deployed job', () => {
   })
 
   it('measures the audit entries whose month has no partition', async () => {
-    const [tenant] = await database.admin`select id from app.tenants limit 1`
-    await database.admin`
+    const [tenant] = await stack.database.admin`select id from app.tenants limit 1`
+    await stack.database.admin`
       insert into app.audit_log (tenant_id, occurred_at, action, target_type)
       select ${tenant?.['id']}, now() + interval '5 years', 'test.stray', 'tenant' from generate_series(1, 3)`
-    await database.admin`select pg_stat_force_next_flush()`
+    await stack.database.admin`select pg_stat_force_next_flush()`
     await vi.waitUntil(
       async () => {
         const { values } = await measure(3)
@@ -323,17 +262,17 @@ describe('a saved query', () => {
 
   it('uses only fields that its logs have', async () => {
     const { token } = await owner('queried')
-    await database.admin`
+    await stack.database.admin`
       create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`
-    await database.admin`
+    await stack.database.admin`
       create trigger refuse before update on app.sessions for each row execute function app.refuse()`
     const failed = await run('auth', event('GET /v1/auth/session', { token }), wrote('ServerError'))
-    await database.admin`drop function app.refuse cascade`
+    await stack.database.admin`drop function app.refuse cascade`
     expect(failed.status).toBe(500)
     const prod = await synthesized('prod')
     const access = Object.keys(JSON.parse(prod.one('AWS::ApiGateway::Stage').Properties.AccessLogSetting.Format))
     const written = new Set(
-      parsed(logged)
+      parsed(stack.logged())
         .filter((line) => !isMetrics(line))
         .flatMap((line) => names(line)),
     )
