@@ -14,6 +14,7 @@ export default defineConfig({
       'tests/assembly/*.test.ts',
       'tests/guarantees/contract/{access,bodies,credentials,fields,paths}.test.ts',
       `tests/functions/auth/{${FLOWS.join()}}.test.ts`,
+      'tests/functions/deliver-mail/emails.test.ts',
       'tests/functions/members/*.test.ts',
       'tests/functions/vendor-accounts/vendor-accounts.test.ts',
     ],

@@ -11,7 +11,7 @@ const NEW_PASSWORD = 'a passphrase of the departed'
 const IP_HASHES = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((ip) => keyedHash(PEPPER, 'ip', ip).toString('hex'))
 
 /** The tenants and sessions of one user. */
-interface Scene {
+interface Setup {
   readonly email: string
   readonly user: string
   readonly tenants: { readonly here: string; readonly there: string; readonly left: string; readonly invited: string }
@@ -22,47 +22,47 @@ interface Scene {
 
 const service = useService()
 let passwordHash: string
-let scene: Scene
-let scenes = 0
+let setup: Setup
+let rounds = 0
 
 beforeAll(async () => {
   passwordHash = await hashPassword(PASSWORD, { memoryKib: 64, iterations: 1 })
 })
 beforeEach(async () => {
-  scenes += 1
-  const slugs = ['here', 'there', 'left', 'invited'].map((name) => `${name}-${scenes}`)
+  rounds += 1
+  const slugs = ['here', 'there', 'left', 'invited'].map((name) => `${name}-${rounds}`)
   const [here = '', there = '', left = '', invited = ''] = await Promise.all(
     slugs.map((slug) => createTenant(service.sql, slug)),
   )
-  const email = `person${scenes}@departed.test`
+  const email = `person${rounds}@departed.test`
   const user = await createUser(service.sql, { email, role: 'viewer', slugs })
   await service.sql`update app.users set password_hash = ${passwordHash} where id = ${user}`
   await service.sql`update app.memberships set revoked_at = now() where user_id = ${user} and tenant_id = ${left}`
   await service.sql`update app.memberships set accepted_at = null where user_id = ${user} and tenant_id = ${invited}`
   const mint = (slug: string | null = null) => mintSession(service.sql, { email, slug })
-  scene = {
+  setup = {
     email,
     user,
     tenants: { here, there, left, invited },
-    here: await mint(`here-${scenes}`),
-    there: await mint(`there-${scenes}`),
+    here: await mint(`here-${rounds}`),
+    there: await mint(`there-${rounds}`),
     pending: await mint(),
   }
   // Expired sessions and another user's session must leave no entries.
-  const [idle, over] = [await mint(`here-${scenes}`), await mint(`here-${scenes}`)]
+  const [idle, over] = [await mint(`here-${rounds}`), await mint(`here-${rounds}`)]
   await service.sql`update app.sessions set idle_expires_at = now() where id = ${idle.id}`
   await service.sql`update app.sessions set absolute_expires_at = now() where id = ${over.id}`
-  await mintSession(service.sql, { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
+  await mintSession(service.sql, { email: `founder@here-${rounds}.test`, slug: `here-${rounds}` })
 })
 
 const isLive = async ({ token }: MintedSession): Promise<boolean> =>
   (await service.request('GET /v1/auth/session', { token })).status === 200
 
-/** Returns the audit entries of all tenants of the scene. */
+/** Returns the audit entries of all tenants of the setup. */
 const logs = () => service.sql`
   select tenant_id, action, actor_user_id as actor, target_type || ' ' || target_id as target, before, after, request_id,
          encode(ip_hash, 'hex') as ip_hash, xmin::text as written_in
-    from app.audit_log where tenant_id = any (${Object.values(scene.tenants)}) order by action, tenant_id, target_id`
+    from app.audit_log where tenant_id = any (${Object.values(setup.tenants)}) order by action, tenant_id, target_id`
 
 /** Sends a request that ends sessions, and expects exactly these audit entries. */
 async function expectEntries(
@@ -73,7 +73,7 @@ async function expectEntries(
   const answer = await service.request(route, { token, body, headers: { 'x-request-id': requestId } })
   expect(answer.status).toBe(204)
   const written = await logs()
-  const { tenants, user } = scene
+  const { tenants, user } = setup
   expect(written.map(({ tenant_id, action, target }) => `${tenant_id} ${action} ${target}`).toSorted()).toEqual(
     expected.map(([tenant, action, target]) => `${tenants[tenant]} ${action} ${target}`).toSorted(),
   )
@@ -90,22 +90,22 @@ async function expectEntries(
 
 describe('audit entries of ended sessions', () => {
   it('records a logout', async () => {
-    const { here } = scene
+    const { here } = setup
     await expectEntries({ route: 'DELETE /v1/auth/session', token: here.token }, [
       ['here', 'session.signed_out', `session ${here.id}`],
     ])
   })
 
   it('records a revoked session in the tenant where it acted', async () => {
-    const { here, there } = scene
+    const { here, there } = setup
     await expectEntries({ route: `DELETE /v1/auth/sessions/${there.id}`, token: here.token }, [
       ['there', 'session.revoked', `session ${there.id}`],
     ])
   })
 
   it('records every other revoked session in the log of its own tenant', async () => {
-    const { here, there, pending } = scene
-    const second = await mintSession(service.sql, { email: scene.email, slug: `here-${scenes}` })
+    const { here, there, pending } = setup
+    const second = await mintSession(service.sql, { email: setup.email, slug: `here-${rounds}` })
     await expectEntries({ route: 'DELETE /v1/auth/sessions', token: pending.token }, [
       ['here', 'session.revoked', `session ${here.id}`],
       ['here', 'session.revoked', `session ${second.id}`],
@@ -114,7 +114,7 @@ describe('audit entries of ended sessions', () => {
   })
 
   it('records a password change in every tenant of the user', async () => {
-    const { here, there, user } = scene
+    const { here, there, user } = setup
     await expectEntries(
       {
         route: 'POST /v1/auth/password/change',
@@ -131,7 +131,7 @@ describe('audit entries of ended sessions', () => {
   })
 
   it('records a password reset and the sessions that it ended', async () => {
-    const { email, here, there, user } = scene
+    const { email, here, there, user } = setup
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
     await service.mail.deliver()
     const token = tokenIn(service.mail.to(email)[0])
@@ -147,12 +147,12 @@ describe('audit entries of ended sessions', () => {
   })
 
   it('records nothing for a session without a tenant', async () => {
-    await expectEntries({ route: 'DELETE /v1/auth/session', token: scene.pending.token }, [])
+    await expectEntries({ route: 'DELETE /v1/auth/session', token: setup.pending.token }, [])
   })
 
   it('records nothing for refused requests', async () => {
-    const { here, there, pending } = scene
-    const colleague = await mintSession(service.sql, { email: `founder@here-${scenes}.test`, slug: `here-${scenes}` })
+    const { here, there, pending } = setup
+    const colleague = await mintSession(service.sql, { email: `founder@here-${rounds}.test`, slug: `here-${rounds}` })
     const wrong = { current_password: `not ${PASSWORD}`, new_password: NEW_PASSWORD }
     for (const [route, token, body] of [
       [`DELETE /v1/auth/sessions/${there.id}`, colleague.token],
@@ -184,7 +184,7 @@ describe('one transaction for an ended session and its audit entry', () => {
   })
 
   it('keeps sessions alive when their audit entry cannot be written', async () => {
-    const { here, there } = scene
+    const { here, there } = setup
     await whileRefusing('app.audit_log', async () => {
       for (const { route, body } of [
         { route: 'DELETE /v1/auth/session', body: undefined },
@@ -195,14 +195,14 @@ describe('one transaction for an ended session and its audit entry', () => {
         expect((await service.request(route, { token: here.token, body })).status, route).toBe(500)
       }
     })
-    for (const session of [here, there, scene.pending]) expect(await isLive(session)).toBe(true)
-    const login = await service.request('POST /v1/auth/login', { body: { email: scene.email, password: PASSWORD } })
+    for (const session of [here, there, setup.pending]) expect(await isLive(session)).toBe(true)
+    const login = await service.request('POST /v1/auth/login', { body: { email: setup.email, password: PASSWORD } })
     expect(login.status).toBe(200)
     expect(await logs()).toEqual([])
   })
 
   it('writes no audit entry when the password change is rolled back', async () => {
-    const { here, there } = scene
+    const { here, there } = setup
     await whileRefusing('app.jobs', async () => {
       const { route, body } = changePassword()
       expect((await service.request(route, { token: here.token, body })).status).toBe(500)

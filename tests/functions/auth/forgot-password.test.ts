@@ -67,22 +67,19 @@ describe('POST /v1/auth/password/forgot', () => {
     const limited = await startService({
       env: by === 'email' ? { FORGOT_EMAIL_LIMIT: '3' } : { FORGOT_EMAIL_LIMIT: '1000', FORGOT_IP_LIMIT: '3' },
     })
-    try {
-      for (let index = 0; index < 5; index += 1) {
-        await createUser(limited.database.admin, { email: `person${index}@limits.test` })
-      }
-      const answers: object[] = []
-      for (let index = 0; index < 5; index += 1) {
-        const email =
-          by === 'email' ? ['person0@limits.test', 'PERSON0@LIMITS.TEST'][index % 2] : `person${index}@limits.test`
-        answers.push(indistinguishable(await forgot(email, { of: limited })))
-      }
-      for (const answer of answers) expect(answer).toEqual(answers[0])
-      expect(answers[0]).toMatchObject({ status: 204, text: '' })
-      expect(await limited.mail.deliver()).toBe(3)
-    } finally {
-      await limited.close()
+    onTestFinished(() => limited.close())
+    for (let index = 0; index < 5; index += 1) {
+      await createUser(limited.database.admin, { email: `person${index}@limits.test` })
     }
+    const answers: object[] = []
+    for (let index = 0; index < 5; index += 1) {
+      const email =
+        by === 'email' ? ['person0@limits.test', 'PERSON0@LIMITS.TEST'][index % 2] : `person${index}@limits.test`
+      answers.push(indistinguishable(await forgot(email, { of: limited })))
+    }
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+    expect(answers[0]).toMatchObject({ status: 204, text: '' })
+    expect(await limited.mail.deliver()).toBe(3)
   })
 })
 

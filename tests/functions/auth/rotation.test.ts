@@ -11,10 +11,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember } from '#tests/support/minted-session.ts'
-import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
-const NEXT_PEPPER = 'the pepper that takes the place of the one before'
-const NEXT_MAIL_KEY = 'the mail key that takes the place of the one before'
+const NEXT_PEPPER = 'the next pepper of the tests'
+const NEXT_MAIL_KEY = 'the next mail key of the tests'
 
 // The steps of a rotation, in order.
 const BEFORE: ServiceSecret = { pepper: PEPPER, mailKey: MAIL_KEY }
@@ -30,13 +31,12 @@ const ALL = [BEFORE, ACCEPTED, CHANGED, AFTER]
 // The pepper is changed, the mail key is not yet.
 const BETWEEN: ServiceSecret = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
 
-let service: TestService
+const service = useService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
 const gateways = new Map<ServiceSecret, Gateway>()
 let people = 0
 
 /** Starts a gateway for each step; all share one database. */
 beforeAll(async () => {
-  service = await startService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
   const groups = await routeGroups()
   for (const secrets of [...ALL, BETWEEN]) {
     const { pepper: _pepper, mailKey: _mailKey, ...rest } = service.runtime
@@ -50,10 +50,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
-  await service.close()
 })
-
-const sql = () => service.database.admin
 
 async function ask(secrets: ServiceSecret, route: string, { token, body }: { token?: string; body?: unknown } = {}) {
   const [method = 'GET', path = '/'] = route.split(' ')
@@ -75,17 +72,17 @@ async function deliver(secrets: ServiceSecret): Promise<void> {
   await deliverDueMail({ config, database, ...secrets }, service.mail.ses, () => false)
 }
 /** Restores the state of a mailer that died after sending and before completing its jobs. */
-const forgetDelivery = () => sql()`update app.jobs set completed_at = null, leased_until = null, run_at = now()`
+const forgetDelivery = () => service.sql`update app.jobs set completed_at = null, leased_until = null, run_at = now()`
 
 async function person() {
   people += 1
   const email = `person${people}@rotation.test`
-  return { email, ...(await createMember(sql(), { email, role: 'admin', slug: 'acme-print' })) }
+  return { email, ...(await createMember(service.sql, { email, role: 'admin', slug: 'acme-print' })) }
 }
 
 async function signIn(secrets: ServiceSecret, email: string): Promise<string> {
-  const [owner] = await sql()`select password_hash from app.users where email = 'owner@acme.test'`
-  await sql()`update app.users set password_hash = ${owner?.['password_hash']} where email = ${email}`
+  const [owner] = await service.sql`select password_hash from app.users where email = 'owner@acme.test'`
+  await service.sql`update app.users set password_hash = ${owner?.['password_hash']} where email = ${email}`
   const { status, body } = await ask(secrets, 'POST /v1/auth/login', { body: { email, password: PASSWORD } })
   expect(status).toBe(200)
   return body.token
@@ -96,14 +93,14 @@ const session = async (secrets: ServiceSecret, token: string) =>
 
 describe('sessions during a pepper rotation', () => {
   it.each([
-    ['made before the change', BEFORE, [200, 200, 200, 401]],
-    ['made while the next pepper is accepted already', ACCEPTED, [200, 200, 200, 401]],
-    ['made after the change, at an instance that knows of it', CHANGED, [401, 200, 200, 200]],
-    ['made once the pepper of before is gone', AFTER, [401, 200, 200, 200]],
+    ['created before the change', BEFORE, [200, 200, 200, 401]],
+    ['created while the next pepper is accepted', ACCEPTED, [200, 200, 200, 401]],
+    ['created after the change', CHANGED, [401, 200, 200, 200]],
+    ['created after the removal of the previous pepper', AFTER, [401, 200, 200, 200]],
   ] as const)('accepts a session %s exactly at the steps that know its pepper', async (_what, madeAt, statuses) => {
     const { email } = await person()
     const token = await signIn(madeAt, email)
-    const [row] = await sql()`
+    const [row] = await service.sql`
       select s.token_key from app.sessions s join app.users u on u.id = s.user_id
        where u.email = ${email} order by s.created_at desc limit 1`
     expect(row?.['token_key']).toEqual(hashToken(madeAt.pepper, token))
@@ -113,14 +110,14 @@ describe('sessions during a pepper rotation', () => {
   it('lets a session under the previous pepper select a tenant, write, slide and end', async () => {
     const { email } = await person()
     const token = await signIn(BEFORE, email)
-    const [tenant] = await sql()`select id from app.tenants where slug = 'acme-print'`
+    const [tenant] = await service.sql`select id from app.tenants where slug = 'acme-print'`
     expect((await ask(CHANGED, `POST /v1/auth/tenants/${tenant?.['id']}/select`, { token })).status).toBe(200)
     const invite = { email: `new.${email}`, role: 'viewer' }
     expect((await ask(CHANGED, 'POST /v1/members/invite', { token, body: invite })).status).toBe(200)
     const key = hashToken(PEPPER, token)
-    await sql()`update app.sessions set idle_expires_at = now() + interval '1 minute' where token_key = ${key}`
+    await service.sql`update app.sessions set idle_expires_at = now() + interval '1 minute' where token_key = ${key}`
     expect(await session(CHANGED, token)).toBe(200)
-    const [slid] = await sql()`
+    const [slid] = await service.sql`
       select idle_expires_at > now() + interval '2 minutes' as yes from app.sessions where token_key = ${key}`
     expect(slid?.['yes']).toBe(true)
     expect((await ask(CHANGED, 'DELETE /v1/auth/session', { token })).status).toBe(204)
@@ -130,7 +127,7 @@ describe('sessions during a pepper rotation', () => {
   it('rejects an expired or unknown session token under both peppers', async () => {
     const { email } = await person()
     const token = await signIn(BEFORE, email)
-    await sql()`update app.sessions set idle_expires_at = now() where token_key = ${hashToken(PEPPER, token)}`
+    await service.sql`update app.sessions set idle_expires_at = now() where token_key = ${hashToken(PEPPER, token)}`
     expect(await session(CHANGED, token)).toBe(401)
     expect(await session(CHANGED, newToken())).toBe(401)
   })
@@ -153,22 +150,24 @@ describe('links during a rotation of pepper and mail key', () => {
     expect(await reset(CHANGED, token)).toBe(204)
     const login = { body: { email, password: NEW_PASSWORD } }
     expect((await ask(CHANGED, 'POST /v1/auth/login', login)).status).toBe(200)
-    const [row] = await sql()`select consumed_at from app.tokens where token_hash = ${hashToken(PEPPER, token)}`
+    const [row] = await service.sql`select consumed_at from app.tokens where token_hash = ${hashToken(PEPPER, token)}`
     expect(row?.['consumed_at']).toBeInstanceOf(Date)
   })
 
   it('stores tokens mailed after the change under the next pepper only', async () => {
     const { email } = await person()
     const token = await resetLink(email, CHANGED)
-    expect(await sql()`select from app.tokens where token_hash = ${hashToken(NEXT_PEPPER, token)}`).toHaveLength(1)
+    expect(await service.sql`select from app.tokens where token_hash = ${hashToken(NEXT_PEPPER, token)}`).toHaveLength(
+      1,
+    )
     expect(await reset(BEFORE, token)).toBe(400)
     expect(await reset(ACCEPTED, token)).toBe(204)
   })
 
   it.each([
-    ['under the keys of before and mailed after the change', BEFORE, CHANGED],
-    ['after the change and mailed by an instance that only accepts', CHANGED, ACCEPTED],
-    ['between the change of one and of the other, and mailed after both', BETWEEN, CHANGED],
+    ['under the previous keys and mailed after the change', BEFORE, CHANGED],
+    ['after the change and mailed by an instance that only accepts the new keys', CHANGED, ACCEPTED],
+    ['between the two changes and mailed after both', BETWEEN, CHANGED],
   ] as const)('opens the invitation link of an invitation made %s', async (_what, made, mailed) => {
     const { token } = await person()
     const email = `guest${people}@rotation.test`
@@ -191,10 +190,10 @@ describe('links during a rotation of pepper and mail key', () => {
         await forgetDelivery()
         await deliver(secrets)
       }
-      const letters = service.mail.to(email)
-      expect(letters.length).toBeGreaterThanOrEqual(3)
-      expect(new Set(letters.map(tokenIn)).size).toBe(1)
-      const [stored] = await sql()`
+      const messages = service.mail.to(email)
+      expect(messages.length).toBeGreaterThanOrEqual(3)
+      expect(new Set(messages.map(tokenIn)).size).toBe(1)
+      const [stored] = await service.sql`
       select count(*)::int as tokens from app.tokens t join app.users u on u.id = t.user_id where u.email = ${email}`
       expect(stored?.['tokens']).toBe(1)
     },
@@ -204,8 +203,9 @@ describe('links during a rotation of pepper and mail key', () => {
 describe('two active peppers', () => {
   it('hashes addresses and counts limits with the current pepper only', async () => {
     const { email } = await person()
-    const count = async () => (await sql()`select key from app.rate_limits order by key`).map(({ key }) => String(key))
-    await sql()`delete from app.rate_limits`
+    const count = async () =>
+      (await service.sql`select key from app.rate_limits order by key`).map(({ key }) => String(key))
+    await service.sql`delete from app.rate_limits`
     await ask(BEFORE, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
     const before = await count()
     await ask(ACCEPTED, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
@@ -223,16 +223,16 @@ describe('two active peppers', () => {
     /** Explains each statement instead of running it. */
     const run = async (text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
       const statement = text.reduce((all, part, at) => `${all}$${at}${part}`)
-      const rows = await sql().unsafe(`explain (analyze, costs off, timing off) ${statement}`, [...values])
+      const rows = await service.sql.unsafe(`explain (analyze, costs off, timing off) ${statement}`, [...values])
       plan = rows.map((row) => String(row['QUERY PLAN'])).join('\n')
       return []
     }
     const explain: Sql = Object.assign(run, { invoking: () => explain })
-    await sql()`
+    await service.sql`
       insert into app.tokens (token_hash, purpose, user_id, expires_at)
       select sha256(n::text::bytea), 'password_reset', (select id from app.users limit 1), now()
         from generate_series(1, 20000) as n`
-    await sql()`analyze app.tokens`
+    await service.sql`analyze app.tokens`
     const present = hashToken(PEPPER, token)
     const other = hashToken(NEXT_PEPPER, token)
     await findToken(explain, [present, other], 'invite')

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { hashToken } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
@@ -170,26 +170,23 @@ describe('POST /v1/members/invite', () => {
 
   it('limits invitations of a tenant per hour: returns 429, writes and sends nothing', async () => {
     const limited = await startService({ env: { INVITE_TENANT_LIMIT: '3' } })
-    try {
-      const boss = await createMember(limited.database.admin, { email: 'boss@limit.test', slug: 'acme-print' })
-      const ask = (index: number, token = boss.token) =>
-        limited.request('POST /v1/members/invite', { token, body: { email: `i${index}@limit.test`, role: 'viewer' } })
-      const first = await ask(0)
-      expect([(await ask(1)).status, (await ask(2)).status]).toEqual([200, 200])
-      const answer = await ask(3)
-      expect(answer.status).toBe(429)
-      expectContract(answer, answer.headers.get('x-tenant-id'))
-      expect(answer.headers.get('ratelimit-policy')).toBe('"invite-tenant";q=3;w=3600')
-      const resent = await limited.request(`POST /v1/members/invitations/${first.body.id}/resend`, {
-        token: boss.token,
-      })
-      expect(resent.status).toBe(429)
-      expect(await limited.mail.deliver()).toBe(3)
-      const bolt = await createMember(limited.database.admin, { email: 'boss@bolt-limit.test', slug: 'bolt-apparel' })
-      expect((await ask(4, bolt.token)).status).toBe(200)
-    } finally {
-      await limited.close()
-    }
+    onTestFinished(() => limited.close())
+    const boss = await createMember(limited.database.admin, { email: 'boss@limit.test', slug: 'acme-print' })
+    const ask = (index: number, token = boss.token) =>
+      limited.request('POST /v1/members/invite', { token, body: { email: `i${index}@limit.test`, role: 'viewer' } })
+    const first = await ask(0)
+    expect([(await ask(1)).status, (await ask(2)).status]).toEqual([200, 200])
+    const answer = await ask(3)
+    expect(answer.status).toBe(429)
+    expectContract(answer, answer.headers.get('x-tenant-id'))
+    expect(answer.headers.get('ratelimit-policy')).toBe('"invite-tenant";q=3;w=3600')
+    const resent = await limited.request(`POST /v1/members/invitations/${first.body.id}/resend`, {
+      token: boss.token,
+    })
+    expect(resent.status).toBe(429)
+    expect(await limited.mail.deliver()).toBe(3)
+    const bolt = await createMember(limited.database.admin, { email: 'boss@bolt-limit.test', slug: 'bolt-apparel' })
+    expect((await ask(4, bolt.token)).status).toBe(200)
   })
 })
 

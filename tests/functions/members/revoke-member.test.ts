@@ -95,9 +95,9 @@ describe('DELETE /v1/members/{id}', () => {
   it('mails a revoked member, but not an invited person who had not accepted', async () => {
     await revoke(sales.membershipId)
     await service.mail.deliver()
-    const [letter] = service.mail.to(`sales@${slug}.test`)
-    expect(letter?.subject).toBe(`You were removed from Shop ${slug}`)
-    expect(letter?.text).toContain(`Shop ${slug}`)
+    const [message] = service.mail.to(`sales@${slug}.test`)
+    expect(message?.subject).toBe(`You were removed from Shop ${slug}`)
+    expect(message?.text).toContain(`Shop ${slug}`)
     const email = `waiting@${slug}.test`
     const userId = await createUser(service.sql, { email })
     await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales' } })

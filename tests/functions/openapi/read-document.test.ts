@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { document } from '#tests/support/documented.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { startService, type TestService } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
 
 const BASE = 'https://shops.example/a"b/problems'
 
-let service: TestService
-let moved: TestService
-beforeAll(async () => {
-  service = await startService()
-  moved = await startService({ env: { PROBLEM_BASE_URL: BASE } })
-})
-afterAll(async () => {
-  await service.close()
-  await moved.close()
-})
+const service = useService()
+const moved = useService({ env: { PROBLEM_BASE_URL: BASE } })
 
 describe('GET /v1/openapi.json', () => {
   it('serves the API document to anyone, cacheable for five minutes', async () => {

@@ -186,10 +186,10 @@ function busy(tenant: Tenant & { readonly secrets: Map<string, string> }) {
 
 async function rotateToTheEnd(work: KeyWork): Promise<number> {
   for (let calls = 1; ; calls += 1) {
-    const told = await rotateDataKey(work)
-    expect(told).toMatchObject({ unreadable: [] })
-    if (told?.['finished'] === true) return calls
-    if (calls === 50) throw new Error('it does not end')
+    const result = await rotateDataKey(work)
+    expect(result).toMatchObject({ unreadable: [] })
+    if (result?.['finished'] === true) return calls
+    if (calls === 50) throw new Error('the rotation does not end')
   }
 }
 
@@ -226,10 +226,10 @@ describe('rotate-data-key', () => {
     const tenant = await filled(12)
     let calls = 0
     for (let left = 3; ; left = 3) {
-      const told = await rotateDataKey({ ...workOn(tenant), shouldStop: () => (left -= 1) < 0 })
+      const result = await rotateDataKey({ ...workOn(tenant), shouldStop: () => (left -= 1) < 0 })
       calls += 1
-      if (told?.['finished'] === true) break
-      expect(told).toEqual({ resealed: 3, destroyed: 0, unreadable: [], finished: false })
+      if (result?.['finished'] === true) break
+      expect(result).toEqual({ resealed: 3, destroyed: 0, unreadable: [], finished: false })
     }
     expect(calls).toBeGreaterThan(3)
     await expectRotated(tenant, tenant.secrets)
@@ -257,18 +257,18 @@ describe('rotate-data-key', () => {
 
   it('encrypts a secret again when a concurrent rotation destroys the new key', async () => {
     const tenant = await filled(3)
-    let overtaken = false
+    let destroyed = false
     const vault: Vault = {
       ...service.runtime.vault,
       encrypt: async (...of) => {
         const encrypted = await service.runtime.vault.encrypt(...of)
         // A concurrent rotation does the same.
-        if (!overtaken) {
+        if (!destroyed) {
           await service.sql`
             update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
              where tenant_id = ${tenant.id} and status = 'active'`
         }
-        overtaken = true
+        destroyed = true
         return encrypted
       },
     }
@@ -285,7 +285,7 @@ describe('rotate-data-key', () => {
 describe('rewrap', () => {
   it('moves data keys to another KMS key, which alone is needed afterwards', async () => {
     const tenant = await filled(5)
-    await rotateDataKey({ ...workOn(tenant), shouldStop: enoughAfter(3) })
+    await rotateDataKey({ ...workOn(tenant), shouldStop: stopAfter(3) })
     expect(await keysOf(tenant)).toHaveLength(2)
     const toKeyArn = await anotherKmsKey()
     expect(await rewrapDataKeys(workOn(tenant), toKeyArn)).toEqual({ rewrapped: 2, unreadable: [], finished: true })
@@ -310,12 +310,12 @@ describe('rewrap', () => {
 
   it('reports a data key that KMS cannot decrypt and moves the others', async () => {
     const tenant = await filled(3)
-    await rotateDataKey({ ...workOn(tenant), shouldStop: enoughAfter(1) })
+    await rotateDataKey({ ...workOn(tenant), shouldStop: stopAfter(1) })
     const [broken] = await service.sql<{ id: string }[]>`
       update app.data_keys set wrapped_key = wrapped_key || '\\x00'
        where tenant_id = ${tenant.id} and status = 'decrypt_only' returning id`
-    const told = await rewrapDataKeys(workOn(tenant), await anotherKmsKey())
-    expect(told).toEqual({ rewrapped: 1, unreadable: [broken?.id], finished: true })
+    const result = await rewrapDataKeys(workOn(tenant), await anotherKmsKey())
+    expect(result).toEqual({ rewrapped: 1, unreadable: [broken?.id], finished: true })
   })
 
   it('keeps every secret readable while rewrap, rotations and writes run concurrently', {
@@ -410,7 +410,7 @@ describe('shred', () => {
 })
 
 /** Returns a `shouldStop` that returns true after this many calls. */
-const enoughAfter = (count: number) => {
+const stopAfter = (count: number) => {
   let left = count
   return () => (left -= 1) < 0
 }
@@ -485,7 +485,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
     for (let round = 0; round < 4; round += 1) {
       const toKeyArn = round % 2 === 0 ? first : second
       const { database, vault } = service
-      const told = {
+      const options = {
         command,
         tenantId: tenant.id,
         vaultUrl: database.vaultUrl,
@@ -496,7 +496,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
         env: {
           PATH: process.env['PATH'],
           POWERTOOLS_LOG_LEVEL: 'SILENT',
-          KEY_WORK: JSON.stringify({ ...told, toKeyArn }),
+          KEY_WORK: JSON.stringify({ ...options, toKeyArn }),
         },
         execArgv: [],
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -44,8 +44,8 @@ beforeAll(async () => {
   cleanups.push(() => kept.close())
   mailbox = kept
   faults = createFaults()
-  const keep: Mailbox['keep'] = async (letter) => {
-    const id = await kept.keep(letter)
+  const keep: Mailbox['keep'] = async (message) => {
+    const id = await kept.keep(message)
     await taken()
     return id
   }
@@ -147,10 +147,10 @@ const until = (is: () => boolean | Promise<boolean>) => vi.waitUntil(is, { timeo
 /** Expects so many emails to each address, all with one link that opens the invitation. */
 async function expectMailed(invited: readonly string[], times: number | 'at least once'): Promise<void> {
   for (const email of invited) {
-    const letters = mailbox.messages(email)
-    if (times === 'at least once') expect(letters.length, email).toBeGreaterThan(0)
-    else expect(letters, email).toHaveLength(times)
-    const links = new Set(letters.map(tokenIn))
+    const messages = mailbox.messages(email)
+    if (times === 'at least once') expect(messages.length, email).toBeGreaterThan(0)
+    else expect(messages, email).toHaveLength(times)
+    const links = new Set(messages.map(tokenIn))
     expect(links.size, email).toBe(1)
     const [token] = links
     const { status } = await service.request('POST /v1/auth/invitations/inspect', { body: { token } })
@@ -179,13 +179,13 @@ describe('a mailer process that is killed', () => {
 
   it('sends every email again with the same link after a mailer died before completing its jobs', async () => {
     const invited = await inviteMany(AT_ONCE)
-    let held = 0
+    let stored = 0
     taken = () => {
-      held += 1
+      stored += 1
       return new Promise(() => {})
     }
     const mailer = startMailer()
-    await until(() => held === AT_ONCE)
+    await until(() => stored === AT_ONCE)
     await mailer.kill()
     taken = answerAtOnce
     await expectMailed(invited, 1)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { createContext, runInContext } from 'node:vm'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createClient, ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
 import { PASSWORD, startService } from '#tests/support/service.ts'
@@ -30,18 +30,15 @@ describe('createClient', () => {
     expect(invalid).toMatchObject({ status: 422, kind: 'validation-failed' })
     expect(invalid.errors).toEqual([{ pointer: '#/email', detail: 'must be an email address' }])
     const limited = await startService({ env: { LOGIN_EMAIL_LIMIT: '1' } })
-    try {
-      const attempt = () =>
-        createClient({ baseUrl: `${limited.gateway.url}/`, fetch: seeingFetch }).call('POST /v1/auth/login', {
-          body: { email: 'owner@acme.test', password: 'wrong' },
-        })
-      expect((await refusal(attempt())).status).toBe(401)
-      const { kind, retryAfterSeconds } = await refusal(attempt())
-      expect(kind).toBe('rate-limited')
-      expect(retryAfterSeconds).toBeGreaterThan(0)
-    } finally {
-      await limited.close()
-    }
+    onTestFinished(() => limited.close())
+    const attempt = () =>
+      createClient({ baseUrl: `${limited.gateway.url}/`, fetch: seeingFetch }).call('POST /v1/auth/login', {
+        body: { email: 'owner@acme.test', password: 'wrong' },
+      })
+    expect((await refusal(attempt())).status).toBe(401)
+    const { kind, retryAfterSeconds } = await refusal(attempt())
+    expect(kind).toBe('rate-limited')
+    expect(retryAfterSeconds).toBeGreaterThan(0)
   })
 
   it('rejects with a ProblemError for a failure that is no problem, and with fetch’s error without a response', async () => {

@@ -290,10 +290,10 @@ describe('claimJobs', () => {
 
 describe('a worker that lost its lease', () => {
   it.for([
-    ['while another holds it', async () => {}],
-    ['after another completed it', (job: LeasedJob) => completeJob(worker.sql, job)],
-    ['after another failed it', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', 60)],
-    ['after another put it aside', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', null)],
+    ['while another worker has it', async () => {}],
+    ['after another worker completed the job', (job: LeasedJob) => completeJob(worker.sql, job)],
+    ['after another worker failed the job', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', 60)],
+    ['after another worker dead-lettered the job', (job: LeasedJob) => failJob(worker.sql, job, 'of the other', null)],
   ] as const)('rejects a lost lease %s: the job can be neither completed nor failed', async ([, end]) => {
     const kind = newKind()
     await add(app.sql, kind, {})

@@ -73,13 +73,13 @@ describe('encryptText and decryptText', () => {
   it.each<[string, Partial<Binding>]>([
     ['another purpose', { purpose: 'vendor-credentials' }],
     ['another tenant', { tenantId: randomUUID() }],
-    ['the same tenant in other letters', { tenantId: binding.tenantId.toUpperCase() }],
+    ['the same tenant in upper case', { tenantId: binding.tenantId.toUpperCase() }],
     ['another row of the tenant', { rowId: randomUUID() }],
     ['another column', { field: 'vendor_accounts.label' }],
-    ['another data key of that text', { dataKeyId: randomUUID() }],
+    ['another data key id', { dataKeyId: randomUUID() }],
     ['an earlier version', { secretVersion: 2 }],
     ['a later version', { secretVersion: 4 }],
-    ['row and tenant exchanged', { tenantId: binding.rowId, rowId: binding.tenantId }],
+    ['swapped row and tenant', { tenantId: binding.rowId, rowId: binding.tenantId }],
   ])('throws DecryptionFailed for %s', (_, change) => {
     const place = { ...binding, ...change }
     expect(place).not.toEqual(binding)

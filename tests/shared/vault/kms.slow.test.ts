@@ -120,17 +120,17 @@ describe('the time limit of two seconds', () => {
   }
 
   it.each<[string, (call: number, response: ServerResponse) => void]>([
-    ['a KMS that never answers', () => {}],
-    ['one that answers byte by byte, without end', (_, response) => drip(response.writeHead(200), ' ')],
+    ['a KMS that does not respond', () => {}],
+    ['a KMS that sends an endless response byte by byte', (_, response) => drip(response.writeHead(200), ' ')],
     [
-      'one that promises an answer and sends none of it',
+      'a KMS that sends headers without a body',
       (_, response) => response.writeHead(200, { 'content-length': '1000' }).flushHeaders(),
     ],
-    ['one that always throttles', (_, response) => failed(response, 'ThrottlingException', 400)],
-    ['one that always fails', (_, response) => failed(response, 'KMSInternalException', 500)],
-    ['one that cuts every connection', (_, response) => void response.destroy()],
+    ['a KMS that always throttles', (_, response) => failed(response, 'ThrottlingException', 400)],
+    ['a KMS that always fails', (_, response) => failed(response, 'KMSInternalException', 500)],
+    ['a KMS that closes every connection', (_, response) => void response.destroy()],
     [
-      'one that answers late, each time',
+      'a KMS that always responds late',
       (_, response) => void setTimeout(() => failed(response, 'KMSInternalException', 500), 550),
     ],
   ])('gives up within two seconds on %s', async (_, answer) => {

@@ -41,21 +41,21 @@ describe.for(BOTH)('an unreachable %s vendor', (adapter) => {
   })
 
   it.for([
-    ['before its answer', (socket: Socket) => socket.end()],
-    ['by a reset', (socket: Socket) => socket.resetAndDestroy()],
-    ['amid its body', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[')],
-    ['amid its chunks', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n[]')],
+    ['before its response', (socket: Socket) => socket.end()],
+    ['with a reset', (socket: Socket) => socket.resetAndDestroy()],
+    ['within the body', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[')],
+    ['within a chunk', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n[]')],
   ] as const)('reports connection_failed when the vendor hangs up %s', async ([, meet]) => {
     const { host } = await startRaw(meet)
     expect(await ask(adapter, `http://${host}`)).toEqual(unreachable('connection_failed'))
   })
 
   it.for([
-    ['says nothing', () => {}],
-    ['says its status and no more', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n')],
-    ['is about to answer for ever', (socket: Socket) => drip(socket, 'HTTP/1.1 102 Processing\r\n\r\n')],
-    ['begins a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[')],
-    ['drips a body', (socket: Socket) => drip(socket, ' ', 'HTTP/1.1 200 OK\r\n\r\n[')],
+    ['sends nothing', () => {}],
+    ['sends only a status', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n')],
+    ['sends interim responses forever', (socket: Socket) => drip(socket, 'HTTP/1.1 102 Processing\r\n\r\n')],
+    ['stops within the body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[')],
+    ['sends the body byte by byte', (socket: Socket) => drip(socket, ' ', 'HTTP/1.1 200 OK\r\n\r\n[')],
   ] as const)('reports a timeout and closes the connection when the vendor %s', async ([, meet]) => {
     const { host, open } = await startRaw(meet)
     expect(await ask(adapter, `http://${host}`, { timeoutMs: 300 })).toEqual(unreachable('timeout'))

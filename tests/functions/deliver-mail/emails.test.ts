@@ -13,7 +13,7 @@ const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: 
 const service = useService()
 
 /** Sends each kind of email with hostile tenant and user names. */
-async function letters(slug: string): Promise<Record<string, Message | undefined>> {
+async function sendAllKinds(slug: string): Promise<Record<string, Message | undefined>> {
   await createTenant(service.sql, slug)
   const owner = await createMember(service.sql, { email: `owner@${slug}.test`, slug })
   await service.sql`update app.tenants set legal_name = ${HOSTILE}, timezone = ${`No/Where${HOSTILE}`} where slug = ${slug}`
@@ -34,7 +34,7 @@ async function letters(slug: string): Promise<Record<string, Message | undefined
   await send('reset', 'POST /v1/auth/password/forgot', { email })
   await send('changed', 'POST /v1/auth/password/reset', {
     token: tokenIn(found['reset']),
-    password: 'a passphrase of the letters',
+    password: 'a passphrase of the emails',
   })
   const [member] = await service.sql`
     select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
@@ -50,11 +50,11 @@ describe('emails with hostile names', () => {
   it.each(['invitation', 'added', 'verification', 'reset', 'changed', 'removed'])(
     'escapes hostile tenant and user names in the email “%s”',
     async (kind) => {
-      const letter = (await letters(`letters-${kind}`))[kind]
-      const { subject, text, html, to, copies } = letter ?? {}
-      if (subject === undefined || typeof text !== 'string' || typeof html !== 'string') throw new Error('no letter')
+      const message = (await sendAllKinds(`emails-${kind}`))[kind]
+      const { subject, text, html, to, copies } = message ?? {}
+      if (subject === undefined || typeof text !== 'string' || typeof html !== 'string') throw new Error('no email')
       expect(subject).toMatch(/^[^\p{Cc}\u2028\u2029]+$/u)
-      expect(to).toMatch(/^(new|owner)@letters-\w+\.test$/)
+      expect(to).toMatch(/^(new|owner)@emails-\w+\.test$/)
       expect(copies).toBe('')
       const tags = tagsOf(html)
       expect(tags.slice(0, SHELL.length)).toEqual(SHELL)
@@ -117,13 +117,13 @@ describe('links in emails', () => {
         })
         expect(status, forged.join(' ')).toBeLessThan(300)
         expect(await configured.mail.deliver()).toBe(1)
-        const [letter] = configured.mail.to(email)
-        const link = `${WEB}/${path.endsWith('/forgot') ? 'reset-password' : 'invitation'}#token=${tokenIn(letter)}`
-        const links = [...`${letter?.text}${letter?.html}`.matchAll(/[a-z]+:\/\/[^"<\s]+/g)].map(([found]) => found)
+        const [message] = configured.mail.to(email)
+        const link = `${WEB}/${path.endsWith('/forgot') ? 'reset-password' : 'invitation'}#token=${tokenIn(message)}`
+        const links = [...`${message?.text}${message?.html}`.matchAll(/[a-z]+:\/\/[^"<\s]+/g)].map(([found]) => found)
         expect(new Set(links), forged.join(' ')).toEqual(new Set([link]))
-        expect(letter?.html).toContain(`<a href="${link}">`)
-        expect(JSON.stringify(letter)).not.toContain(EVIL)
-        expect(JSON.stringify(letter)).not.toContain('127.0.0.1')
+        expect(message?.html).toContain(`<a href="${link}">`)
+        expect(JSON.stringify(message)).not.toContain(EVIL)
+        expect(JSON.stringify(message)).not.toContain('127.0.0.1')
       }
     },
   )
@@ -150,7 +150,7 @@ async function findIn(needles: Readonly<Record<string, string>>): Promise<string
 
 describe('raw tokens', () => {
   it('stores the raw token of an email in no column of any table, in any encoding', async () => {
-    const found = await letters('letters-tokens')
+    const found = await sendAllKinds('emails-tokens')
     const tokens = ['invitation', 'verification', 'reset'].map((kind) => tokenIn(found[kind]))
     tokens.push(await service.signIn('owner@acme.test', 'acme-print'))
     for (const token of tokens) expect(await findIn(tokenEncodings(token))).toEqual([])

@@ -215,15 +215,12 @@ describe('a wrapped key that is changed', () => {
   it.each([
     ["another tenant's", async (_: Tenant, other: Tenant) => (await keyOf(other)).wrapped_key],
     ['one for another purpose', (own: Tenant) => made({ tenantId: own.id, purpose: 'mail' })],
-    ['one whose context is in other letters', (own: Tenant) => made({ tenantId: own.id.toUpperCase() })],
-    [
-      'one whose purpose is in other letters',
-      (own: Tenant) => made({ tenantId: own.id, purpose: 'Vendor-Credential' }),
-    ],
-    ['another one that KMS made for the same tenant', (own: Tenant) => made({ tenantId: own.id })],
+    ['one whose context is in upper case', (own: Tenant) => made({ tenantId: own.id.toUpperCase() })],
+    ['one whose purpose is in upper case', (own: Tenant) => made({ tenantId: own.id, purpose: 'Vendor-Credential' })],
+    ['another one of the same tenant', (own: Tenant) => made({ tenantId: own.id })],
     ['one with a byte changed', async (own: Tenant) => flipped((await keyOf(own)).wrapped_key)],
-    ['one that is cut short', async (own: Tenant) => (await keyOf(own)).wrapped_key.subarray(0, -1)],
-    ['what is none', async () => Buffer.from('none')],
+    ['a truncated one', async (own: Tenant) => (await keyOf(own)).wrapped_key.subarray(0, -1)],
+    ['arbitrary bytes', async () => Buffer.from('none')],
   ])('decrypts nothing when the wrapped key is replaced by %s, even with the right key cached', async (_, change) => {
     const [own, other] = [await newTenant(), await newTenant()]
     const id = await connect(own, 'a secret')
