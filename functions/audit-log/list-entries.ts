@@ -14,7 +14,7 @@ const Time = v.pipe(
 export const listEntries = endpoint({
   route: 'GET /v1/audit-log',
   access: { permission: 'audit.read' },
-  summary: 'The audit log of the tenant, newest first',
+  summary: 'List the audit log of the tenant, newest first',
   query: v.object({
     ...AgePageQuery,
     actor: v.optional(v.pipe(v.string('must be given once'), v.uuid('must be the id of a user'))),

@@ -25,7 +25,7 @@ import { consumeToken, findUserContact, findToken } from './token-queries.ts'
 const FullName = text({ max: 200, example: 'Ann Archer' })
 
 const { id, slug, legal_name } = Tenant.entries
-const Shop = v.object({ id, slug, legal_name })
+const InvitedTenant = v.object({ id, slug, legal_name })
 
 export const acceptInvitation = endpoint({
   route: 'POST /v1/auth/invitations/accept',
@@ -33,7 +33,7 @@ export const acceptInvitation = endpoint({
   summary: 'Accept an invitation, with a new account or an existing one',
   needs: ['invoke:deliver-mail'],
   body: v.object({ token: SentToken, full_name: v.nullish(FullName), password: v.nullish(SentPassword) }),
-  reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_created: v.boolean() }),
+  reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(context) {
@@ -50,34 +50,34 @@ export const acceptInvitation = endpoint({
     if (token === null || tenantId === null || roleId === null || email === null) {
       throw tokenInvalid('no invitation')
     }
-    const offer = await readInTenant(database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
-    if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
-    const { slug, legal_name, role_code } = offer
+    const details = await readInTenant(database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
+    if (details === null || !details.open) throw tokenInvalid('the tenant is not open')
+    const { slug, legal_name, role_code } = details
     const accepted = { tenant: { id: tenantId, slug, legal_name }, email, role: role_code }
     if (token.consumed) return ok({ ...accepted, account_created: false })
 
-    const account = await findUserContact(sql, { email })
+    const user = await findUserContact(sql, { email })
     const fullName = body.full_name ?? null
-    const newHash = account === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
+    const newHash = user === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
     const created = await database.transaction('read write', async (tx) => {
       const scoped = await enterTenant(tx, tenantId)
-      if (!(await lockOpenTenant(scoped, tenantId))) throw tokenInvalid('the shop is closed')
-      // Once more, now that nobody changes it: it may have been accepted, cancelled, replaced or given another role.
-      const held = await findToken(tx, hashes, 'invite')
-      if (held?.consumed === true) return false
-      if (held === null || held.role_id !== roleId || held.invited_by !== invitedBy)
-        throw tokenInvalid('it was changed')
+      if (!(await lockOpenTenant(scoped, tenantId))) throw tokenInvalid('the tenant is not open')
+      // Read again under the lock: a concurrent request may have accepted, cancelled or changed the invitation.
+      const locked = await findToken(tx, hashes, 'invite')
+      if (locked?.consumed === true) return false
+      if (locked === null || locked.role_id !== roleId || locked.invited_by !== invitedBy)
+        throw tokenInvalid('the invitation changed')
       if (!(await lockInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
-      if (!(await consumeToken(tx, hashes, 'invite'))) throw tokenInvalid('it expired')
+      if (!(await consumeToken(tx, hashes, 'invite'))) throw tokenInvalid('the invitation expired')
       const newId = newHash === null ? null : await createUser(tx, { email, fullName, passwordHash: newHash })
-      const person = newId ?? (await findUserContact(tx, { email }))?.id
-      if (person === undefined) throw tokenInvalid('the account is gone')
-      const membershipId = await acceptMembership(scoped, { userId: person, roleId, invitedBy })
+      const userId = newId ?? (await findUserContact(tx, { email }))?.id
+      if (userId === undefined) throw tokenInvalid('the user was deleted')
+      const membershipId = await acceptMembership(scoped, { userId, roleId, invitedBy })
       await recordAudit(
-        { sql: tx, tenantId, actorUserId: person, requestId, ipHash: ipHash(runtime, client) },
+        { sql: tx, tenantId, actorUserId: userId, requestId, ipHash: ipHash(runtime, client) },
         { action: 'membership.accepted', targetId: membershipId, after: { role: role_code } },
       )
-      await enqueue(tx, 'mail', { template: 'membership-added', user_id: person })
+      await enqueue(tx, 'mail', { template: 'membership-added', user_id: userId })
       return newId !== null
     })
     return ok({ ...accepted, account_created: created })

@@ -12,7 +12,7 @@ import { endSessionsByPassword, findUserCredentials, replacePassword } from './p
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
   access: { session: true, transaction: 'own' },
-  summary: 'Change the password, and end the other sessions',
+  summary: 'Change the password and end the other sessions',
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentPassword }),
   problems: ['password-rejected'],

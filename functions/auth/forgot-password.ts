@@ -5,13 +5,13 @@ import { newNonce } from '#shared/token/token.ts'
 import { Email, normalizeEmail } from '#shared/schema/email.ts'
 import { requestMail } from './request-mail.ts'
 
-// Whether there is such an account is looked up by the worker, so that the answer does not depend on it in any way.
+// The mailer looks up whether the user exists, so that neither the response nor its time can depend on it.
 export const forgotPassword = endpoint({
   route: 'POST /v1/auth/password/forgot',
   access: 'anyone',
-  summary: 'Send a link for a new password, where the address has an account',
+  summary: 'Send a password reset link if the address has an account',
   needs: ['database:app', 'service-secret', 'cache', 'invoke:deliver-mail'],
-  audit: { none: 'it changes no account, and must not tell whether there is one' },
+  audit: { none: 'it changes nothing, and must not reveal whether the user exists' },
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body

@@ -10,25 +10,25 @@ import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { findInvitationDetails } from './invitation-queries.ts'
 import { findUserContact, findToken } from './token-queries.ts'
 
-const Shop = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
+const InvitedTenant = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
 
 export const inspectInvitation = endpoint({
   route: 'POST /v1/auth/invitations/inspect',
   access: 'anyone',
-  summary: 'What an invitation is for; consumes nothing',
+  summary: 'Read an invitation without consuming it',
   audit: { none: 'it changes nothing' },
   body: v.object({ token: SentToken }),
-  reply: v.object({ tenant: Shop, email: Address, role: RoleName, account_exists: v.boolean() }),
+  reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_exists: v.boolean() }),
   problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime }) {
     const token = await findToken(sql, hashSentToken(runtime, body.token), 'invite')
     const { tenant_id: tenantId = null, role_id: roleId = null, email = null } = token ?? {}
     if (tenantId === null || roleId === null || email === null) throw tokenInvalid('no invitation')
-    const offer = await readInTenant(runtime.database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
-    if (offer === null || !offer.open) throw tokenInvalid('the shop is closed')
-    const { slug, legal_name, role_code } = offer
-    const account = await findUserContact(sql, { email })
-    return ok({ tenant: { slug, legal_name }, email, role: role_code, account_exists: account !== null })
+    const details = await readInTenant(runtime.database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
+    if (details === null || !details.open) throw tokenInvalid('the tenant is not open')
+    const { slug, legal_name, role_code } = details
+    const user = await findUserContact(sql, { email })
+    return ok({ tenant: { slug, legal_name }, email, role: role_code, account_exists: user !== null })
   },
 })

@@ -9,7 +9,7 @@ import { listSessions as list } from './session-queries.ts'
 export const listSessions = endpoint({
   route: 'GET /v1/auth/sessions',
   access: 'session',
-  summary: 'The live sessions of the caller',
+  summary: 'List the live sessions of the user',
   reply: v.object({
     data: v.array(
       v.object({

@@ -12,7 +12,7 @@ const { code, label, rank } = Role.entries
 export const listTenants = endpoint({
   route: 'GET /v1/auth/tenants',
   access: 'session',
-  summary: 'The tenants that the caller may act for',
+  summary: 'List the tenants that the user may select',
   reply: v.object({
     data: v.array(
       v.object({
@@ -23,12 +23,12 @@ export const listTenants = endpoint({
     ),
   }),
   async handle({ principal, sql }) {
-    const choices = await list(sql, principal.session.id)
+    const options = await list(sql, principal.session.id)
     return ok({
-      data: choices.map((choice) => ({
-        membership_id: choice.membership_id,
-        tenant: { id: choice.tenant_id, slug: choice.slug, legal_name: choice.legal_name, status: choice.status },
-        role: { code: choice.role_code, label: choice.role_label, rank: choice.role_rank },
+      data: options.map((option) => ({
+        membership_id: option.membership_id,
+        tenant: { id: option.tenant_id, slug: option.slug, legal_name: option.legal_name, status: option.status },
+        role: { code: option.role_code, label: option.role_label, rank: option.role_rank },
       })),
     })
   },

@@ -25,7 +25,7 @@ const emailLimit = ({ config, pepper }: Pick<LimitInput<unknown>, 'config' | 'pe
   windowSeconds: config.login.windowSeconds,
 })
 
-// Both are written each time: where one of them is missing altogether, an alarm cannot put them in relation.
+// Records a value of both metrics every time: the alarm on their ratio needs both.
 function countSignIn(outcome: 'succeeded' | 'failed'): void {
   recordMetric('SignInSucceeded', outcome === 'succeeded' ? 1 : 0)
   recordMetric('SignInFailed', outcome === 'failed' ? 1 : 0)
@@ -35,7 +35,7 @@ export const login = endpoint({
   route: 'POST /v1/auth/login',
   access: 'anyone',
   summary: 'Sign in with a password',
-  audit: { none: 'a new session acts for no tenant; the log line carries its id' },
+  audit: { none: 'a new session has no tenant yet; the log line names the session' },
   body: Credentials,
   reply: v.object({
     token: v.pipe(v.string(), v.examples(['Zk3mS0tQ9rYbD1fHxW7uVaC5nE2gJ4iK6lP8oR0sT2w'])),
@@ -57,15 +57,15 @@ export const login = endpoint({
   async handle({ body, sql, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
     const password = normalize(body.password)
-    const account = await findUserCredentials(sql, body.email)
-    const verified = await verifyPassword(password, account?.password_hash ?? null, config.argon2)
+    const found = await findUserCredentials(sql, body.email)
+    const verified = await verifyPassword(password, found?.password_hash ?? null, config.argon2)
     const hash = ipHash(runtime, client)
-    if (account === null || account.password_hash === null || account.disabled_at !== null || !verified) {
-      await recordFailedSignIn(sql, { userId: account?.id ?? null, requestId, ipHash: hash })
+    if (found === null || found.password_hash === null || found.disabled_at !== null || !verified) {
+      await recordFailedSignIn(sql, { userId: found?.id ?? null, requestId, ipHash: hash })
       countSignIn('failed')
-      throw unauthorized('sign-in: no account, no password that verifies, or a disabled account')
+      throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
     }
-    const { password_hash, disabled_at: _, ...user } = account
+    const { password_hash, disabled_at: _, ...user } = found
 
     const token = newToken()
     const csrfSecret = randomBytes(32)
@@ -86,7 +86,7 @@ export const login = endpoint({
     const [session] = await Promise.all([minting, limiter.forget(emailLimit({ config, pepper }, body.email))])
     if (session === null) {
       countSignIn('failed')
-      throw unauthorized('sign-in: the account changed meanwhile')
+      throw unauthorized('sign-in: the password changed or the user was disabled during the request')
     }
     countSignIn('succeeded')
     log.info('signed in', {

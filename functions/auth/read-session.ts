@@ -5,7 +5,7 @@ import { Me, describePrincipal } from '#shared/session/session.ts'
 export const readSession = endpoint({
   route: 'GET /v1/auth/session',
   access: 'session',
-  summary: 'Who is calling, for which tenant, and what they may do',
+  summary: 'Read the session: its user, tenant, role and permissions',
   reply: Me,
   handle: async ({ principal }) => ok(describePrincipal(principal)),
 })

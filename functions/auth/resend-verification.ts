@@ -6,7 +6,7 @@ import { requestMail } from './request-mail.ts'
 export const resendVerification = endpoint({
   route: 'POST /v1/auth/verify/resend',
   access: { session: true, transaction: 'own' },
-  summary: 'Send the link that verifies the address again',
+  summary: 'Resend the link that verifies the address',
   needs: ['cache', 'invoke:deliver-mail'],
   audit: { none: 'it sends a mail and changes nothing' },
   handle: (context) => {

@@ -5,15 +5,14 @@ import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
-import { endSessionsByPassword } from './password-queries.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { resetPassword as setPassword } from './password-queries.ts'
+import { endSessionsByPassword, resetPassword as setPassword } from './password-queries.ts'
 import { consumeToken, findUserContact, findToken, lockUser } from './token-queries.ts'
 
 export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',
   access: 'anyone',
-  summary: 'Set a new password by a link, and end every session',
+  summary: 'Reset the password with a mailed token and end every session',
   needs: ['invoke:deliver-mail'],
   body: v.object({ token: SentToken, password: SentPassword }),
   problems: ['token-invalid', 'password-rejected'],
@@ -25,16 +24,16 @@ export const resetPassword = endpoint({
     const token = await findToken(sql, hashes, 'password_reset')
     if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
     if (token.consumed) return noContent()
-    const person = await findUserContact(sql, { id: token.user_id })
-    if (person === null || person.disabled_at !== null) throw tokenInvalid('the account is disabled')
-    const known = [person.email, person.full_name]
+    const user = await findUserContact(sql, { id: token.user_id })
+    if (user === null || user.disabled_at !== null) throw tokenInvalid('the user is disabled')
+    const known = [user.email, user.full_name]
     const passwordHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
     await database.transaction('read write', async (tx) => {
-      await lockUser(tx, person.id)
+      await lockUser(tx, user.id)
       if (!(await consumeToken(tx, hashes, 'password_reset'))) return
-      if (!(await setPassword(tx, person.id, passwordHash))) throw tokenInvalid('the account is disabled')
-      await endSessionsByPassword(tx, context, { userId: person.id, setBy: null, action: 'user.password_reset' })
-      await enqueue(tx, 'mail', { template: 'password-changed', user_id: person.id })
+      if (!(await setPassword(tx, user.id, passwordHash))) throw tokenInvalid('the user is disabled')
+      await endSessionsByPassword(tx, context, { userId: user.id, setBy: null, action: 'user.password_reset' })
+      await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
     return noContent()
   },

@@ -5,7 +5,7 @@ import { endSessions } from './session-queries.ts'
 export const revokeOtherSessions = endpoint({
   route: 'DELETE /v1/auth/sessions',
   access: 'session',
-  summary: 'End every session of the caller but this one',
+  summary: 'End every other session of the user',
   async handle(context) {
     const { principal, sql } = context
     await endSessions(sql, context, {

@@ -6,7 +6,7 @@ import { endSessions } from './session-queries.ts'
 export const revokeSession = endpoint({
   route: 'DELETE /v1/auth/sessions/{id}',
   access: 'session',
-  summary: 'End a session of the caller',
+  summary: 'End one session of the user',
   async handle(context) {
     const { principal, params, sql } = context
     const ended = await endSessions(sql, context, {
@@ -15,7 +15,7 @@ export const revokeSession = endpoint({
       others: false,
       action: 'session.revoked',
     })
-    if (ended === 0) throw notFound('no live session of the caller has this id')
+    if (ended === 0) throw notFound('the user has no live session with this id')
     return noContent()
   },
 })

@@ -7,9 +7,9 @@ import { Me, describePrincipal } from '#shared/session/session.ts'
 
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
-  // app.select_tenant checks the session itself: it locks tenant, membership and session in this order, and the user never.
+  // No guarded write: app.select_tenant checks the session itself and must lock the tenant before it.
   access: { session: true, transaction: 'own' },
-  summary: 'Act for a tenant from now on',
+  summary: 'Select the tenant that the session acts for',
   reply: Me,
   async handle(context) {
     const { principal, params, client, requestId, runtime } = context
@@ -19,7 +19,7 @@ export const selectTenant = endpoint({
         tenantId: params.id,
         idleSeconds: runtime.config.session.idleSeconds,
       })
-      if (bound === null) throw notFound('no live membership in an open tenant of this id')
+      if (bound === null) throw notFound('the user has no live membership in an open tenant with this id')
       await recordAudit(
         { sql: tx, tenantId: params.id, actorUserId: principal.user.id, requestId, ipHash: ipHash(runtime, client) },
         { action: 'session.tenant_selected', targetId: principal.session.id },

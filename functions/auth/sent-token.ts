@@ -5,17 +5,17 @@ import { keyedHash, type TokenHashes, tokenHashes } from '#shared/secret/secret.
 import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 import { isToken } from '#shared/token/token.ts'
 
-/** 400, the same for a token that is unknown, expired, for another purpose, or none at all. */
+/** A 400, the same for a token that is unknown, expired, malformed or for another purpose. */
 export const tokenInvalid = (reason: string): Problem =>
   new Problem('token-invalid', { detail: 'This link is invalid or has expired.', reason })
 
-/** The stored forms of a token that was sent. Throws `token-invalid` for what cannot be one. */
+/** Returns the hashes under which a token may be stored. Throws `token-invalid` for a malformed token. */
 export function hashSentToken(secrets: ServiceSecret, token: string): TokenHashes {
-  if (!isToken(token)) throw tokenInvalid('not a token')
+  if (!isToken(token)) throw tokenInvalid('malformed token')
   return tokenHashes(secrets, token)
 }
 
-/** How many tokens an address may try. */
+/** Limits the tokens that a client may try. */
 export const tokenLimits = ({ client, config, pepper }: LimitInput<unknown>): Limit[] => [
   {
     name: 'token-ip',

@@ -8,8 +8,8 @@ import { consumeToken, findToken, verifyEmail as verify } from './token-queries.
 export const verifyEmail = endpoint({
   route: 'POST /v1/auth/verify',
   access: 'anyone',
-  summary: 'Verify an address by a link',
-  audit: { none: 'it confirms the address and changes no access' },
+  summary: 'Verify an email address with a mailed token',
+  audit: { none: 'it concerns no tenant and changes no access' },
   body: v.object({ token: SentToken }),
   problems: ['token-invalid'],
   limits: tokenLimits,

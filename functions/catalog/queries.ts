@@ -3,7 +3,7 @@ import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Key, ListRow } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
 
-/** A style of the catalog; `vendors` are the codes of those who sell it. */
+/** A style of the catalog. `vendors` are the codes of the vendors that sell it. */
 export const Style = v.pipe(
   v.object({
     id: Id,
@@ -24,13 +24,13 @@ export interface StyleSearch {
   readonly limit: number
 }
 
-// A dash negates the word behind it. Postgres gives up on more than 32 in a row («tsquery stack too small»), so a dash
-// with no word behind it goes.
+// A dash negates the next word. Postgres fails on more than 32 dashes in a row ("tsquery stack too small"), so this removes
+// every dash without a word after it.
 const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
 
 /**
- * The platform's styles and the tenant's own that hold all words of `q` or whose number begins with it, by style number;
- * one row more than `limit`, if there is one.
+ * Returns the styles of the platform and of the tenant that contain all words of `q`, or whose number begins with `q`.
+ * Ordered by style number: up to `limit` + 1 of them.
  */
 export async function searchStyles(
   sql: TenantTransaction,

@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 export const live = endpoint({
   route: 'GET /health/live',
   access: 'anyone',
-  summary: 'Whether the service runs',
+  summary: 'Check that the service runs',
   reply: v.object({ status: v.literal('ok') }),
   handle: async (_context) => ok({ status: 'ok' }),
 })

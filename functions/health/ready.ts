@@ -8,14 +8,14 @@ const PROBE_MS = 1000
 
 const Outcome = v.picklist(['ok', 'failed'])
 
-/** Whether a dependency answered within a second; why not is for the log alone. */
+/** Checks that a dependency responds within a second. Logs why it does not. */
 async function probe(name: string, call: () => Promise<unknown>): Promise<'ok' | 'failed'> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), PROBE_MS)
+  const timeout = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no response in time')), PROBE_MS)
   })
   try {
-    await Promise.race([call(), late])
+    await Promise.race([call(), timeout])
     return 'ok'
   } catch (error) {
     log.warn('a dependency is not ready', { dependency: name, error: describeError(error) })
@@ -28,7 +28,7 @@ async function probe(name: string, call: () => Promise<unknown>): Promise<'ok' |
 export const ready = endpoint({
   route: 'GET /health/ready',
   access: 'anyone',
-  summary: 'Whether the service reaches what it depends on',
+  summary: 'Check that the service reaches its dependencies',
   needs: ['database:app', 'cache'],
   reply: v.object({ status: v.literal('ok'), database: v.literal('ok'), cache: v.literal('ok') }),
   problems: [{ kind: 'dependency-unavailable', members: v.object({ database: Outcome, cache: Outcome }) }],

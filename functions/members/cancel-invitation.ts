@@ -9,14 +9,14 @@ import { deleteInvitation, dropOutstandingMembership, searchInvitations } from '
 export const cancelInvitation = endpoint({
   route: 'DELETE /v1/members/invitations/{id}',
   access: { permission: 'member.manage', exclusive: true },
-  summary: 'Cancel an open invitation; its link is dead',
+  summary: 'Cancel an open invitation',
   reply: Invitation,
   async handle(context) {
     const { params, principal, sql } = context
     const [found] = await searchInvitations(sql, { id: params.id })
-    if (found === undefined) throw notFound('no open invitation of this id')
+    if (found === undefined) throw notFound('no open invitation with this id')
     const { item: invitation } = found
-    if (invitation.role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
+    if (invitation.role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
     await deleteInvitation(sql, invitation.id)
     await dropOutstandingMembership(sql, invitation.email)
     await recordAudit(context, {

@@ -11,7 +11,7 @@ import { RoleCode } from './role-code.ts'
 export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
-  summary: 'Give a member another role',
+  summary: 'Change the role of a member',
   body: v.object({ role: RoleCode }),
   reply: Member,
   problems: ['last-owner'],
@@ -20,8 +20,8 @@ export const changeRole = endpoint({
     const role = await findRole(sql, body.role)
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
     const member = await lockMember(sql, params.id)
-    if (member === null || member.revoked_at !== null) throw notFound('no member of this id')
-    if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a rank above the caller')
+    if (member === null || member.revoked_at !== null) throw notFound('no member with this id')
+    if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a role outranks the principal')
     if (role.id !== member.role.id) {
       await setRole(sql, member, role.id)
       await recordAudit(context, {

@@ -4,7 +4,7 @@ import { keyedHash } from '#shared/secret/secret.ts'
 
 const WINDOW_SECONDS = 3600
 
-/** How many invitations a shop may send in an hour, first ones and repeated ones together. */
+/** Limits the invitations that a tenant may send in an hour, including resent ones. */
 export const inviteLimits = ({ principal, config, pepper }: LimitInput<unknown>): Limit[] => [
   {
     name: 'invite-tenant',

@@ -24,10 +24,10 @@ export const inviteMember = endpoint({
     const { body, principal, sql } = context
     const role = await findRole(sql, body.role)
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
-    if (role.rank > principal.role.rank) throw forbidden('the role is above the caller')
+    if (role.rank > principal.role.rank) throw forbidden('the role outranks the principal')
     const [open] = await searchInvitations(sql, { email: body.email })
     if (open !== undefined && open.item.role.rank > principal.role.rank)
-      throw forbidden('the invitation is above the caller')
+      throw forbidden('the role of the open invitation outranks the principal')
     const invitee = await findInvitedUser(sql, body.email)
     if (invitee !== null && invitee.accepted_at !== null && invitee.revoked_at === null) {
       throw new Problem('already-member', { detail: 'This person is already a member of the tenant.' })

@@ -7,7 +7,7 @@ import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { putInvitation, searchInvitations } from './invitation-queries.ts'
 
-/** Opens or renews an invitation and enqueues its mail: the same transaction, so that each is mailed or is not there. */
+/** Creates or renews an invitation and enqueues its mail in the same transaction, so that neither exists without the other. */
 export async function issueInvitation(
   {
     sql,
@@ -27,11 +27,11 @@ export async function issueInvitation(
   })
   await enqueue(sql, 'mail', { template: 'invitation', invitation_id: id, nonce })
   const [written] = await searchInvitations(sql, { id })
-  if (written === undefined) throw new Error('the invitation is gone')
+  if (written === undefined) throw new Error('the new invitation was not found')
   return written.item
 }
 
-/** An invitation as its routes answer it: the role by its code. */
+/** Converts an invitation to its form in the API, with the role as its code. */
 export const showInvitation = ({ role, ...invitation }: InvitationRecord): Invitation => ({
   ...invitation,
   role: role.code,

@@ -9,7 +9,7 @@ import { searchInvitations } from './invitation-queries.ts'
 export const listInvitations = endpoint({
   route: 'GET /v1/members/invitations',
   access: { permission: 'member.manage' },
-  summary: 'The open invitations of the tenant, oldest first',
+  summary: 'List the open invitations, oldest first',
   query: v.object({ ...AgePageQuery }),
   reply: pageOf(Invitation),
   async handle({ query: { cursor = null, limit }, sql }) {

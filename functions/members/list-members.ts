@@ -10,7 +10,7 @@ const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
 export const listMembers = endpoint({
   route: 'GET /v1/members',
   access: { permission: 'member.manage' },
-  summary: 'The members of the tenant, oldest first',
+  summary: 'List the members, oldest first',
   query: v.object({
     ...AgePageQuery,
     status: v.optional(someOf(STATUSES), 'active,invited'),

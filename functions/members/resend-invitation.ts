@@ -10,16 +10,16 @@ import { findInvitedUser, searchInvitations } from './invitation-queries.ts'
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
   access: { permission: 'member.manage', exclusive: true },
-  summary: 'Send an open invitation again, with a new link',
+  summary: 'Resend an open invitation with a new link',
   needs: ['invoke:deliver-mail'],
   reply: Invitation,
   limits: inviteLimits,
   async handle(context) {
     const { params, principal, sql } = context
     const [found] = await searchInvitations(sql, { id: params.id })
-    if (found === undefined) throw notFound('no open invitation of this id')
+    if (found === undefined) throw notFound('no open invitation with this id')
     const { email, role } = found.item
-    if (role.rank > principal.role.rank) throw forbidden('the invitation is above the caller')
+    if (role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
     const invitee = await findInvitedUser(sql, email)
     const invitation = await issueInvitation(context, { email, userId: invitee?.user_id ?? null, roleId: role.id })
     await recordAudit(context, {

@@ -9,15 +9,15 @@ import { lockMember, revokeMembership } from './member-queries.ts'
 export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
-  summary: 'Revoke a membership, and end its sessions',
+  summary: 'Revoke a membership and end its sessions',
   needs: ['invoke:deliver-mail'],
   reply: Member,
   problems: ['last-owner'],
   async handle(context) {
     const { params, principal, sql } = context
     const member = await lockMember(sql, params.id)
-    if (member === null) throw notFound('no member of this id')
-    if (member.role.rank > principal.role.rank) throw forbidden('a rank above the caller')
+    if (member === null) throw notFound('no member with this id')
+    if (member.role.rank > principal.role.rank) throw forbidden('the role of the member outranks the principal')
     if (member.revoked_at !== null) return ok(member)
     const revoked = { ...member, revoked_at: await revokeMembership(sql, member) }
     await recordAudit(context, {

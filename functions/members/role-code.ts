@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isStorable } from '#shared/schema/text.ts'
 
-/** A role as clients name it; whether there is one is for the database to say. */
+/** The code of a role in a request. The handler looks up whether the role exists. */
 export const RoleCode = v.pipe(
   v.string('must be a string'),
   v.maxLength(40, 'must be a role'),

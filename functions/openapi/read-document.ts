@@ -5,7 +5,7 @@ import document from './document.json' with { type: 'json' }
 
 const text = JSON.stringify(document)
 
-// The document is written with the default of PROBLEM_BASE_URL.
+// The file contains the default of PROBLEM_BASE_URL.
 const withProblemsAt = (baseUrl: string): string =>
   text.replaceAll(
     JSON.stringify(document.info['x-problem-base-url']).slice(1, -1),
@@ -15,7 +15,7 @@ const withProblemsAt = (baseUrl: string): string =>
 export const readDocument = endpoint({
   route: 'GET /v1/openapi.json',
   access: 'anyone',
-  summary: 'This document',
+  summary: 'Read this document',
   reply: v.objectWithRest({ openapi: v.pipe(v.string(), v.examples(['3.1.1'])) }, v.unknown()),
   cache: 'public, max-age=300',
   handle: async ({ runtime: { config } }) => ok(JSON.parse(withProblemsAt(config.problemBaseUrl))),

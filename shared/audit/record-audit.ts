@@ -7,7 +7,7 @@ import type { Runtime } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 
-/** The hash under which a client's address is kept. */
+/** Returns the keyed hash of a client's address: no address is stored in clear. */
 export const ipHash = ({ pepper }: Pick<Runtime, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
 
 /** The parts of a request that go into its audit entries. */

@@ -6,7 +6,7 @@ declare const sessionScope: unique symbol
 /** A statement inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
 export type TenantTransaction = Sql & { readonly [tenantScope]: true }
 
-/** Who acts, where, and by which permission; ids as the session check found them. */
+/** Who acts, in which tenant and by which permission, as the session check found them. */
 export interface Scope {
   readonly tenantId: string
   readonly sessionId: string
@@ -18,7 +18,7 @@ export interface Scope {
 
 /**
  * Runs a read in the tenant's scope, in one read-only transaction: row security shows that tenant's rows and no other.
- * The scope is set on the way to the first statement, at no round trip of its own.
+ * Setting the scope costs no round trip of its own: it travels with the first statement.
  */
 export const readInTenant = <T>(
   database: Database,
@@ -37,7 +37,7 @@ export const readInTenant = <T>(
 
 /**
  * Runs a write in the tenant's scope, in one transaction that first locks and checks again what the session check
- * found (app.enter_tenant): once a revocation or a change of role has been answered, no write that it forbids commits.
+ * found (app.enter_tenant): no write commits after a revocation or a change of role that forbids it was confirmed.
  * Throws the PostgresError TN401 or TN403 before `write` is called when the check fails.
  */
 export const writeInTenant = <T>(
@@ -51,7 +51,7 @@ export const writeInTenant = <T>(
     return write(sql as TenantTransaction)
   })
 
-/** One member's tenant: each call is a transaction of its own in its scope, as readInTenant and writeInTenant open it. */
+/** Opens transactions in the tenant of one member. Each call is a transaction of its own. */
 export interface TenantTransactions {
   read<T>(work: (sql: TenantTransaction) => Promise<T>): Promise<T>
   write<T>(work: (sql: TenantTransaction) => Promise<T>): Promise<T>
@@ -67,7 +67,7 @@ export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 
 /**
  * Runs a write of a session in one transaction that first locks the user and checks the session again
- * (app.enter_session): no write commits after a revocation of the session was answered. Throws the PostgresError TN401
+ * (app.enter_session): no write commits after a revocation of the session was confirmed. Throws the PostgresError TN401
  * before `write` is called when the session is no longer live.
  */
 export const writeInSession = <T>(
@@ -91,7 +91,7 @@ export const sessionTransactions = (database: Database, sessionId: string): Sess
   write: (work) => writeInSession(database, sessionId, work),
 })
 
-/** Acts for a tenant in a transaction that began without one: for who is invited and has no session there. */
+/** Sets the tenant of a transaction that began without one: for jobs, operators and invited users without a session there. */
 export async function enterTenant(sql: Sql, tenantId: string): Promise<TenantTransaction> {
   await sql`select app.set_tenant(${tenantId})`
   return sql as TenantTransaction

@@ -55,12 +55,12 @@ const LIMIT_NEEDS = ['database:app', 'service-secret', 'cache'] as const
 type AccessNeeds<A extends Access> = A extends 'anyone' ? never : (typeof SESSION_NEEDS)[number]
 type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
 
-/** The names of the params in a route. */
+/** The names of the parameters in a route. */
 export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamNames<Rest>
   : never
 
-/** One request, parsed and authorised, as `handle` gets it. Without the need of a database there is no `sql`. */
+/** A parsed and authorized request, for `handle`. It has `sql` only if the endpoint needs a database. */
 export type RequestContext<R extends string, A extends Access, N extends Need, Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
@@ -71,7 +71,7 @@ export type RequestContext<R extends string, A extends Access, N extends Need, P
   readonly runtime: RuntimeFor<N>
 } & ('database:app' extends N ? { readonly sql: SqlFor<A, R> } : unknown)
 
-/** What the limits of an endpoint may depend on. */
+/** The input for the limits of an endpoint. */
 export interface LimitInput<Body> {
   readonly body: Body
   readonly principal: Principal | null
@@ -85,7 +85,7 @@ type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> 
 
 type Readable<T> = T extends Date ? T : T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
 
-/** A refusal of an endpoint's own: a status whose type is `about:blank`, or a kind of problem, with members where it has any. */
+/** A problem that the endpoint itself throws: a status of type `about:blank`, or a kind, with the schema of its members if it has any. */
 export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: ProblemKind; readonly members: Schema }
 
 interface Definition<
@@ -97,24 +97,24 @@ interface Definition<
   B extends Schema | undefined,
   P extends Schema | undefined,
 > {
-  /** `METHOD /path/{param}`; every param is a UUID, and anything else in its place is a 404. */
+  /** `METHOD /path/{param}`. Every parameter is a UUID; any other value gets a 404. */
   readonly route: R
   readonly access: A
-  /** What it does, in a few words, for the API document. */
+  /** What the endpoint does, in a few words, for the API document. */
   readonly summary: string
   /** What `handle` reaches, beyond what follows from the access and the limits. */
   readonly needs?: readonly N[]
   readonly query?: Q
   readonly body?: B
-  /** The body of a success as it is on the wire; `handle` answers what the schema makes of it. Without one: 204. */
+  /** The JSON body of a success. `handle` returns the schema's output, a client gets its input. Without a schema: 204. */
   readonly reply?: P
-  /** The refusals that do not follow from the access, the params, the query, the body and the limits. */
+  /** The problems that do not follow from the access, the parameters, the query, the body and the limits. */
   readonly problems?: readonly DeclaredProblem[]
-  /** The cache-control of a success; a failure is never stored. */
+  /** The cache-control of a success. A failure always gets `no-store`. */
   readonly cache?: string
   /** Why a success leaves no entry in an audit log. Every other write route must leave one. */
   readonly audit?: { readonly none: string }
-  /** Counted before `handle`; an attempt over any of them is a 429. */
+  /** Counted before `handle`. A request over any of them gets a 429. */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
   readonly handle: (
     context: RequestContext<
@@ -128,7 +128,7 @@ interface Definition<
   ) => Promise<Reply<Readable<Output<P>>>>
 }
 
-/** An endpoint as the pipeline sees it, whatever its types. */
+/** An endpoint as the pipeline sees it, without its type parameters. */
 export interface Endpoint {
   readonly route: string
   readonly method: string
@@ -147,7 +147,7 @@ export interface Endpoint {
   readonly handle: (context: RequestContext<string, Access, Need, unknown, unknown, unknown>) => Promise<Reply>
 }
 
-/** An endpoint as a client sees it: its route, and the schemas of what it takes and answers. */
+/** An endpoint as the typed client sees it: its route and schemas. */
 export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
   readonly route: R
   readonly query: Q extends Schema ? Q : null

@@ -1,7 +1,7 @@
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { Need } from '#shared/needs.ts'
 
-/** A route group: the endpoints of one Lambda, as data. Gateway, grants, tests, the API document and its client are derived from it. */
+/** The endpoints of one Lambda. Gateway routes, grants, tests, the API document and the client are derived from it. */
 export interface RouteGroup<Endpoints extends readonly Endpoint[] = readonly Endpoint[]> {
   readonly name: string
   readonly bodyLimitBytes: number
@@ -17,6 +17,6 @@ export function routeGroup<const Endpoints extends readonly Endpoint[]>(
   const { endpoints } = definition
   const routes = endpoints.map(({ method, path }) => `${method} ${path}`)
   const twice = routes.find((route, index) => routes.indexOf(route) !== index)
-  if (twice !== undefined) throw new Error(`Two endpoints answer ${twice}`)
+  if (twice !== undefined) throw new Error(`Two endpoints have the route ${twice}`)
   return { ...definition, needs: [...new Set(endpoints.flatMap(({ needs }) => needs))].toSorted() }
 }

@@ -7,13 +7,13 @@ import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
 import { openRuntime, type Parts, type RuntimeSource } from '#shared/runtime.ts'
 
-/** A Lambda handler of the API Gateway REST proxy integration. Always resolves, also for failures. */
+/** A Lambda handler of the API Gateway REST proxy integration. It never rejects: a failure is a response too. */
 export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
 
 /** The parts in the bundle of every route group. */
 export const GROUP_PARTS: Parts = { openLimiter, invoke: invokeLambda }
 
-/** The Lambda that answers a route group. */
+/** Returns the Lambda handler of a route group. */
 export const lambda = (group: RouteGroup, source: RuntimeSource = openRuntime(group, GROUP_PARTS)): LambdaHandler => {
   const handle = pipeline(group, source)
   return metered((event, context) => handle(event, { ...context, request: beginRequest(event) }))

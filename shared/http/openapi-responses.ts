@@ -14,10 +14,10 @@ import {
 
 type Schema = v.GenericSchema<unknown, unknown>
 
-/** A part of a document. */
+/** A part of the API document. */
 export type Part = Readonly<Record<string, unknown>>
 
-/** A failure by its status and its kind; without a kind it is `about:blank`. */
+/** A failure of an operation. Without a kind it is `about:blank`. */
 export interface Refusal {
   readonly status: FailureStatus
   readonly kind?: ProblemKind
@@ -33,7 +33,7 @@ export interface NamedResponse {
   readonly response: Part
 }
 
-/** The responses of every failure that an endpoint may answer, by status; `gateway` are those of any endpoint. */
+/** Returns the failure responses of an endpoint, by status. `gateway` are the failures that API Gateway makes on any route. */
 export function failureResponses(
   endpoint: Endpoint,
   options: { gateway: readonly Refusal[]; config: Config; jsonSchema: (schema: Schema) => JsonSchema },
@@ -55,7 +55,7 @@ export function failureResponses(
     })
 }
 
-/** Orders text by its code units, whatever the locale. */
+/** Compares texts by code units, independent of the locale. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] {
@@ -84,7 +84,7 @@ function toRefusal(problem: DeclaredProblem | FailureStatus): Refusal {
 
 const pascal = (words: string): string => words.replace(/(?:^|[ -])(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-/** One name for each different response: its status, its kinds and its members. */
+/** Returns a name that is unique to the status, kinds and members of a response. */
 function responseName(status: FailureStatus, kinds: readonly (string | null)[], members: readonly string[]): string {
   const plain = pascal(REASON_PHRASES[status])
   const names = kinds.map((kind) => (kind === null ? plain : pascal(kind))).join('Or')
@@ -144,29 +144,32 @@ const FIELD_ERRORS = {
   },
 }
 
-/** The headers that responses refer to. */
+/** The header components of the API document. */
 export const HEADERS = {
   NoStore: { required: true, schema: { const: 'no-store' } },
   Nosniff: { required: true, schema: { const: 'nosniff' } },
   RateLimit: {
-    description:
-      'The limit that refused, and the seconds until it is worth trying again; where it is one of `x-rate-limits`.',
+    description: 'The exceeded limit of `x-rate-limits`, and the seconds until the next attempt is allowed.',
     schema: { type: 'string', pattern: '^"[a-z-]+";r=0;t=\\d+$' },
   },
   RateLimitPolicy: {
-    description: 'The attempts that the limit allows in a window of seconds.',
+    description: 'The number of attempts that the limit allows, and its window in seconds.',
     schema: { type: 'string', pattern: '^"[a-z-]+";q=\\d+;w=\\d+$' },
   },
   RequestId: { required: true, schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{8,128}$' } },
-  RetryAfter: { description: 'In seconds.', required: true, schema: { type: 'string', pattern: '^[1-9]\\d*$' } },
+  RetryAfter: {
+    description: 'Seconds until the next attempt.',
+    required: true,
+    schema: { type: 'string', pattern: '^[1-9]\\d*$' },
+  },
   StrictTransportSecurity: { required: true, schema: { type: 'string', pattern: '^max-age=' } },
   TenantId: {
-    description: 'The tenant that was acted for; another than expected means that another tab chose it.',
+    description: 'The tenant of the request. If it is not the expected one, another tab has selected another tenant.',
     required: true,
     schema: { type: 'string', format: 'uuid' },
   },
   TenantIdIfAny: {
-    description: 'The tenant of the session, where there is one.',
+    description: 'The tenant of the session, if one is selected.',
     schema: { type: 'string', format: 'uuid' },
   },
   WwwAuthenticate: {
@@ -183,7 +186,7 @@ const COMMON_HEADERS = {
   'x-content-type-options': header('Nosniff'),
 }
 
-/** The headers of a success. */
+/** Returns the headers of a success. */
 export const successHeaders = ({ access, cache }: Endpoint): Part => ({
   ...COMMON_HEADERS,
   'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },

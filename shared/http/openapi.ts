@@ -12,7 +12,7 @@ import {
 } from '#shared/http/openapi-responses.ts'
 import { Id } from '#shared/schema/id.ts'
 
-/** An endpoint with its name, and what it has from its group. */
+/** An endpoint with its name and the properties of its group. */
 export interface Operation {
   readonly operationId: string
   readonly group: string
@@ -29,20 +29,21 @@ const conversion = {
   overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
 } as const
 
-const DESCRIPTION = `JSON in and out. Every failure is problem details (RFC 9457) as \`application/problem+json\`.
+const DESCRIPTION = `Requests and responses are JSON. Every failure is a problem document (RFC 9457) with the media type
+\`application/problem+json\`.
 
-An unknown path answers 404, and a known path with another method 405 with \`Allow\`. Who calls is settled before what they
-sent is read: an operation with \`x-permission\` answers 403 to a role that lacks it, whatever was sent.
+An unknown path returns 404. A known path with another method returns 405 and \`Allow\`. Authentication and authorization are
+checked before the request is parsed: an operation with \`x-permission\` returns 403 to every role without that permission.
 
-A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`); the answer repeats it, and has a new UUID in the place of
-any other. Times are RFC 3339 in UTC. Fields may be added to answers: ignore those that you do not know.
+A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`), which the response repeats. Otherwise the response has a new
+UUID. Timestamps are RFC 3339 in UTC. New fields may be added to responses: ignore unknown fields.
 
-The numbers in \`x-rate-limits\` are the defaults; an attempt over any of them answers 429.`
+The numbers in \`x-rate-limits\` are the defaults. A request over any of them returns 429.`
 
 /**
- * The OpenAPI 3.1 document of these operations. The same input gives the same bytes as JSON. `gateway` are the failures
- * that the gateway makes on any route, `config` the settings that limits are described by. Throws when a schema has no
- * example, or two schemas have one title: a schema with a title becomes a component of that name.
+ * Returns the OpenAPI 3.1 document of these operations. The same input gives the same JSON bytes. `gateway` are the
+ * failures that API Gateway makes on any route. `config` provides the numbers of the limits. A schema with a title becomes
+ * a component of that name. Throws when a schema has no example, or when two schemas have the same title.
  */
 export function openApiDocument(
   operations: readonly Operation[],
@@ -67,7 +68,7 @@ export function openApiDocument(
       return [status, { $ref: `#/components/responses/${name}` }] as const
     })
     const success = {
-      description: reply === null ? 'Done.' : summary,
+      description: reply === null ? 'Success, without a body.' : summary,
       headers: successHeaders(endpoint),
       ...(reply === null ? {} : { content: { 'application/json': media(jsonSchema(reply)) } }),
     }
@@ -101,7 +102,7 @@ export function openApiDocument(
     paths,
     components: {
       securitySchemes: {
-        session: { type: 'http', scheme: 'bearer', description: 'The token that POST /v1/auth/login answered.' },
+        session: { type: 'http', scheme: 'bearer', description: 'The token that POST /v1/auth/login returned.' },
       },
       headers: HEADERS,
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => compare(a, b))),
@@ -124,25 +125,26 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[]
     return { name, in: 'query', required: required.includes(name), description, schema: inQuery(schema) }
   })
 
-/** A number is text in a query, and its schema has the rules of a text; the document says what it stands for. */
+/** A number is text in a query: its schema validates text, and the document shows a number. */
 const inQuery = (schema: JsonSchema): JsonSchema =>
   schema.type === 'integer' ? { ...schema, pattern: undefined, default: Number(schema.default) } : schema
 
-/** The endpoint's limits with the numbers of the settings, or null for none. */
+/** Returns the endpoint's limits with the configured numbers, or null if it has none. */
 function describeLimits({ limits }: Endpoint, config: Config, body: unknown): Part[] | null {
   if (limits === null) return null
   const described = limits({ body, principal: null, client: { ip: '192.0.2.1', userAgent: null }, config, pepper: '' })
   return described.map(({ name, limit, windowSeconds }) => ({ name, limit, window_seconds: windowSeconds }))
 }
 
-/** Every schema with a title that an operation takes or answers, by its title. */
+/** Returns every titled schema of the requests and responses, by title. */
 function namedSchemas(operations: readonly Operation[]): Record<string, Schema> {
   const found = new Map<string, Schema>()
   const search = (part: unknown): void => {
     if (typeof part !== 'object' || part === null) return
     if (isSchema(part)) {
       const title = v.getTitle(part)
-      if (title !== undefined && (found.get(title) ?? part) !== part) throw new Error(`Two schemas are called ${title}`)
+      if (title !== undefined && (found.get(title) ?? part) !== part)
+        throw new Error(`Two schemas have the title ${title}`)
       if (title !== undefined) found.set(title, part)
     }
     for (const child of Object.values(part)) search(child)
@@ -158,7 +160,7 @@ const isSchema = (part: object): part is Schema => 'kind' in part && part.kind =
 export const exampleOfSchema = (schema: Schema): unknown => exampleOf(toJsonSchema(schema, conversion), {})
 
 function exampleOf(schema: JsonSchema | boolean, schemas: Readonly<Record<string, JsonSchema>>): unknown {
-  if (typeof schema === 'boolean') throw new Error('a schema of anything has no example')
+  if (typeof schema === 'boolean') throw new Error('a schema without constraints has no example')
   const { $ref, examples, const: constant, enum: values, anyOf, properties, items } = schema
   const named = schemas[$ref?.split('/').at(-1) ?? '']
   if (named !== undefined) return exampleOf(named, schemas)

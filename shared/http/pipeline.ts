@@ -13,9 +13,9 @@ import type { PipelineContext } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
 /**
- * The path of every request, from the outside in. A middleware throws and never returns: middy skips the way out for
- * one that answers early. Who calls is settled before what they sent is read, so that nobody learns from a 422 what a
- * 401 or a 403 would have refused; limits come last, since they may count by the body.
+ * The path of every request, outermost middleware first. A middleware throws and never returns a response: middy skips
+ * every `after` and `onError` of an early return. Authentication and authorization come before parsing, so that nobody
+ * gets a 422 where a 401 or 403 is due. Limits come last, because they may depend on the body.
  */
 export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult, Error, PipelineContext>()

@@ -6,7 +6,7 @@ import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import type { Principal } from '#shared/session/session.ts'
 
-/** What the middleware know of a request so far; each fills in its own part. */
+/** The state of a request. Each middleware fills in its part. */
 export interface RequestState {
   readonly requestId: string
   readonly client: ClientInfo
@@ -20,13 +20,13 @@ export interface RequestState {
   body: unknown
 }
 
-/** The Lambda context, with the request's state: middy hands the context, and nothing else of its own, to the handler. */
+/** The Lambda context with the request's state: middy passes only the context on to the handler. */
 export type PipelineContext = Context & { request: RequestState }
 
 /** A middleware of the pipeline. */
 export type Middleware = middy.MiddlewareObj<APIGatewayProxyEvent, APIGatewayProxyResult, Error, PipelineContext>
 
-/** The matched endpoint and its runtime. Only what runs before match-route has none. */
+/** Returns the matched endpoint and its runtime. Throws before match-route has run. */
 export function matched(state: RequestState): NonNullable<RequestState['matched']> {
   if (state.matched === null) throw new Error('no endpoint was matched')
   return state.matched
@@ -34,11 +34,11 @@ export function matched(state: RequestState): NonNullable<RequestState['matched'
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{8,128}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const USER_AGENT_KEPT = 512
+const USER_AGENT_LENGTH = 512
 
 /**
- * The state of a request of which nothing is known but the gateway's event. A well-formed id that was sent is kept;
- * otherwise it is the gateway's own, by which its access log has the request too.
+ * Builds the initial state from the API Gateway event. Keeps a well-formed `x-request-id`; otherwise uses API Gateway's
+ * request id, which its access log also carries.
  */
 export function beginRequest(event: APIGatewayProxyEvent): RequestState {
   const sent = header(event, 'x-request-id')
@@ -46,7 +46,7 @@ export function beginRequest(event: APIGatewayProxyEvent): RequestState {
     requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : gatewayId(event),
     client: {
       ip: event.requestContext.identity.sourceIp,
-      userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_KEPT) ?? null,
+      userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_LENGTH) ?? null,
     },
     matched: null,
     principal: null,
@@ -55,11 +55,11 @@ export function beginRequest(event: APIGatewayProxyEvent): RequestState {
   }
 }
 
-// A client may set the gateway's id too (x-amzn-requestid).
+// A client may also set API Gateway's id (x-amzn-requestid), to any text.
 const gatewayId = ({ requestContext: { requestId } }: APIGatewayProxyEvent): string =>
   UUID.test(requestId) ? requestId : randomUUID()
 
-/** One header's value, whatever the case of its name. */
+/** Returns the value of a header, regardless of the case of its name. */
 export function header(event: APIGatewayProxyEvent, name: string): string | undefined {
   for (const [key, value] of Object.entries(event.headers ?? {})) if (key.toLowerCase() === name) return value
   return undefined

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 
-/** A role by its code: what clients name it by. */
+/** The code of a role, which names it in the API. */
 export const RoleName = v.pipe(v.string(), v.examples(['sales']))
 
-/** A role; one of a higher rank may change those below. */
+/** A role. Members may give and change only roles that do not outrank their own. */
 export const Role = v.pipe(
   v.object({
     id: v.pipe(v.number(), v.integer(), v.examples([3])),

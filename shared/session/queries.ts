@@ -27,19 +27,20 @@ interface LiveSessionRow {
 }
 
 /**
- * The caller behind a token, with the idle expiry moved forward; null when the session is not live. One statement, also
- * while the pepper is being changed: only a token that the present pepper does not find is looked for by the other one.
+ * Returns the principal of a session token and moves the session's idle expiry forward, or returns null when the session
+ * is not live. It is one statement, also during a rotation of the pepper: it tries the previous hash only when the current
+ * one finds nothing.
  */
 export async function authenticate(
   sql: Sql,
-  [present, previous]: TokenHashes,
+  [current, previous]: TokenHashes,
   idleSeconds: number,
 ): Promise<Principal | null> {
   const [row] =
     previous === null
-      ? await sql<LiveSessionRow>`select * from app.authenticate(${present}, ${idleSeconds})`
+      ? await sql<LiveSessionRow>`select * from app.authenticate(${current}, ${idleSeconds})`
       : await sql<LiveSessionRow>`
-          with found as materialized (select * from app.authenticate(${present}, ${idleSeconds}))
+          with found as materialized (select * from app.authenticate(${current}, ${idleSeconds}))
           select * from found
           union all
           select * from app.authenticate(${previous}, ${idleSeconds}) where not exists (select from found)`
@@ -47,8 +48,8 @@ export async function authenticate(
 }
 
 /**
- * Binds a session to a tenant; null when the user has no live membership there or the tenant is not open. Rejects with
- * the PostgresError TN401 when the session died meanwhile.
+ * Selects a tenant for a session. Returns null when the user has no live membership there or the tenant is not open.
+ * Rejects with the PostgresError TN401 when the session is no longer live.
  */
 export async function selectTenant(
   sql: Sql,

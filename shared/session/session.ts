@@ -5,7 +5,7 @@ import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { User } from '#shared/user/user.ts'
 
-/** A session as its holder sees it: when it ends if unused, and when it ends in any case. */
+/** A session, with the time when it expires if unused and the time when it expires in any case. */
 export const Session = v.pipe(
   v.object({ id: Id, idle_expires_at: Timestamp, absolute_expires_at: Timestamp }),
   v.title('Session'),
@@ -13,7 +13,7 @@ export const Session = v.pipe(
 
 export type Session = Readonly<v.InferOutput<typeof Session>>
 
-/** The holder of a live session that has no tenant yet. */
+/** The user of a live session without a tenant. */
 export interface PendingPrincipal {
   readonly session: Session
   readonly user: User
@@ -22,7 +22,7 @@ export interface PendingPrincipal {
   readonly permissions: readonly string[]
 }
 
-/** The holder of a live session that acts for a tenant, through a live membership. */
+/** The user of a live session in a tenant, where they have a live membership. */
 export interface TenantPrincipal {
   readonly session: Session
   readonly user: User
@@ -34,7 +34,7 @@ export interface TenantPrincipal {
 
 export type Principal = PendingPrincipal | TenantPrincipal
 
-/** The answer to «who am I, and where»: the caller without what is internal. */
+/** The principal, as the API shows it. */
 export const Me = v.pipe(
   v.object({
     session: Session,

@@ -5,7 +5,7 @@ import { countMetric } from '#shared/metrics.ts'
 import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
 import { authenticate } from '#shared/session/queries.ts'
 
-/** Resolves the session token to the caller, in one statement. Every cause of refusal is the same 401. */
+/** Resolves the session token to the principal, in one statement. Every cause of refusal gets the same 401. */
 export const bearer = (): Middleware => ({
   before: async ({ event, context }) => {
     const { endpoint, runtime } = matched(context.request)

@@ -6,7 +6,7 @@ import { type Middleware, matched } from '#shared/http/request.ts'
 const MAX_DEPTH = 32
 const MAX_ERRORS = 20
 
-/** Parses the body and the query by the endpoint's schemas; keys that no schema names are dropped. */
+/** Parses the body and the query with the endpoint's schemas. Drops unknown keys. */
 export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
     const { endpoint } = matched(context.request)
@@ -17,21 +17,21 @@ export const jsonBody = (limitBytes: number): Middleware => ({
 
 function json(event: APIGatewayProxyEvent, limitBytes: number): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
-  if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body may have at most ${limitBytes} bytes.` })
-  if (!isJson(event)) throw new Problem(415, { detail: 'Send the body as application/json.' })
+  if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body is larger than ${limitBytes} bytes.` })
+  if (!isJson(event)) throw new Problem(415, { detail: 'The content type must be application/json.' })
   const malformed = (detail: string) => new Problem('malformed-json', { detail })
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw malformed('The body is not UTF-8.')
+    throw malformed('The body is not valid UTF-8.')
   }
   if (tooDeep(text)) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`)
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's message repeats a part of the body.
-    throw malformed('The body is not JSON.')
+    // The parser's own message would repeat a part of the body.
+    throw malformed('The body is not valid JSON.')
   }
 }
 
@@ -75,7 +75,7 @@ function parse(schema: v.GenericSchema<unknown, unknown>, input: unknown): unkno
   throw invalid(errors)
 }
 
-// Valibot's own messages repeat what was received; ours, given in the schemas, do not.
+// Valibot's own messages repeat the received value. Those of the schemas do not.
 const detailOf = (issue: v.BaseIssue<unknown>): string => {
   if (issue.received === 'undefined') return 'is required'
   return issue.message.includes('received') ? 'is not valid' : issue.message

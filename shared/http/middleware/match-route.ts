@@ -5,7 +5,7 @@ import type { RuntimeSource } from '#shared/runtime.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Finds the endpoint by the gateway's resource and the method, and opens the runtime. */
+/** Finds the endpoint by API Gateway's resource and the method, and opens the runtime. */
 export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware => {
   const methods = new Map<string, string[]>()
   for (const { path, method } of group.endpoints) methods.set(path, [...(methods.get(path) ?? []), method])
@@ -20,7 +20,7 @@ export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware
       }
       const params: Record<string, string> = {}
       for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
-        if (!UUID.test(value)) throw notFound('an id in the path is no UUID')
+        if (!UUID.test(value)) throw notFound('an id in the path is not a UUID')
         params[name] = value.toLowerCase()
       }
       try {

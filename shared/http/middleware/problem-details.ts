@@ -5,7 +5,7 @@ import type { Middleware } from '#shared/http/request.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 
-/** Turns whatever was thrown into problem details (RFC 9457), and logs why with the request's id. */
+/** Turns an error into problem details (RFC 9457) and logs the reason with the request id. */
 export const problemDetails = (baseUrl: string): Middleware => ({
   onError: (request) => {
     const { request: state } = request.context

@@ -2,7 +2,7 @@ import { Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/metrics.ts'
 
-/** Counts the attempt against the endpoint's limits, before any costly work is done for it. */
+/** Counts the request against the endpoint's limits, before any expensive work. */
 export const rateLimit = (): Middleware => ({
   before: async ({ context }) => {
     const { body, principal, client } = context.request
@@ -15,7 +15,7 @@ export const rateLimit = (): Middleware => ({
     const { limit, retryAfterSeconds } = refusal
     countMetric('RateLimited', limit.name)
     throw new Problem('rate-limited', {
-      detail: 'Try again later.',
+      detail: 'Wait before you try again.',
       reason: `limit ${limit.name}`,
       // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/11/
       headers: {

@@ -1,6 +1,6 @@
 import type { Middleware, PipelineContext } from '#shared/http/request.ts'
 
-/** Gives every answer, also a failure, the headers that all answers carry. */
+/** Sets the common headers on every response, also on a failure. */
 export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })
 
 function finish(request: {
@@ -10,7 +10,7 @@ function finish(request: {
   const { response, context } = request
   if (response === undefined || response === null) return
   const { request: state } = context
-  // A 401 is the same for every cause, also for a session that died under its request.
+  // A 401 is the same for every cause, so a session that ended during its request reveals no tenant.
   const tenant = response.statusCode === 401 ? null : (state.principal?.tenant ?? null)
   response.headers = {
     'x-request-id': state.requestId,

@@ -3,7 +3,7 @@ import { forbidden, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { holds } from '#shared/role/permissions.ts'
 
-/** Lets a caller into a tenant route only with a tenant, and with a role that holds the route's permission there. */
+/** Requires a selected tenant, and a role there that holds the permission of the route. */
 export const tenantScope = (): Middleware => ({
   before: ({ context }) => {
     const { principal } = context.request

@@ -114,7 +114,7 @@ describe('a document of other endpoints', () => {
 
   it('is refused where two schemas have one title, or one has no example', () => {
     const named = () => v.pipe(v.object({ on: v.boolean() }), v.title('Thing'))
-    expect(() => write(answering('a', named()), answering('b', named()))).toThrow('Two schemas are called Thing')
+    expect(() => write(answering('a', named()), answering('b', named()))).toThrow('Two schemas have the title Thing')
     expect(() => write(answering('a', v.object({ name: v.string() })))).toThrow('without an example')
   })
 

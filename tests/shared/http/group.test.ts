@@ -23,7 +23,7 @@ describe('routeGroup', () => {
   })
 
   it('rejects two endpoints with the same route', () => {
-    expect(() => needsOf(open, open)).toThrow('Two endpoints answer GET /v1/open')
+    expect(() => needsOf(open, open)).toThrow('Two endpoints have the route GET /v1/open')
   })
 })
 
