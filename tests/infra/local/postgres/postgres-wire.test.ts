@@ -1,33 +1,17 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { createFaults } from '#infra/local/faults.ts'
-import { type Postgres, startPostgres } from '#infra/local/postgres/postgres.ts'
+import { urlFor } from '#infra/local/postgres/database.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
-
-let server: Postgres
-let folder: string
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'tenantry-test-'))
-  chmodSync(folder, 0o755)
-  server = await startPostgres({ dataDir: join(folder, 'postgres'), durable: false })
-})
-
-afterAll(async () => {
-  await server.stop('immediate')
-  rmSync(folder, { recursive: true, force: true })
-})
 
 describe('the Postgres proxy', () => {
   async function proxied() {
     const faults = createFaults()
-    const wire = await startPostgresWire({ host: '127.0.0.1', port: server.port, faults })
+    const { hostname: host, port } = new URL(inject('adminUrl'))
+    const wire = await startPostgresWire({ host, port: Number(port), faults })
     onTestFinished(() => wire.close())
-    const url = server.adminUrl.replace(`:${server.port}/`, `:${wire.port}/`)
+    const url = urlFor(inject('adminUrl'), { port: wire.port })
     const client = () => {
       const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 2, backoff: () => 0.05 })
       onTestFinished(() => sql.end({ timeout: 0 }))
