@@ -18,6 +18,19 @@ export interface Diagnosis {
   readonly repair: string
 }
 
+const diagnose =
+  (severity: Diagnosis['severity']) =>
+  (check: string, object: string, fault: string, repair: string): Diagnosis => ({
+    severity,
+    check,
+    object,
+    fault,
+    repair,
+  })
+const fault = diagnose('fault')
+const warning = diagnose('warning')
+const unseen = diagnose('unseen')
+
 // The first minor release of each major version with the fix of CVE-2025-8713: statistics of a partition leak rows that
 // its policies hide (https://www.postgresql.org/support/security/CVE-2025-8713/). PostgreSQL 16 is the oldest that can grant
 // membership in a role without inheriting its privileges.
@@ -31,46 +44,32 @@ export async function serverVersion(tx: Transaction): Promise<Diagnosis[]> {
   const line = Math.floor(number / 10_000)
   const minimum = line < OLDEST_LINE ? OLDEST_LINE * 10_000 : (MINIMUM_VERSIONS[line] ?? 0)
   if (number >= minimum) return []
-  return [
-    {
-      severity: 'fault',
-      check: 'server-version',
-      object: `PostgreSQL ${text}`,
-      fault: 'this version is older than 16, or its row security leaks rows (CVE-2025-8713); nothing else was examined',
-      repair: 'upgrade to 16.10, 17.6, 18 or later',
-    },
-  ]
+  const what =
+    'this version is older than 16, or its row security leaks rows (CVE-2025-8713); nothing else was examined'
+  return [fault('server-version', `PostgreSQL ${text}`, what, 'upgrade to 16.10, 17.6, 18 or later')]
 }
 
 export const isolation = async (tx: Transaction): Promise<Diagnosis[]> =>
   (await checkCatalogue(tx)).map((finding) => {
-    const { fault, repair } = remedyFor(finding)
-    return { severity: 'fault', check: finding.check, object: finding.object, fault, repair }
+    const remedy = remedyFor(finding)
+    return fault(finding.check, finding.object, remedy.fault, remedy.repair)
   })
 
 /** For roles that do not belong to the service, a difference is a warning: another service may use this database. */
 export async function grants(tx: Transaction): Promise<Diagnosis[]> {
   return compareGrants(await readGrants(tx)).flatMap(({ grantee, object, extra, missing }): Diagnosis[] => {
     const where = object.endsWith(')') ? `function ${object}` : object === 'app' ? `schema ${object}` : object
-    const severity = GRANTS[grantee] === undefined ? 'warning' : 'fault'
+    const difference = GRANTS[grantee] === undefined ? warning : fault
     const found: Diagnosis[] = []
     if (extra.length > 0) {
-      found.push({
-        severity,
-        check: 'grant-not-listed',
-        object,
-        fault: `${grantee} holds ${extra.join(', ')}, which shared/doctor/grants.json does not list`,
-        repair: `revoke ${extra.join(', ')} on ${where} from ${grantee};`,
-      })
+      const what = `${grantee} holds ${extra.join(', ')}, which shared/doctor/grants.json does not list`
+      found.push(
+        difference('grant-not-listed', object, what, `revoke ${extra.join(', ')} on ${where} from ${grantee};`),
+      )
     }
     if (missing.length > 0) {
-      found.push({
-        severity,
-        check: 'grant-missing',
-        object,
-        fault: `${grantee} lacks ${missing.join(', ')}, which its statements need`,
-        repair: `grant ${missing.join(', ')} on ${where} to ${grantee};`,
-      })
+      const what = `${grantee} lacks ${missing.join(', ')}, which its statements need`
+      found.push(difference('grant-missing', object, what, `grant ${missing.join(', ')} on ${where} to ${grantee};`))
     }
     return found
   })
@@ -83,42 +82,24 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
      where n.nspname = 'migrations' and c.relname = 'applied'`
   const check = 'migrations'
   if (table?.readable === false) {
-    return [
-      {
-        severity: 'unseen',
-        check,
-        object: 'migrations.applied',
-        fault: 'this login may not read the applied migrations',
-        repair: 'use the login that migrates, or grant usage on the schema migrations and select on the table',
-      },
-    ]
+    const repair = 'use the login that migrates, or grant usage on the schema migrations and select on the table'
+    return [unseen(check, 'migrations.applied', 'this login may not read the applied migrations', repair)]
   }
   const files = await readMigrations(folder)
   const applied =
     table === undefined
       ? []
       : await tx<{ name: string; checksum: string }[]>`select name, checksum from migrations.applied order by name`
-  const fault = (object: string, text: string, repair: string): Diagnosis => ({
-    severity: 'fault',
-    check,
-    object,
-    fault: text,
-    repair,
+  const changed = applied.flatMap(({ name, checksum }) => {
+    const file = files.find((candidate) => candidate.name === name)
+    if (file === undefined) {
+      return [fault(check, name, 'it was applied, but its file is missing', 'run the doctor of the deployed release')]
+    }
+    if (file.checksum === checksum) return []
+    return [fault(check, name, 'its file was changed after it was applied', 'restore the file and add a new migration')]
   })
-  return [
-    ...applied.flatMap(({ name, checksum }) => {
-      const file = files.find((candidate) => candidate.name === name)
-      if (file === undefined) {
-        return [fault(name, 'it was applied, but its file is missing', 'run the doctor of the deployed release')]
-      }
-      return file.checksum === checksum
-        ? []
-        : [fault(name, 'its file was changed after it was applied', 'restore the file and add a new migration')]
-    }),
-    ...files
-      .filter(({ name }) => !applied.some((row) => row.name === name))
-      .map(({ name }) => fault(name, 'it was not applied', 'run the migrations')),
-  ]
+  const pending = files.filter(({ name }) => !applied.some((row) => row.name === name))
+  return [...changed, ...pending.map(({ name }) => fault(check, name, 'it was not applied', 'run the migrations'))]
 }
 
 export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
@@ -131,13 +112,14 @@ export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
           where s.setrole = r.oid and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
             and split_part(config, '=', 1) = wanted and split_part(config, '=', 2) !~ '^0+[a-z]*$')
      order by 1, 2`
-  return rows.map(({ role, setting }) => ({
-    severity: 'fault',
-    check: 'role-timeout',
-    object: role,
-    fault: `no ${setting} is set: one statement may keep a connection and its locks forever`,
-    repair: `set it as migrations/0001-database-roles.sql does: alter role ${role} set ${setting} = …`,
-  }))
+  return rows.map(({ role, setting }) =>
+    fault(
+      'role-timeout',
+      role,
+      `no ${setting} is set: one statement may keep a connection and its locks forever`,
+      `set it as migrations/0001-database-roles.sql does: alter role ${role} set ${setting} = …`,
+    ),
+  )
 }
 
 /** Lists the logins with more power than the service's roles. Keep them few and known. */
@@ -162,13 +144,7 @@ export async function powerfulLogins(tx: Transaction): Promise<Diagnosis[]> {
        and (m.set_option or m.inherit_option) and l.rolname !~ '^identity_'
        and not (g.rolname = 'identity_owner' and l.oid in (select oid from migrator))
      order by 1, 2`
-  return rows.map(({ role, power, repair }) => ({
-    severity: 'warning',
-    check: 'powerful-login',
-    object: role,
-    fault: power,
-    repair,
-  }))
+  return rows.map(({ role, power, repair }) => warning('powerful-login', role, power, repair))
 }
 
 export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
@@ -179,28 +155,14 @@ export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
   const guards = await tx<{ name: string }[]>`
     select evtname as name from pg_event_trigger
      where evtevent = 'ddl_command_end' and evtenabled in ('O', 'A') and (evttags is null or 'CREATE TABLE' = any (evttags))`
-  return [
-    ...indexes.map(
-      ({ name }): Diagnosis => ({
-        severity: 'fault',
-        check: 'index-invalid',
-        object: name,
-        fault: 'the build of the index was interrupted: no query uses it, and a unique one enforces nothing',
-        repair: `reindex index concurrently ${name};`,
-      }),
-    ),
-    ...(guards.length > 0
-      ? []
-      : [
-          {
-            severity: 'warning',
-            check: 'partition-guard',
-            object: 'event trigger',
-            fault: 'none fires on CREATE TABLE: a partition that somebody creates by hand gets no row security',
-            repair: 'create guard_partitions as migrations/0002-tenant-guard.sql does, as a login that may',
-          } as const,
-        ]),
-  ]
+  const found = indexes.map(({ name }) => {
+    const what = 'the build of the index was interrupted: no query uses it, and a unique one enforces nothing'
+    return fault('index-invalid', name, what, `reindex index concurrently ${name};`)
+  })
+  if (guards.length > 0) return found
+  const what = 'none fires on CREATE TABLE: a partition that somebody creates by hand gets no row security'
+  const repair = 'create guard_partitions as migrations/0002-tenant-guard.sql does, as a login that may'
+  return [...found, warning('partition-guard', 'event trigger', what, repair)]
 }
 
 /** Checks that the coming partitions exist and that the default partitions are empty. */
@@ -224,27 +186,21 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
      where c.relkind = 'r' and c.relispartition and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' order by 1`
   const late = parents
     .filter(({ ahead }) => !ahead)
-    .map(
-      ({ name }): Diagnosis => ({
-        severity: 'warning',
-        check: 'partitions-ahead',
-        object: name,
-        fault: 'the partition of next month does not exist',
-        repair: 'find out why the job maintain does not run',
-      }),
-    )
+    .map(({ name }) => {
+      const what = 'the partition of next month does not exist'
+      return warning('partitions-ahead', name, what, 'find out why the job maintain does not run')
+    })
+  const check = 'default-partition'
+  const what = 'the default partition contains rows, because their month had no partition'
+  const repair = 'call app.create_audit_partition for their month: it moves them'
   const caught = await Promise.all(
     defaults.map(async ({ name, hidden, rows }): Promise<Diagnosis[]> => {
-      const nonempty: Diagnosis = {
-        severity: 'warning',
-        check: 'default-partition',
-        object: name,
-        fault: 'the default partition contains rows, because their month had no partition',
-        repair: 'call app.create_audit_partition for their month: it moves them',
+      if (!hidden) {
+        const [row] = await tx.unsafe(`select from only ${name} limit 1`)
+        return row === undefined ? [] : [warning(check, name, what, repair)]
       }
-      if (!hidden) return (await tx.unsafe(`select from only ${name} limit 1`)).length > 0 ? [nonempty] : []
-      if (rows > 0) return [{ ...nonempty, fault: `${nonempty.fault} (about ${rows}, by the statistics)` }]
-      return [unseen('default-partition', name, 'its rows are hidden from this login, and the statistics count none')]
+      if (rows > 0) return [warning(check, name, `${what} (about ${rows}, by the statistics)`, repair)]
+      return [unseen(check, name, 'its rows are hidden from this login, and the statistics count none', AS_SUPERUSER)]
     }),
   )
   return [...late, ...caught.flat()]
@@ -258,22 +214,19 @@ export async function deadLetteredJobs(tx: Transaction): Promise<Diagnosis[]> {
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = 'app' and c.relname = 'jobs'`
   if (table === undefined) return []
-  if (!table.visible) return [unseen('dead-lettered-jobs', 'app.jobs', 'its rows are hidden from this login')]
+  const check = 'dead-lettered-jobs'
+  if (!table.visible) return [unseen(check, 'app.jobs', 'its rows are hidden from this login', AS_SUPERUSER)]
   const rows = await tx<{ kind: string; count: number }[]>`
     select kind, count(*)::int as count from app.jobs where dead_at is not null and completed_at is null group by 1 order by 1`
-  return rows.map(({ kind, count }) => ({
-    severity: 'warning',
-    check: 'dead-lettered-jobs',
-    object: `app.jobs ${kind}`,
-    fault: count === 1 ? 'one job is dead-lettered' : `${count} jobs are dead-lettered`,
-    repair: 'read last_error, remove its cause, then set dead_at to null and attempts to 0',
-  }))
+  return rows.map(({ kind, count }) => {
+    const what = count === 1 ? 'one job is dead-lettered' : `${count} jobs are dead-lettered`
+    return warning(
+      check,
+      `app.jobs ${kind}`,
+      what,
+      'read last_error, remove its cause, then set dead_at to null and attempts to 0',
+    )
+  })
 }
 
-const unseen = (check: string, object: string, fault: string): Diagnosis => ({
-  severity: 'unseen',
-  check,
-  object,
-  fault,
-  repair: 'run the doctor as a superuser, or as identity_worker for the queue',
-})
+const AS_SUPERUSER = 'run the doctor as a superuser, or as identity_worker for the queue'

@@ -34,7 +34,7 @@ async function expectNothing(sql: postgres.Sql, call: string, parameters: (strin
   assert.deepEqual(outcome, { count: 1, code: '' }, call)
 }
 
-/** app.enqueue. The tenant of a job is the transaction's, whatever its payload says. */
+/** app.enqueue. The tenant of a job is the transaction's, even if its payload names another. */
 const enqueueGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} adds one job of the set tenant, or of the platform, and returns nothing`,
   holds: async (sql) => {
