@@ -1,11 +1,11 @@
 import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
-import { ANSWER_TIMEOUT_MS, answerOf, type Connection, openConnection } from '#shared/db/connection.ts'
+import { RESPONSE_TIMEOUT_MS, responseTo, type Connection, openConnection } from '#shared/db/connection.ts'
 import { recordMetric } from '#shared/metrics.ts'
 import type { InvokedJob } from '#shared/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
-/** What may stand as a value in a statement. Values travel as parameters, never as text of the statement. */
+/** A value in a statement. Values are sent as parameters, never as text of the statement. */
 export type SqlValue = string | number | boolean | Date | Uint8Array | null
 
 export interface Sql {
@@ -29,21 +29,22 @@ export type Invocations = ReadonlyMap<InvokedJob, () => Promise<void>>
 export type TransactionMode = 'read only' | 'read write'
 
 export interface Database {
-  /** A statement in a transaction of its own. */
+  /** Runs each statement in a transaction of its own. */
   readonly sql: Sql
   /**
-   * Runs `work` in one transaction: committed when it resolves, rolled back when it throws or when one of its statements
-   * failed. BEGIN is not waited for, so it travels with the first statement. After the end, or after the connection was
-   * lost, the `sql` that `work` was given refuses every statement: none may run outside the transaction.
+   * Runs `work` in one transaction. Commits when `work` resolves; rolls back when it rejects or one of its statements failed.
+   * BEGIN travels with the first statement, without a round trip of its own. After the end, or after the connection was
+   * lost, the transaction's `sql` rejects every statement, so that none runs outside the transaction.
    */
   transaction<T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** A place for one transaction, or for single statements, which follow each other without waiting for the answers. */
+/** A connection of the pool. One transaction has it alone; single statements share it and do not wait for each other's responses. */
 interface PooledConnection {
-  link: Connection
-  held: boolean
+  connection: Connection
+  inTransaction: boolean
+  /** How many single statements are under way. */
   statements: number
 }
 
@@ -53,13 +54,12 @@ export interface ConnectOptions extends TlsOptions {
   readonly prepare: boolean
 }
 
-const deadlineFromNow = (): number => Date.now() + ANSWER_TIMEOUT_MS
+const deadlineFromNow = (): number => Date.now() + RESPONSE_TIMEOUT_MS
 
 /**
- * Opens `connections` connections, each when it is first needed. Each is a client of its own, which a transaction has to
- * itself, so that a lost connection is known to exactly the work that had it.
- * `prepare: false` is for a transaction pooler or RDS Proxy in the path, which named statements would pin; it costs a
- * second round trip for each statement with values.
+ * Returns a database that opens up to `connections` connections, each when it is first needed. When a connection is lost,
+ * exactly the work that used it fails. `prepare: false` is for RDS Proxy or a transaction pooler, which named statements
+ * would pin; it costs each statement with values a second round trip.
  */
 export function connect(readLogin: ReadLogin, options: ConnectOptions, invocations: Invocations = new Map()): Database {
   const trust = trustFor(options)
@@ -68,61 +68,65 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       openConnection(readLogin, {
         prepare: options.prepare,
         trust,
-        lost: () => {
-          lane.link = open()
+        onClose: () => {
+          pooled.connection = open()
         },
       })
-    const lane: PooledConnection = { link: open(), held: false, statements: 0 }
-    return lane
+    const pooled: PooledConnection = { connection: open(), inTransaction: false, statements: 0 }
+    return pooled
   })
-  const waiting: { readonly alone: boolean; readonly take: (lane: PooledConnection) => void }[] = []
+  const waiting: { readonly alone: boolean; readonly resolve: (pooled: PooledConnection) => void }[] = []
 
-  const pick = (alone: boolean): PooledConnection | undefined => {
-    let best: PooledConnection | undefined
-    for (const lane of pool) {
-      if (lane.held || (alone && lane.statements > 0)) continue
-      if (best === undefined || lane.statements < best.statements) best = lane
-    }
-    return best
+  /** Takes the connection with the fewest statements; returns undefined when every one is in use. */
+  const take = (alone: boolean): PooledConnection | undefined => {
+    const free = pool.filter(({ inTransaction, statements }) => !inTransaction && !(alone && statements > 0))
+    const [pooled] = free.toSorted((a, b) => a.statements - b.statements)
+    if (pooled === undefined) return undefined
+    if (alone) pooled.inTransaction = true
+    else pooled.statements += 1
+    return pooled
   }
 
-  const enter = (lane: PooledConnection, alone: boolean): PooledConnection => {
-    if (alone) lane.held = true
-    else lane.statements += 1
-    return lane
-  }
-
-  /** In the order of asking, so that a transaction is not kept waiting by statements that came later. */
+  /** First come, first served, so that later statements do not keep a transaction waiting. */
   const acquire = (alone: boolean, deadline: number): PooledConnection | Promise<PooledConnection> => {
-    const lane = waiting.length === 0 ? pick(alone) : undefined
-    if (lane !== undefined) return enter(lane, alone)
+    const pooled = waiting.length === 0 ? take(alone) : undefined
+    if (pooled !== undefined) return pooled
     const since = performance.now()
-    return new Promise((resolve, reject) => {
-      const request = {
-        alone,
-        take: (free: PooledConnection) => {
-          clearTimeout(timer)
-          recordMetric('DatabaseWait', performance.now() - since)
-          resolve(free)
-        },
-      }
-      const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(request), 1)
-        recordMetric('DatabaseWait', performance.now() - since)
-        reject(new DatabaseUnavailable('every connection was in use for too long'))
-      }, deadline - Date.now())
-      waiting.push(request)
+    const { promise, resolve, reject } = Promise.withResolvers<PooledConnection>()
+    const request = { alone, resolve }
+    const timer = setTimeout(() => {
+      waiting.splice(waiting.indexOf(request), 1)
+      reject(new DatabaseUnavailable('every connection was in use for too long'))
+    }, deadline - Date.now())
+    waiting.push(request)
+    return promise.finally(() => {
+      clearTimeout(timer)
+      recordMetric('DatabaseWait', performance.now() - since)
     })
   }
 
-  const release = (lane: PooledConnection, alone: boolean): void => {
-    if (alone) lane.held = false
-    else lane.statements -= 1
+  const release = (pooled: PooledConnection, alone: boolean): void => {
+    if (alone) pooled.inTransaction = false
+    else pooled.statements -= 1
     for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-      const free = pick(next.alone)
+      const free = take(next.alone)
       if (free === undefined) return
       waiting.shift()
-      next.take(enter(free, next.alone))
+      next.resolve(free)
+    }
+  }
+
+  const withConnection = async <T>(
+    alone: boolean,
+    use: (connection: Connection, client: postgres.Sql, deadline: number) => Promise<T>,
+  ): Promise<T> => {
+    const deadline = deadlineFromNow()
+    const pooled = await acquire(alone, deadline)
+    try {
+      const { connection } = pooled
+      return await use(connection, await connection.ready(deadline), deadline)
+    } finally {
+      release(pooled, alone)
     }
   }
 
@@ -133,8 +137,6 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
   }
 
   const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
-    const asked = deadlineFromNow()
-    const lane = await acquire(true, asked)
     const afterCommit = new Set<() => Promise<void>>()
     const inTransaction = (run: Run): Promise<T> => {
       const invoking = (job: InvokedJob): Sql => {
@@ -144,28 +146,17 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       const sql = Object.assign(run, { invoking })
       return work(sql)
     }
-    let result: T
-    try {
-      const { link } = lane
-      result = await runIn(link, await link.ready(asked), { mode, asked }, inTransaction)
-    } finally {
-      release(lane, true)
-    }
+    const result = await withConnection(true, (connection, client, deadline) =>
+      runIn(connection, client, { mode, deadline }, inTransaction),
+    )
     for (const invoke of afterCommit) await invoke()
     return result
   }
 
-  const statement: Run = async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
-    const deadline = deadlineFromNow()
-    const lane = await acquire(false, deadline)
-    const { link } = lane
-    try {
-      const client = await link.ready(deadline)
-      return await answerOf(link, client<Row[]>(text, ...values), deadline)
-    } finally {
-      release(lane, false)
-    }
-  }
+  const statement: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+    withConnection(false, (connection, client, deadline) =>
+      responseTo(connection, client<Row[]>(text, ...values), deadline),
+    )
   const invoking = (job: InvokedJob): Sql => {
     const invoke = invocation(job)
     const run: Run = async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
@@ -180,29 +171,29 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     sql: Object.assign(statement, { invoking }),
     transaction,
     close: async () => {
-      await Promise.all(pool.map((lane) => lane.link.end()))
+      await Promise.all(pool.map(({ connection }) => connection.end()))
     },
   }
 }
 
 async function runIn<T>(
-  link: Connection,
+  connection: Connection,
   client: postgres.Sql,
-  { mode, asked }: { mode: TransactionMode; asked: number },
+  { mode, deadline }: { mode: TransactionMode; deadline: number },
   work: (run: Run) => Promise<T>,
 ): Promise<T> {
   let refusal: unknown = null
-  const attempt = async <Result>(query: () => PromiseLike<Result>, deadline: number): Promise<Result> => {
-    if (link.isLost()) refusal ??= new DatabaseUnavailable('the connection was lost')
+  const attempt = async <Result>(query: () => PromiseLike<Result>, until: number): Promise<Result> => {
+    if (connection.isLost()) refusal ??= new DatabaseUnavailable('the connection was lost')
     if (refusal !== null) throw refusal
     try {
-      return await answerOf(link, query(), deadline)
+      return await responseTo(connection, query(), until)
     } catch (error) {
       refusal ??= error
       throw error
     }
   }
-  const begun = attempt(() => client.unsafe(`begin ${mode}`), asked)
+  const begun = attempt(() => client.unsafe(`begin ${mode}`), deadline)
   begun.catch(() => {})
   try {
     const result = await work(<Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
@@ -212,9 +203,10 @@ async function runIn<T>(
     if (done.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
     return result
   } catch (error) {
-    if (!link.isLost()) await answerOf(link, client.unsafe('rollback'), deadlineFromNow()).catch(() => link.discard())
+    if (!connection.isLost())
+      await responseTo(connection, client.unsafe('rollback'), deadlineFromNow()).catch(() => connection.discard())
     throw error
   } finally {
-    refusal ??= new Error('a statement after the end of its transaction')
+    refusal ??= new Error('a statement was run after the end of its transaction')
   }
 }

@@ -6,35 +6,36 @@ import { countMetric, recordMetric } from '#shared/metrics.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
 /**
- * One connection, for one life: made at the first statement, and never used again after it was lost. The library would
- * connect again by itself; but then it runs what was queued behind a lost BEGIN on the new connection, without one, and
- * begins the next answer with rows of the one that was cut off.
+ * One connection to the server. It is never used again after it was lost. The library would reconnect by itself, but then
+ * it runs what was queued behind a lost BEGIN outside a transaction, and starts the next response with rows of the
+ * interrupted one.
  */
 export interface Connection {
   readonly isLost: () => boolean
-  /** Ends it at once; whatever is under way is rejected. */
+  /** Closes it immediately and rejects what is under way. */
   readonly discard: () => void
-  /** Resolves to its client once the server has answered for the first time; rejects with DatabaseUnavailable at the deadline. */
+  /** Returns its client once the server has responded for the first time. Throws DatabaseUnavailable at the deadline. */
   readonly ready: (deadline: number) => Promise<postgres.Sql>
-  /** Ends it once what is under way is done, or after a second. */
+  /** Closes it once what is under way is done, or after a second. */
   readonly end: () => Promise<void>
 }
 
 const INVALID_PASSWORD = '28P01'
 
-// A server that is alive answers within the role's statement_timeout of 2 s (migration 0001).
-export const ANSWER_TIMEOUT_MS = 2500
+// A server that is alive responds within the role's statement_timeout of 2 s (migration 0001).
+export const RESPONSE_TIMEOUT_MS = 2500
 
 /**
- * Prepares a link; reads the login and connects at the first use. `lost` is called once, when it is of no more use.
+ * Creates a connection that reads its login and connects on first use. Calls `onClose` once, when the connection is lost or
+ * discarded.
  *
- * A password that is refused may be one that a rotation has just replaced: after its change in the database and before the
- * change of the secret, the new one is the secret's AWSPENDING version, which is tried once.
+ * When the server rejects the password, a rotation may have just replaced it: between the change in the database and the
+ * change of the secret, the new password is the secret's AWSPENDING version. That one is tried once.
  * https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotating-secrets_strategies.html
  */
 export function openConnection(
   readLogin: ReadLogin,
-  { prepare, trust, lost }: { prepare: boolean; trust: SecureContext | null; lost: () => void },
+  { prepare, trust, onClose }: { prepare: boolean; trust: SecureContext | null; onClose: () => void },
 ): Connection {
   let isLost = false
   let isOpen = false
@@ -45,20 +46,20 @@ export function openConnection(
     if (isLost) return
     isLost = true
     countMetric(isOpen ? 'DatabaseLost' : 'DatabaseRefused')
-    lost()
+    onClose()
     end(client)
   }
   const signIn = async (version: SecretVersion): Promise<postgres.Sql> => {
     const login = await readLogin(version).catch((cause: unknown) => {
-      throw new DatabaseUnavailable('the login could not be read', { cause })
+      throw new DatabaseUnavailable('the login could not be read from Secrets Manager', { cause })
     })
-    if (isLost) throw new DatabaseUnavailable('the connection was given up before it was made')
+    if (isLost) throw new DatabaseUnavailable('the connection was discarded before it was opened')
     const made = postgres({
       ...clientOptions(login, trust),
       max: 1,
       prepare,
       fetch_types: false,
-      connect_timeout: ANSWER_TIMEOUT_MS / 1000,
+      connect_timeout: RESPONSE_TIMEOUT_MS / 1000,
       max_lifetime: null,
       onnotice: () => {},
       onclose: () => {
@@ -84,8 +85,8 @@ export function openConnection(
     isLost: () => isLost,
     discard,
     ready: (deadline) => {
-      if (opening !== null) return before(deadline, opening)
-      opening = before(deadline, signInTwice()).catch((error: unknown) => {
+      if (opening !== null) return within(deadline, opening)
+      opening = within(deadline, signInTwice()).catch((error: unknown) => {
         discard()
         throw error
       })
@@ -98,14 +99,14 @@ export function openConnection(
   }
 }
 
-// The server is still there after an error of its own, unless it says that it ends the session.
+// After an error of the server the connection remains usable, unless the server says that it closes it.
 const isSurvived = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.severity !== 'FATAL' && error.severity !== 'PANIC'
 
-async function before<T>(deadline: number, promise: PromiseLike<T>): Promise<T> {
+async function within<T>(deadline: number, promise: PromiseLike<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const silence = new Promise<never>((_resolve, reject) => {
-    const late = () => reject(new DatabaseUnavailable('the database did not answer in time'))
+    const late = () => reject(new DatabaseUnavailable('the database did not respond in time'))
     timer = setTimeout(late, Math.max(0, deadline - Date.now()))
   })
   try {
@@ -116,14 +117,18 @@ async function before<T>(deadline: number, promise: PromiseLike<T>): Promise<T> 
 }
 
 /**
- * Waits for an answer until `deadline` (milliseconds since the epoch). Rejects with the server's error, or, when the
- * answer did not come, with DatabaseUnavailable or the socket's error, after which the link is lost.
+ * Waits for a response until `deadline` (milliseconds since the epoch). Throws the server's error. Without a response,
+ * throws DatabaseUnavailable or the error of the socket, and discards the connection.
  */
-export async function answerOf<Rows>(link: Connection, query: PromiseLike<Rows>, deadline: number): Promise<Rows> {
+export async function responseTo<Rows>(
+  connection: Connection,
+  query: PromiseLike<Rows>,
+  deadline: number,
+): Promise<Rows> {
   try {
-    return await before(deadline, query)
+    return await within(deadline, query)
   } catch (error) {
-    if (!isSurvived(error)) link.discard()
+    if (!isSurvived(error)) connection.discard()
     throw error
   }
 }

@@ -1,4 +1,4 @@
-/** The database gave no answer: it is down, hangs, or every connection is in use. Nothing is known of the statement. */
+/** The database did not respond: it is down, it hangs, or every connection is in use. The statement may have run or not. */
 export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
 }
@@ -8,18 +8,18 @@ const text = (error: object, key: string): string => {
   return typeof value === 'string' ? value : ''
 }
 
-/** The SQLSTATE of a PostgresError, or the code of a socket error; '' for anything else. */
+/** Returns the SQLSTATE of a PostgresError or the code of a socket error; '' for anything else. */
 export const errorCode = (error: unknown): string =>
   typeof error === 'object' && error !== null ? text(error, 'code') : ''
 
-/** The SQLSTATE of a row that refers to none, or of one that is still referred to. */
+/** The SQLSTATE for a row that references a missing row, and for deleting a row that is still referenced. */
 export const FOREIGN_KEY_VIOLATION = '23503'
 
-// https://www.postgresql.org/docs/17/errcodes-appendix.html: class 08 connection, 28 sign-in, 53 resources, 57P0x
-// shutdown; then a timed-out lock or statement, a serialization failure, a deadlock. The rest are the driver's and Node's own codes.
+// https://www.postgresql.org/docs/17/errcodes-appendix.html: class 08 connection, 28 authentication, 53 resources,
+// 57P0x shutdown; then a lock or statement that timed out, a serialization failure, a deadlock. The rest are codes of the driver and Node.
 const UNAVAILABLE =
   /^(08...|28...|53...|57P0[1-5]|57014|55P03|40001|40P01|25P03|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/
 
-/** True when the database, and not the request, is at fault: answer 503 and let the client try again. */
+/** Returns whether the database, and not the request, is at fault: the response is a 503, and the client may retry. */
 export const isUnavailable = (error: unknown): boolean =>
   error instanceof DatabaseUnavailable || UNAVAILABLE.test(errorCode(error))

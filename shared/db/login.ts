@@ -3,7 +3,7 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import * as v from 'valibot'
 import { readSecret, type SecretVersion } from '#shared/secret/secrets-manager.ts'
 
-/** Where a role signs in, and with what: a secret in the shape that the rotation of RDS secrets reads and writes. */
+/** The login of a database role: a secret in the format that the rotation of RDS secrets reads and writes. */
 export const Login = v.object({
   host: v.string(),
   port: v.pipe(v.union([v.number(), v.string()]), v.transform(Number), v.integer()),
@@ -14,10 +14,10 @@ export const Login = v.object({
 
 export type Login = v.InferOutput<typeof Login>
 
-/** Reads a login, anew for each connection: passwords are rotated under a warm Lambda. */
+/** Reads a login. Called for each connection, since passwords are rotated while a Lambda is warm. */
 export type ReadLogin = (version: SecretVersion) => Promise<Login>
 
-/** Reads a login from Secrets Manager. `host` is set where a proxy stands before the server that the secret names. */
+/** Reads a login from Secrets Manager. `host` replaces the secret's host, for a proxy in front of the server. */
 export const secretLogin =
   (secretId: string, host: string | null): ReadLogin =>
   async (version) => {
@@ -25,13 +25,13 @@ export const secretLogin =
     return host === null ? login : { ...login, host }
   }
 
-/** How a connection is secured. `caFile`: certificates to trust besides those that Node trusts; '' for none. */
+/** How a connection is secured. `caFile` has certificates to trust in addition to Node's; '' for none. */
 export interface TlsOptions {
   readonly tls: 'verify-full' | 'disable'
   readonly caFile: string
 }
 
-/** Null for connections without TLS. Reads and parses the certificates, so make it once. */
+/** Returns null for connections without TLS. Reads and parses the certificates, so call it once. */
 export function trustFor({ tls, caFile }: TlsOptions): SecureContext | null {
   if (tls === 'disable') return null
   const extra = caFile === '' ? [] : [readFileSync(caFile, 'utf8')]
@@ -41,11 +41,11 @@ export function trustFor({ tls, caFile }: TlsOptions): SecureContext | null {
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /**
- * The options of a client. Without trust it connects to this machine alone, else it throws; with it, the server's
- * certificate must be signed by somebody trusted and name the host.
+ * Returns the options of a client. With `trust`, the server's certificate must name the host and be signed by a trusted
+ * authority. Throws when `trust` is null and the host is not this machine.
  */
 export function clientOptions({ host, port, dbname, username, password }: Login, trust: SecureContext | null) {
-  if (trust === null && !LOOPBACK.has(host)) throw new Error('DATABASE_TLS=disable is for this machine alone')
+  if (trust === null && !LOOPBACK.has(host)) throw new Error('DATABASE_TLS=disable is for servers on this machine only')
   // The library hands `ssl` to tls.connect, which compares the certificate with its `host` when that is an address.
   return {
     host,

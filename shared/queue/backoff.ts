@@ -1,9 +1,9 @@
 const FIRST_SECONDS = 2
-const MOST_SECONDS = 1800
+const MAX_SECONDS = 1800
 
 /**
- * How long to wait before attempt number `attempts + 1`: doubled each time up to half an hour, of which a random part of
- * at least half is taken, so that jobs that failed together do not come back together.
+ * Returns how long to wait before attempt number `attempts + 1`. The wait doubles each time, up to half an hour. A random
+ * share of it, at least half, spreads the retries of jobs that failed together.
  */
 export const backoffSeconds = (attempts: number, random: () => number = Math.random): number =>
-  Math.min(MOST_SECONDS, FIRST_SECONDS * 2 ** (attempts - 1)) * (0.5 + random() / 2)
+  Math.min(MAX_SECONDS, FIRST_SECONDS * 2 ** (attempts - 1)) * (0.5 + random() / 2)

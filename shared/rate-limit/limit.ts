@@ -1,28 +1,28 @@
 import { isIPv6 } from 'node:net'
 
-/** One limit on one subject: at most `limit` attempts in any `windowSeconds`. `name` is what clients are told. */
+/** One limit on one subject: at most `limit` attempts in any `windowSeconds`. Responses show `name`. */
 export interface Limit {
   readonly name: string
-  /** A keyed hash of whom or what is limited, never the value itself. */
+  /** A keyed hash of the limited value (an email, a client network, an id), never the value itself. */
   readonly subject: Buffer
   readonly limit: number
   readonly windowSeconds: number
 }
 
-/** The limit that refused an attempt, and when to try again. */
+/** The limit that refused an attempt, and when a retry may succeed. */
 export interface Refusal {
   readonly limit: Limit
   readonly retryAfterSeconds: number
 }
 
 /**
- * The address by which a client is counted: IPv4, also where it is written inside IPv6, whole; IPv6 by its /64, since
- * one subscriber holds at least that much (RFC 6177).
+ * Returns the network that a client's attempts are counted for. For IPv4, also mapped into IPv6, that is the address. For
+ * IPv6 it is the /64, because one subscriber has at least that much (RFC 6177).
  */
 export function clientNetwork(ip: string): string {
   const [address = ''] = ip.split('%', 1)
   if (!isIPv6(address)) return ip
-  // The parser of URLs writes all spellings of an address alike: in hexadecimal, without leading zeros.
+  // The URL parser normalizes every spelling of an address: hexadecimal, without leading zeros.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')

@@ -6,33 +6,33 @@ import { countAttempt, forgetAttempts } from '#shared/rate-limit/queries.ts'
 
 export interface Limiter {
   /**
-   * Counts one attempt against each limit in turn, up to the first that refuses it; null when all allow it. Put the
-   * limit of the sender before that of whom they name: one who is refused can then shut out nobody else.
+   * Counts one attempt against each limit in turn, up to the first that refuses it. Returns null when all allow it. Put the
+   * limit of the client before that of the user it names: then a client over its limit cannot lock that user out.
    */
   attempt(limits: readonly Limit[]): Promise<Refusal | null>
   /**
-   * The same by as many calls and statements whether it is refused or not, and by whichever limit, so that the time does
-   * not tell. Without the cache's shield: each refusal costs the database what an attempt costs.
+   * Like `attempt`, but always makes the same number of cache calls and SQL statements, so that response time reveals
+   * neither a refusal nor its cause. So a refusal by the cache does not spare the database.
    */
   attemptInConstantSteps(limits: readonly Limit[]): Promise<Refusal | null>
-  /** Forgets the attempts counted against a limit, after a success. */
+  /** Deletes the attempts that were counted against a limit. Call it after a success. */
   forget(limit: Limit): Promise<void>
-  /** Rejects when the cache does not answer within a second. */
+  /** Throws when the cache does not respond within a second. */
   ping(): Promise<void>
 }
 
-// What a sign-in may spend on the cache, for counting and, after a success, for forgetting: 200 ms together. A slower one
-// is treated as down.
+// A sign-in spends at most 200 ms on the cache: for counting and, after a success, for forgetting. A slower cache is
+// treated as down.
 const COUNT_BUDGET_MS = 150
 const FORGET_BUDGET_MS = 50
 const PING_TIMEOUT_MS = 1000
-// After a failure the cache is left alone for this long, so that not every sign-in waits for it.
-const REST_MS = 5000
+// After a failure the cache is not called for this long, so that not every sign-in waits for it.
+const PAUSE_MS = 5000
 
 const prefixOf = (name: string): string => `limit:${name}`
 
-// The two keys in which the library keeps a sliding window. Its own resetUsedTokens looks for them with a SCAN of the
-// whole cache, at every sign-in.
+// The two keys in which the library stores a sliding window. Its own resetUsedTokens would find them with a SCAN of the
+// whole cache at every sign-in.
 const windowKeys = ({ name, subject, windowSeconds }: Limit): [string, string] => {
   const window = Math.floor(Date.now() / (windowSeconds * 1000))
   const identifier = `${prefixOf(name)}:${subject.toString('base64url')}`
@@ -46,10 +46,10 @@ export interface CacheAccess {
 }
 
 /**
- * Sliding windows, counted in the cache and then in the database. A refusal by the cache is final and costs the database
- * nothing, however many come; what the cache lets through, the database counts again by the same rules, and decides. So a
- * cache that fails, forgets, or is slower than 200 ms neither stops a sign-in nor lifts a limit by a single attempt.
- * `degraded` hears of each failure.
+ * Returns a limiter with sliding windows, counted first in the cache and then in the database. A refusal by the cache is
+ * final and costs the database nothing. What the cache allows, the database counts again by the same rules, and decides. So
+ * a cache that fails, loses data, or is slower than 200 ms neither stops a sign-in nor allows one attempt too many. Calls
+ * `degraded` at each failure.
  */
 export function createLimiter(
   options: CacheAccess & { readonly sql: Sql; readonly degraded: (error: unknown) => void },
@@ -64,7 +64,7 @@ export function createLimiter(
     })
   const redis = client(COUNT_BUDGET_MS)
   const windows = new Map<string, Ratelimit>()
-  let restingUntil = 0
+  let pausedUntil = 0
 
   const windowFor = ({ name, limit, windowSeconds }: Limit): Ratelimit => {
     const key = `${name}:${limit}:${windowSeconds}`
@@ -74,8 +74,8 @@ export function createLimiter(
         redis,
         limiter: Ratelimit.slidingWindow(limit, `${windowSeconds} s`),
         prefix: prefixOf(name),
-        // Both defaults are wrong for a sign-in: the library's own timeout lets everyone in after 5 s, and its memory
-        // of the blocked outlives a success.
+        // Both defaults are wrong for a sign-in: the library's own timeout allows every attempt after 5 s, and its
+        // in-memory cache keeps blocking after a success.
         timeout: 0,
         ephemeralCache: false,
       })
@@ -85,15 +85,15 @@ export function createLimiter(
   }
 
   const withCache = async <T>(budgetMs: number, call: () => Promise<T>): Promise<T | null> => {
-    if (Date.now() < restingUntil) return null
+    if (Date.now() < pausedUntil) return null
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error('the cache did not answer in time')), budgetMs)
+      timer = setTimeout(() => reject(new Error('the cache did not respond in time')), budgetMs)
     })
     try {
       return await Promise.race([call(), late])
     } catch (error) {
-      restingUntil = Date.now() + REST_MS
+      pausedUntil = Date.now() + PAUSE_MS
       options.degraded(error)
       return null
     } finally {
