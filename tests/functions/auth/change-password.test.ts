@@ -124,25 +124,6 @@ describe('POST /v1/auth/password/change', () => {
     expect(after).toEqual(victim)
     expect(await signsIn(NEW)).toBe(true)
   })
-
-  it('lets exactly one of two concurrent password changes succeed', async () => {
-    const other = await mintSession(service.sql, { email })
-    const answers = await Promise.all([
-      change('the first passphrase'),
-      change('the second passphrase', OLD, service, other),
-    ])
-    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
-    // The other request either sees the new password (422) or has lost its session (401).
-    expect([
-      [204, 401],
-      [204, 422],
-    ]).toContainEqual(statuses)
-    const first = answers[0]?.status === 204
-    expect(await signsIn('the first passphrase')).toBe(first)
-    expect(await signsIn('the second passphrase')).toBe(!first)
-    expect(await isLive(first ? session : other)).toBe(true)
-    expect(await isLive(first ? other : session)).toBe(false)
-  })
 })
 
 describe('the rules for a new password', () => {

@@ -138,19 +138,6 @@ describe('accepting an invitation without an account', () => {
     expect(await service.sql`select from app.users where lower(email collate "C") = ${email}`).toHaveLength(1)
     expect((await signIn(email)).status).toBe(200)
   })
-
-  it('creates one user and one membership when an invitation is accepted concurrently', async () => {
-    const email = `race@${slug}.test`
-    const { token } = await invited(email)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => accept(token)))
-    for (const { status } of answers) expect(status).toBe(200)
-    expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
-    const account = await accountOf(email)
-    expect(await service.sql`select from app.memberships where user_id = ${account?.['id']}`).toHaveLength(1)
-    const entries = await service.sql`
-      select from app.audit_log where actor_user_id = ${account?.['id']} and action = 'membership.accepted'`
-    expect(entries).toHaveLength(1)
-  })
 })
 
 describe('accepting an invitation with an account', () => {

@@ -94,17 +94,6 @@ describe('POST /v1/auth/password/reset', () => {
     expect(await signsIn('another passphrase entirely')).toBe(false)
   })
 
-  it('applies exactly one of several concurrent password resets', async () => {
-    const token = await resetToken()
-    const passwords = Array.from({ length: 6 }, (_, index) => `a passphrase, the ${index}th of six`)
-    const answers = await Promise.all(passwords.map((password) => reset(token, password)))
-    for (const { status } of answers) expect(status).toBe(204)
-    const working: string[] = []
-    for (const password of passwords) if (await signsIn(password)) working.push(password)
-    expect(working).toHaveLength(1)
-    expect(await service.mail.deliver()).toBe(1)
-  })
-
   it('rejects a weak password without using up the password reset token', async () => {
     const token = await resetToken()
     const before = await state()

@@ -112,21 +112,4 @@ describe('POST /v1/auth/tenants/{id}/select', () => {
       expect((await select(token, person.tenant)).status).toBe(200)
     },
   )
-
-  it('leaves a session in exactly one tenant after concurrent selections', async () => {
-    const [acme, bolt] = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
-    const { token } = await mintSession(service.sql, { email: 'both@shops.test' })
-    const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, index) =>
-        index % 2 === 0
-          ? select(token, index % 4 === 0 ? acme : bolt)
-          : service.request('GET /v1/auth/session', { token }),
-      ),
-    )
-    for (const { status, body, headers } of answers) {
-      expect(status).toBe(200)
-      expect(headers.get('x-tenant-id')).toBe(body.tenant?.id ?? null)
-      expect(body.role?.code ?? null).toBe({ [acme]: 'sales', [bolt]: 'viewer' }[body.tenant?.id] ?? null)
-    }
-  })
 })

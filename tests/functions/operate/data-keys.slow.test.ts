@@ -12,6 +12,7 @@ import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
 import type { Answer } from '#tests/support/service.ts'
+import type { TestTenant } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
 // Accepts every secret, so that each account can have its own.
@@ -27,22 +28,15 @@ beforeAll(() => {
 afterAll(() => operators.close())
 afterEach(() => service.vault.faults.set({ part: 'kms', mode: 'ok' }))
 
-interface Tenant {
-  readonly slug: string
-  readonly id: string
-  readonly token: string
-}
+type Tenant = TestTenant<'admin'>
 
-async function newTenant(): Promise<Tenant> {
-  const { slug, id, admin } = await service.newTenant('admin')
-  return { slug, id, token: admin.token }
-}
+const newTenant = () => service.newTenant('admin')
 
-const post = ({ token }: Tenant, secret: string): Promise<Answer> =>
+const post = ({ admin: { token } }: Tenant, secret: string): Promise<Answer> =>
   service.request('POST /v1/vendor-accounts', { token, body: { vendor: 'ss-activewear', account_number: '1', secret } })
-const put = ({ token }: Tenant, id: string, secret: string): Promise<Answer> =>
+const put = ({ admin: { token } }: Tenant, id: string, secret: string): Promise<Answer> =>
   service.request(`PUT /v1/vendor-accounts/${id}/secret`, { token, body: { secret } })
-const revoke = ({ token }: Tenant, id: string): Promise<Answer> =>
+const revoke = ({ admin: { token } }: Tenant, id: string): Promise<Answer> =>
   service.request(`DELETE /v1/vendor-accounts/${id}`, { token })
 
 /** Creates a tenant with this many accounts. Returns it with the secret of each account. */
@@ -345,7 +339,7 @@ describe('shred', () => {
     expect(await shredTenant(workOn(tenant))).toMatchObject({ secrets_erased: 5, keys_destroyed: 1 })
     for (const id of tenant.secrets.keys()) expect(await secretOf(tenant, id, before)).toBeNull()
     await before.close()
-    expect((await service.request('GET /v1/vendor-accounts', { token: tenant.token })).body.data).toEqual([])
+    expect((await service.request('GET /v1/vendor-accounts', { token: tenant.admin.token })).body.data).toEqual([])
     const rows = await service.sql`
       select from app.vendor_accounts where tenant_id = ${tenant.id} and (sealed_secret is not null or data_key_id is not null)`
     expect(rows).toHaveLength(0)

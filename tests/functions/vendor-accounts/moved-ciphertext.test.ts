@@ -11,16 +11,14 @@ import { readEncryptedSecret } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
+import type { TestTenant } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
 // An attacker who can write rows, but not call KMS, moves ciphertexts and keys. Nothing may decrypt in another place.
 
 const service = useService({ env: { VENDOR_TENANT_LIMIT: '100000' } })
 
-interface Tenant {
-  readonly id: string
-  readonly token: string
-}
+type Tenant = TestTenant<'admin'>
 interface Row {
   readonly id: string
   readonly sealed_secret: Buffer
@@ -33,13 +31,10 @@ const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as con
 
 const vendor = (mode: 'ok' | 'refuse') => service.vault.faults.set({ part: 'vendor', mode })
 
-async function newTenant(): Promise<Tenant> {
-  const { id, admin } = await service.newTenant('admin')
-  return { id, token: admin.token }
-}
+const newTenant = () => service.newTenant('admin')
 
 /** Connects an account with any secret, because its vendor is down. */
-async function connect({ token }: Tenant, secret: string): Promise<string> {
+async function connect({ admin: { token } }: Tenant, secret: string): Promise<string> {
   await vendor('refuse')
   const connected = await service.request('POST /v1/vendor-accounts', {
     token,
@@ -88,7 +83,7 @@ async function expectBroken(tenant: Tenant, accountId: string): Promise<void> {
 }
 
 /** Expects the generic 500 response, which reveals nothing of the cause. */
-async function expectPlainFailure({ token }: Tenant, accountId: string): Promise<void> {
+async function expectPlainFailure({ admin: { token } }: Tenant, accountId: string): Promise<void> {
   const answer = await service.request(`POST /v1/vendor-accounts/${accountId}/verify`, { token })
   const { instance, ...said } = answer.body
   expect(instance).toEqual(expect.any(String))
@@ -136,7 +131,7 @@ describe('ciphertext that is moved', () => {
 
   it('decrypts no replaced secret that is restored from before the replacement', async () => {
     const replaced = await service.request(`PUT /v1/vendor-accounts/${first.id}/secret`, {
-      token: own.token,
+      token: own.admin.token,
       body: { secret: SS.secret },
     })
     expect(replaced.status).toBe(200)

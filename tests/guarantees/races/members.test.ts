@@ -159,6 +159,10 @@ describe('invitations', () => {
         { role: 'viewer', accepted_at: expect.any(Date), revoked_at: null },
       ])
       expect(await service.sql`select from app.users where email = ${email}`).toHaveLength(1)
+      const entries = await service.sql`
+        select from app.audit_log a join app.users u on u.id = a.actor_user_id
+         where u.email = ${email} and a.action = 'membership.accepted'`
+      expect(entries).toHaveLength(1)
     }
   })
 
