@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditEntry } from '#shared/audit/queries.ts'
-import { recordAudit } from '#shared/audit/record-audit.ts'
+import { type AuditEntry, recordAudit } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'

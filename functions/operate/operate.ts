@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditEntry } from '#shared/audit/queries.ts'
-import { recordAudit } from '#shared/audit/record-audit.ts'
+import { type AuditEntry, recordAudit } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { enterTenant } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'

@@ -1,5 +1,4 @@
-import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
-import { type AuditEntry, type AuditSource, insertAuditEntry } from '#shared/audit/queries.ts'
+import { AUDIT_ACTIONS, type AuditAction } from '#shared/audit/actions.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
@@ -17,25 +16,47 @@ export interface AuditContext {
   readonly runtime: Pick<Runtime, 'pepper'>
 }
 
-/** A request of a member, in a transaction of their tenant. */
-export interface MemberAuditContext extends AuditContext {
+interface MemberContext extends AuditContext {
   readonly principal: TenantPrincipal
   readonly sql: TenantTransaction
 }
+
+/** Where a change comes from. `actorUserId` is null for the platform, `ipHash` for a job. */
+interface AuditSource {
+  readonly sql: Sql
+  readonly tenantId: string
+  readonly actorUserId: string | null
+  readonly requestId: string
+  readonly ipHash: Uint8Array | null
+}
+
+/** A change, for the audit log. `before` and `after` hold what changed and nothing secret. */
+export interface AuditEntry {
+  readonly action: AuditAction
+  readonly targetId: string | null
+  readonly before?: object
+  readonly after?: object
+}
+
+const json = (change: object | undefined): string | null => (change === undefined ? null : JSON.stringify(change))
 
 /**
  * Appends an entry to the audit log, in the transaction of the change and in the scope of its tenant. An endpoint of a
  * tenant passes its request context; other callers name the source.
  */
-export function recordAudit(
-  context: MemberAuditContext | (AuditSource & { readonly sql: Sql }),
-  entry: AuditEntry,
-): Promise<void> {
-  const source = 'principal' in context ? sourceOf(context) : context
-  return insertAuditEntry(context.sql, source, { ...entry, targetType: AUDIT_ACTIONS[entry.action] })
+export async function recordAudit(context: MemberContext | AuditSource, entry: AuditEntry): Promise<void> {
+  const { sql, tenantId, actorUserId, requestId, ipHash } = 'principal' in context ? sourceOf(context) : context
+  const { action, targetId, before, after } = entry
+  await sql`
+    insert into app.audit_log
+      (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
+    values
+      (${tenantId}, ${actorUserId}, ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
+       ${json(after)}::text::jsonb, ${requestId}, ${ipHash})`
 }
 
-const sourceOf = ({ principal, client, requestId, runtime }: MemberAuditContext): AuditSource => ({
+const sourceOf = ({ sql, principal, client, requestId, runtime }: MemberContext): AuditSource => ({
+  sql,
   tenantId: principal.tenant.id,
   actorUserId: principal.user.id,
   requestId,

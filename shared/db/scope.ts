@@ -66,21 +66,10 @@ export const tenantTransactions = (database: Database, scope: Scope): TenantTran
 export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 
 /**
- * Runs a write of a session in one transaction that first locks the user and checks the session again
- * (app.enter_session): no write commits after a revocation of the session was confirmed. Throws the PostgresError TN401
- * before `write` is called when the session is no longer live.
+ * Opens transactions for one session. Each call is a transaction of its own. `write` first locks the user and checks the
+ * session again (app.enter_session): no write commits after a revocation of the session was confirmed. It throws the
+ * PostgresError TN401 before `work` is called when the session is no longer live.
  */
-export const writeInSession = <T>(
-  database: Database,
-  sessionId: string,
-  write: (sql: SessionTransaction) => Promise<T>,
-): Promise<T> =>
-  database.transaction('read write', async (sql) => {
-    await sql`select app.enter_session(${sessionId})`
-    return write(sql as SessionTransaction)
-  })
-
-/** Opens transactions for one session. Each call is a transaction of its own. */
 export interface SessionTransactions {
   read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
   write<T>(work: (sql: SessionTransaction) => Promise<T>): Promise<T>
@@ -88,7 +77,11 @@ export interface SessionTransactions {
 
 export const sessionTransactions = (database: Database, sessionId: string): SessionTransactions => ({
   read: (work) => database.transaction('read only', work),
-  write: (work) => writeInSession(database, sessionId, work),
+  write: (work) =>
+    database.transaction('read write', async (sql) => {
+      await sql`select app.enter_session(${sessionId})`
+      return work(sql as SessionTransaction)
+    }),
 })
 
 /** Sets the tenant of a transaction that began without one: for jobs, operators and invited users without a session there. */

@@ -85,7 +85,7 @@ type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> 
 
 type Readable<T> = T extends Date ? T : T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
 
-/** A problem that the endpoint itself throws: a status of type `about:blank`, or a kind, with the schema of its members if it has any. */
+/** A problem that the endpoint throws: a status of type `about:blank`, or a kind, with the schema of its members if any. */
 export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: ProblemKind; readonly members: Schema }
 
 interface Definition<
@@ -157,6 +157,8 @@ export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
 
 const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}._-]*)$/
 
+const DEFAULTS = { query: null, body: null, reply: null, problems: [], cache: 'no-store', audit: null, limits: null }
+
 /** Defines an endpoint: its route, who may call it, what it needs, its request and response schemas, and its handler. */
 export function endpoint<
   const R extends string,
@@ -169,37 +171,11 @@ export function endpoint<
 >(definition: Definition<R, A, N, L, Q, B, P>): TypedEndpoint<R, Q, B, P> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
-  const { route, access, summary, handle } = definition
-  const {
-    query = null,
-    body = null,
-    reply = null,
-    problems = [],
-    cache = 'no-store',
-    audit = null,
-    limits = null,
-  } = definition
   const needs = [
     ...(definition.needs ?? []),
-    ...(access === 'anyone' ? [] : SESSION_NEEDS),
-    ...(limits === null ? [] : LIMIT_NEEDS),
+    ...(definition.access === 'anyone' ? [] : SESSION_NEEDS),
+    ...(definition.limits === undefined ? [] : LIMIT_NEEDS),
   ]
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
-  const made = {
-    route,
-    method,
-    path,
-    access,
-    summary,
-    needs,
-    query,
-    body,
-    reply,
-    problems,
-    cache,
-    audit,
-    limits,
-    handle,
-  }
-  return made as unknown as TypedEndpoint<R, Q, B, P>
+  return { ...DEFAULTS, ...definition, method, path, needs } as unknown as TypedEndpoint<R, Q, B, P>
 }
