@@ -4,7 +4,7 @@ import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { faultsOf } from '#tests/support/documented.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { routes, withId } from '#tests/support/routes.ts'
 import { type Answer, PASSWORD, type TestService } from '#tests/support/service.ts'
 import type { AssembledService } from './service.ts'
@@ -41,7 +41,7 @@ async function operations(service: Service): Promise<void> {
     else expectStatus(answer, 200, name)
   }
   const { body } = await service.request('POST /v1/auth/login', { body: {} })
-  if (body.type !== `${PROBLEMS}/validation-failed`) throw new Error(`PROBLEM_BASE_URL: ${body.type}`)
+  if (body.type !== `${PROBLEM_BASE_URL}/validation-failed`) throw new Error(`PROBLEM_BASE_URL: ${body.type}`)
 }
 
 /** Checks the gateway's own responses. */
@@ -49,7 +49,7 @@ async function gateway(service: Service): Promise<void> {
   const body = `"${'a'.repeat(PAYLOAD_LIMIT_BYTES)}"`
   const answer = await service.request('POST /v1/auth/login', { body })
   const requestId = answer.headers.get('x-request-id') ?? ''
-  const expected = gatewayResponse('REQUEST_TOO_LARGE', { requestId, problemBaseUrl: PROBLEMS })
+  const expected = gatewayResponse('REQUEST_TOO_LARGE', { requestId, problemBaseUrl: PROBLEM_BASE_URL })
   expectStatus(answer, expected.status, 'REQUEST_TOO_LARGE')
   if (answer.text !== expected.body) throw new Error(`REQUEST_TOO_LARGE: ${answer.text}`)
   const unknown = await service.request('GET /v1/no/such/path', { token: UNKNOWN_TOKEN })

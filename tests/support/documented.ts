@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
-import { PROBLEMS } from './problems.ts'
+import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 
 /** An answer as it was seen: header names in lower case. */
 export interface SeenAnswer {
@@ -15,7 +15,7 @@ type Part = Record<string, any>
 
 const file = new URL('../../functions/openapi/document.json', import.meta.url)
 // As the service answers it: with the types of its own problems.
-const text = readFileSync(file, 'utf8').replaceAll('https://tenantry.example/problems', PROBLEMS)
+const text = readFileSync(file, 'utf8').replaceAll('https://tenantry.example/problems', PROBLEM_BASE_URL)
 export const document: Part = JSON.parse(text)
 const { components, paths }: Part = document
 

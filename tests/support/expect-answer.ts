@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { PROBLEMS as KINDS } from '#shared/problem.ts'
-import { PROBLEMS } from './problems.ts'
+import { PROBLEMS } from '#shared/problem.ts'
+import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 import type { Answer } from './service.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -33,8 +33,8 @@ export function expectProblem({ status, headers, body }: Answer): void {
   const requestId = headers.get('x-request-id') ?? ''
   if (UUID.test(requestId)) expect(body.instance).toBe(`urn:uuid:${requestId}`)
   else expect(body).not.toHaveProperty('instance')
-  const slug = body.type.startsWith(`${PROBLEMS}/`) ? body.type.slice(PROBLEMS.length + 1) : undefined
-  if (body.type !== 'about:blank') expect(Object.keys(KINDS)).toContain(slug)
+  const slug = body.type.startsWith(`${PROBLEM_BASE_URL}/`) ? body.type.slice(PROBLEM_BASE_URL.length + 1) : undefined
+  if (body.type !== 'about:blank') expect(Object.keys(PROBLEMS)).toContain(slug)
   else expect(PLAIN).toContain(status)
   const members = Object.keys(body).filter((name) => !['type', 'title', 'status', 'instance'].includes(name))
   if (status === 401 || status === 403) expect(members).toEqual([])

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { hashPassword } from '#shared/password/argon2.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { createUser, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -50,7 +50,7 @@ const isLive = async ({ token }: MintedSession): Promise<boolean> =>
 
 const rejected = (answer: Answer, cause: RegExp): void => {
   expect(answer.status).toBe(422)
-  expect(answer.body.type).toBe(`${PROBLEMS}/password-rejected`)
+  expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/password-rejected`)
   expect(answer.body.errors).toHaveLength(1)
   expect(answer.body.errors[0].pointer).toBe('#/new_password')
   expect(answer.body.errors[0].detail).toMatch(cause)
@@ -92,7 +92,7 @@ describe('POST /v1/auth/password/change', () => {
     for (const wrong of ['not the old one', OLD.toUpperCase(), `${OLD} `, NEW]) {
       const answer = await change(NEW, wrong)
       expect(answer.status).toBe(422)
-      expect(answer.body.type).toBe(`${PROBLEMS}/validation-failed`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/validation-failed`)
       expect(answer.body.errors).toEqual([{ pointer: '#/current_password', detail: expect.any(String) }])
     }
     expect(await signsIn(OLD)).toBe(true)

@@ -3,7 +3,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -101,7 +101,7 @@ describe('accepting an invitation without an account', () => {
     for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`]) {
       const answer = await accept(token, { password })
       expect(answer.status, password).toBe(422)
-      expect(answer.body.type, password).toBe(`${PROBLEMS}/password-rejected`)
+      expect(answer.body.type, password).toBe(`${PROBLEM_BASE_URL}/password-rejected`)
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
@@ -221,7 +221,7 @@ describe('refused invitation tokens', () => {
       ]) {
         const answer = await call(token)
         expect(answer.status, token).toBe(400)
-        expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
+        expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
         expectContract(answer, null)
         const { headers, ...rest } = indistinguishable(answer) as { headers: [string, string][] }
         // Each attempt lowers the remaining count, whatever the token.
@@ -247,7 +247,7 @@ describe('refused invitation tokens', () => {
       if (why === 'disabled') await service.sql`update app.memberships set revoked_at = null where id = ${membership}`
       const answer = await accept(token)
       expect(answer.status, why).toBe(400)
-      expect(answer.body.type, why).toBe(`${PROBLEMS}/token-invalid`)
+      expect(answer.body.type, why).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(email)).toBeUndefined()
@@ -270,7 +270,7 @@ describe('refused invitation tokens', () => {
     else await service.sql`update app.tenants set status = ${status} where id = ${tenant}`
     for (const answer of [await inspect(token), await accept(token)]) {
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(`closed@${slug}.test`)).toBeUndefined()

@@ -7,7 +7,7 @@ import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -61,7 +61,7 @@ describe.each(['cache', 'database'])('login limits counted in the %s', (store) =
       const answer = await login(service, email, password)
       expect(answer.status).toBe(429)
       expectContract(answer, null)
-      expect(answer.body.type).toBe(`${PROBLEMS}/rate-limited`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/rate-limited`)
       const retry = answer.headers.get('retry-after') ?? ''
       expect(retry).toMatch(/^[1-9]\d*$/)
       expect(Number(retry)).toBeLessThanOrEqual(WINDOW_SECONDS)

@@ -3,7 +3,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -100,7 +100,7 @@ describe('POST /v1/auth/password/reset', () => {
     for (const password of ['short', 'passwordpassword', `Person ${email}`, 'x'.repeat(129)]) {
       const answer = await reset(token, password)
       expect(answer.status, password).toBe(422)
-      expect(answer.body.type).toBe(`${PROBLEMS}/password-rejected`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/password-rejected`)
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
@@ -130,7 +130,7 @@ describe('POST /v1/auth/password/reset', () => {
     ]) {
       const answer = await reset(token)
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
       expectContract(answer, null)
       answers.add(JSON.stringify(indistinguishable(answer)))
     }

@@ -3,7 +3,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, tenantId } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -60,7 +60,7 @@ describe('POST /v1/auth/verify', () => {
     for (const token of [newToken(), expired, person.token, '', 'x', 'x'.repeat(44), `${expired} `]) {
       const answer = await verify(token)
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
       expectContract(answer, null)
       answers.add(JSON.stringify(indistinguishable(answer)))
     }
@@ -135,7 +135,7 @@ describe('single-use tokens', () => {
     if (purpose === use) expect(answer.status).toBe(use === 'invite' ? 200 : 204)
     else {
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
       expect(await service.sql`select * from app.tokens order by id`).toEqual(before)
       expect(await verifiedAt()).toBeNull()
       // The attempt did not consume the token.

@@ -3,7 +3,7 @@ import { hashToken } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Answer, PEPPER, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -86,7 +86,7 @@ describe('POST /v1/members/invite', () => {
     for (const email of [`admin@${slug}.test`, `ADMIN@${slug}.TEST`]) {
       const answer = await invite(email)
       expect(answer.status).toBe(409)
-      expect(answer.body.type).toBe(`${PROBLEMS}/already-member`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/already-member`)
       expectContract(answer, tenant)
     }
     expect(await membershipOf(`admin@${slug}.test`)).toEqual(before)
@@ -115,7 +115,7 @@ describe('POST /v1/members/invite', () => {
     expect(fresh).not.toBe(old)
     for (const answer of [await inspect(old), await accept(old)]) {
       expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEMS}/token-invalid`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
     }
     expect((await inspect(fresh)).body).toMatchObject({ role: 'viewer' })
     expect((await open()).body.data).toHaveLength(1)

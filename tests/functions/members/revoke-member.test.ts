@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createUser, createTenant, mintSession, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -82,7 +82,7 @@ describe('DELETE /v1/members/{id}', () => {
     expect((await revoke(founder?.['id'])).status).toBe(200)
     const answer = await revoke(owner.membershipId)
     expect(answer.status).toBe(409)
-    expect(answer.body.type).toBe(`${PROBLEMS}/last-owner`)
+    expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/last-owner`)
     expectContract(answer, tenant)
     expect(await statusOf(owner.token)).toBe(200)
   })

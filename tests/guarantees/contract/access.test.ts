@@ -4,7 +4,7 @@ import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { type Answer, PEPPER } from '#tests/support/service.ts'
@@ -116,7 +116,7 @@ describe('access', () => {
       expect(answer.status).toBeLessThan(500)
     } else {
       expect(answer.status).toBe(403)
-      expect(answer.body.type).toBe(`${PROBLEMS}/tenant-not-selected`)
+      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/tenant-not-selected`)
     }
   })
 

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { type Route, routes, withId } from '#tests/support/routes.ts'
 import { sampleBody } from '#tests/support/samples.ts'
@@ -48,7 +48,7 @@ async function send(
 
 function expectRefusal(route: Route, answer: Answer, status: number, kind: string | null, what: string): void {
   expect(answer.status, what).toBe(status)
-  expect(answer.body.type, what).toBe(kind === null ? 'about:blank' : `${PROBLEMS}/${kind}`)
+  expect(answer.body.type, what).toBe(kind === null ? 'about:blank' : `${PROBLEM_BASE_URL}/${kind}`)
   expectContract(answer, route.endpoint.access === 'anyone' ? null : tenant)
   expect(answer.text + JSON.stringify([...answer.headers]), what).not.toContain(CANARY)
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { PROBLEMS } from '#tests/support/problems.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { fieldsOf, type Route, routes, withId } from '#tests/support/routes.ts'
 import { sampleBody } from '#tests/support/samples.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 function expectRefusal(route: Route, answer: Answer, pointer: RegExp, what: string): void {
   expect(answer.status, what).toBe(422)
-  expect(answer.body.type, what).toBe(`${PROBLEMS}/validation-failed`)
+  expect(answer.body.type, what).toBe(`${PROBLEM_BASE_URL}/validation-failed`)
   expectSafe(route, answer)
   for (const error of answer.body.errors) expect(error.pointer, what).toMatch(pointer)
 }
