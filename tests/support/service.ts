@@ -179,7 +179,8 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   }
 }
 
-async function logged(work: () => Promise<void>): Promise<string> {
+/** Returns what functions in this process log during some work. */
+export async function logged(work: () => Promise<void>): Promise<string> {
   const lines: string[] = []
   const keep = (...line: unknown[]): void => {
     lines.push(JSON.stringify(line))
