@@ -14,15 +14,18 @@ function formatTime(at: Date, timeZone: string): string {
   }
 }
 
-export interface InvitationMail {
+interface TokenMail {
   readonly to: string
+  readonly expiresAt: Date
+  readonly token: string
+  readonly webBaseUrl: string
+}
+
+export interface InvitationMail extends TokenMail {
   readonly shop: string
   readonly inviter: string
   readonly role: string
-  readonly expiresAt: Date
   readonly timeZone: string
-  readonly token: string
-  readonly webBaseUrl: string
 }
 
 export const invitation = (mail: InvitationMail): EmailMessage => ({
@@ -36,12 +39,7 @@ export const invitation = (mail: InvitationMail): EmailMessage => ({
   closing: 'If you did not expect this, ignore it: nothing happens without the link.',
 })
 
-export const passwordReset = (mail: {
-  to: string
-  expiresAt: Date
-  token: string
-  webBaseUrl: string
-}): EmailMessage => ({
+export const passwordReset = (mail: TokenMail): EmailMessage => ({
   to: mail.to,
   subject: 'Set a new password',
   paragraphs: [
@@ -52,12 +50,7 @@ export const passwordReset = (mail: {
   closing: 'If it was not you, ignore this: your password stays as it is.',
 })
 
-export const emailVerification = (mail: {
-  to: string
-  expiresAt: Date
-  token: string
-  webBaseUrl: string
-}): EmailMessage => ({
+export const emailVerification = (mail: TokenMail): EmailMessage => ({
   to: mail.to,
   subject: 'Confirm your email address',
   paragraphs: ['Confirm that this is your address.', `The link works until ${formatTime(mail.expiresAt, 'UTC')}.`],
@@ -71,12 +64,7 @@ export const passwordChanged = (mail: { to: string; webBaseUrl: string }): Email
   action: { label: 'If it was not you, set a new one', url: `${mail.webBaseUrl}/forgot-password` },
 })
 
-export const membershipAdded = (mail: {
-  to: string
-  shop: string
-  role: string
-  webBaseUrl: string
-}): EmailMessage => ({
+export const membershipAdded = (mail: Pick<InvitationMail, 'to' | 'shop' | 'role' | 'webBaseUrl'>): EmailMessage => ({
   to: mail.to,
   subject: `You were added to ${mail.shop}`,
   paragraphs: [`You now work in ${mail.shop} as ${mail.role}.`],

@@ -9,24 +9,12 @@ export interface DataKey extends WrappedKey {
   readonly id: string
 }
 
-interface DataKeyRow {
-  readonly id: string
-  readonly kms_key_arn: string
-  readonly wrapped_key: Uint8Array
-}
-
-const toDataKey = ({ id, kms_key_arn, wrapped_key }: DataKeyRow): DataKey => ({
-  id,
-  kmsKeyArn: kms_key_arn,
-  wrapped: wrapped_key,
-})
-
 /** Returns the data key that encrypts the tenant's new secrets, or null before the first secret. */
 export async function findActiveKey(sql: TenantTransaction, purpose: Purpose): Promise<DataKey | null> {
-  const [row] = await sql<DataKeyRow>`
-    select id, kms_key_arn, wrapped_key from app.data_keys
+  const [key] = await sql<DataKey>`
+    select id, kms_key_arn as "kmsKeyArn", wrapped_key as wrapped from app.data_keys
      where tenant_id = app.current_tenant() and purpose = ${purpose} and status = 'active'`
-  return row === undefined ? null : toDataKey(row)
+  return key ?? null
 }
 
 /** Stores a data key as the tenant's active one. Returns false if the tenant already has one. */
@@ -55,21 +43,11 @@ export async function readEncryptedSecret(
   opening: { reason: string; actorUserId: string | null; requestId: string | null },
 ): Promise<EncryptedVendorSecret | null> {
   const { reason, actorUserId, requestId } = opening
-  const [row] = await sql<{
-    vendor: string
-    account_number: string
-    secret_version: number
-    sealed_secret: Uint8Array
-    data_key_id: string
-    kms_key_arn: string
-    wrapped_key: Uint8Array
-  }>`select * from app.open_vendor_secret(${accountId}, ${reason}, ${actorUserId}, ${requestId})`
+  const [row] = await sql<Omit<EncryptedVendorSecret, 'key'> & Omit<DataKey, 'id'> & { readonly dataKeyId: string }>`
+    select vendor, account_number as "accountNumber", secret_version as "secretVersion", sealed_secret as bytes,
+           data_key_id as "dataKeyId", kms_key_arn as "kmsKeyArn", wrapped_key as wrapped
+      from app.open_vendor_secret(${accountId}, ${reason}, ${actorUserId}, ${requestId})`
   if (row === undefined) return null
-  return {
-    vendor: row.vendor,
-    accountNumber: row.account_number,
-    secretVersion: row.secret_version,
-    bytes: row.sealed_secret,
-    key: { id: row.data_key_id, kmsKeyArn: row.kms_key_arn, wrapped: row.wrapped_key },
-  }
+  const { dataKeyId, kmsKeyArn, wrapped, ...secret } = row
+  return { ...secret, key: { id: dataKeyId, kmsKeyArn, wrapped } }
 }
