@@ -2,29 +2,31 @@ import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import postgres from 'postgres'
+import type { Writable } from 'node:stream'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import postgres from 'postgres'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
-import { startCache } from '#infra/local/cache/cache.ts'
+import { startKms } from './aws/kms.ts'
+import { type LocalLambda, startLambda } from './aws/lambda.ts'
+import { startSecretsManager } from './aws/secrets-manager.ts'
+import { startSes } from './aws/ses.ts'
+import { startCache } from './cache/cache.ts'
 import { startControl } from './control.ts'
-import { loginOf, MIGRATIONS, prepareDatabase, urlFor } from '#infra/local/postgres/database.ts'
 import { createFaults } from './faults.ts'
-import { startGateway } from '#infra/local/gateway/gateway.ts'
-import { startInstances } from '#infra/local/gateway/instances.ts'
-import { startKms } from '#infra/local/aws/kms.ts'
-import { startLambda } from '#infra/local/aws/lambda.ts'
-import { startMailbox } from '#infra/local/mail/mailbox.ts'
-import { startPostgres } from '#infra/local/postgres/postgres.ts'
-import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
+import { type Invoke, startGateway } from './gateway/gateway.ts'
+import { startInstances } from './gateway/instances.ts'
+import { startWeb } from './gateway/web.ts'
+import { startMailbox } from './mail/mailbox.ts'
+import { loginOf, MIGRATIONS, type PreparedDatabase, prepareDatabase, urlFor } from './postgres/database.ts'
+import { startPostgresWire } from './postgres/postgres-wire.ts'
+import { startPostgres } from './postgres/postgres.ts'
 import { readIfThere, writePrivateFile } from './private-file.ts'
-import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import { seed } from './seed.ts'
-import { startSes } from '#infra/local/aws/ses.ts'
-import { startVendors, type VendorAccount, vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { startWeb } from '#infra/local/gateway/web.ts'
+import { startVendors, type VendorAccount, vendorAccounts } from './vendors/vendors.ts'
 
 /** The content of stack.json, for people and tools. */
 export interface StackInfo {
@@ -47,7 +49,7 @@ export interface Stack {
 }
 
 const SECRETS = {
-  tokens: 'tenantry/service',
+  service: 'tenantry/service',
   cache: 'tenantry/cache',
   app: 'tenantry/database/app',
   worker: 'tenantry/database/worker',
@@ -55,8 +57,11 @@ const SECRETS = {
   owner: 'tenantry/database/owner',
   vault: 'tenantry/database/vault',
 }
-const MOST_INSTANCES = 16
-const MOST_WORKERS = 2
+const MAX_GROUP_INSTANCES = 16
+const MAX_JOB_INSTANCES = 2
+
+/** Registers a part, which the stack closes when it stops. */
+type Opened = <Part extends { close(): Promise<void> }>(part: Part) => Part
 
 /** Kept over restarts, so that sessions and encrypted data stay valid. */
 interface KeptSecrets {
@@ -83,7 +88,7 @@ export async function startStack(options: {
   await mkdir(stateDir, { recursive: true })
 
   const closers: (() => Promise<void>)[] = []
-  const opened = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+  const opened: Opened = (part) => {
     closers.unshift(() => part.close())
     return part
   }
@@ -96,20 +101,8 @@ export async function startStack(options: {
     const faults = createFaults()
     closers.unshift(async () => faults.close())
 
-    const adminUrl =
-      env['DATABASE_URL'] ??
-      opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true })).adminUrl
-    const name = env['DATABASE_URL'] === undefined ? 'tenantry' : new URL(adminUrl).pathname.slice(1)
-    const { databaseUrl, appUrl, workerUrl, operatorUrl, vaultUrl } = await prepareDatabase(adminUrl, {
-      name,
-      rolePassword: kept.rolePassword,
-    }).catch((error: unknown) => {
-      if (!(error instanceof MigrationError) || env['DATABASE_URL'] !== undefined) throw error
-      throw new Error(
-        `${error.message}.\nIf an older version made the data in ${stateDir}, run \`npm start -- --fresh\`. This deletes the data.`,
-        { cause: error },
-      )
-    })
+    const database = await openDatabase({ stateDir, url: env['DATABASE_URL'], rolePassword: kept.rolePassword, opened })
+    const { databaseUrl, appUrl, workerUrl, operatorUrl, vaultUrl } = database
     const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
     await seed(sql, config.argon2)
     await sql.end()
@@ -128,7 +121,7 @@ export async function startStack(options: {
     const secretsManager = opened(
       await startSecretsManager({
         secrets: {
-          [SECRETS.tokens]: JSON.stringify({ pepper: kept.pepper, mail_key: kept.mailKey }),
+          [SECRETS.service]: JSON.stringify({ pepper: kept.pepper, mail_key: kept.mailKey }),
           [SECRETS.cache]: JSON.stringify({ url: cache.url, token: cache.token }),
           [SECRETS.app]: login(appUrl),
           [SECRETS.worker]: login(workerUrl),
@@ -161,30 +154,7 @@ export async function startStack(options: {
       AWS_ENDPOINT_URL_SESV2: ses.url,
       NODE_ENV: 'production',
     }
-    const instancesOf = async <Event, Result>(
-      { name, needs }: { name: string; needs: readonly Need[] },
-      handlerFile: string,
-      most: number,
-    ) => {
-      const env = { ...functionEnv, ...secretsFor(needs) }
-      return opened(await startInstances<Event, Result>({ handlerFile, functionName: name, env, most, logs }))
-    }
-    const started = await Promise.all([
-      ...(await jobs()).map(async ({ job, handlerFile }) => {
-        const { invoke } = await instancesOf<unknown, unknown>(job, handlerFile, MOST_WORKERS)
-        lambda.serve(job.name, { job, invoke })
-        return []
-      }),
-      ...(await routeGroups()).map(async ({ group, handlerFile }) => {
-        const { invoke } = await instancesOf<APIGatewayProxyEvent, APIGatewayProxyResult>(
-          group,
-          handlerFile,
-          MOST_INSTANCES,
-        )
-        return [{ group, invoke }]
-      }),
-    ])
-    const integrations = started.flat()
+    const integrations = await startFunctions({ env: functionEnv, logs, lambda, opened })
     const gateway = opened(
       await startGateway({ port: options.port, problemBaseUrl: config.problemBaseUrl, integrations }),
     )
@@ -211,13 +181,61 @@ export async function startStack(options: {
   }
 }
 
+/** Migrates the database at `url`, or the embedded one. Throws an error with the way out for data of other migrations. */
+async function openDatabase(options: {
+  stateDir: string
+  url: string | undefined
+  rolePassword: string
+  opened: Opened
+}): Promise<PreparedDatabase> {
+  const { stateDir, url, rolePassword, opened } = options
+  if (url !== undefined) return prepareDatabase(url, { name: new URL(url).pathname.slice(1), rolePassword })
+  const { adminUrl } = opened(await startPostgres({ dataDir: join(stateDir, 'postgres'), durable: true }))
+  try {
+    return await prepareDatabase(adminUrl, { name: 'tenantry', rolePassword })
+  } catch (error) {
+    if (!(error instanceof MigrationError)) throw error
+    const wayOut = `If an older version made the data in ${stateDir}, run \`npm start -- --fresh\`. This deletes the data.`
+    throw new Error(`${error.message}\n${wayOut}`, { cause: error })
+  }
+}
+
+/** Starts every job and route group. Returns the integrations of the gateway. */
+async function startFunctions(options: {
+  env: Readonly<Record<string, string>>
+  logs: Writable
+  lambda: LocalLambda
+  opened: Opened
+}): Promise<{ group: RouteGroup; invoke: Invoke }[]> {
+  const { env, logs, lambda, opened } = options
+  const start = async <Event, Result>(
+    { name, needs }: { name: string; needs: readonly Need[] },
+    handlerFile: string,
+    most: number,
+  ) => {
+    const own = { functionName: name, handlerFile, env: { ...env, ...secretsFor(needs) } }
+    return opened(await startInstances<Event, Result>({ ...own, most, logs }))
+  }
+  const startJobs = (await jobs()).map(async ({ job, handlerFile }) => {
+    const { invoke } = await start<unknown, unknown>(job, handlerFile, MAX_JOB_INSTANCES)
+    lambda.serve(job.name, { job, invoke })
+  })
+  const startGroups = (await routeGroups()).map(async ({ group, handlerFile }) => {
+    const most = MAX_GROUP_INSTANCES
+    const { invoke } = await start<APIGatewayProxyEvent, APIGatewayProxyResult>(group, handlerFile, most)
+    return { group, invoke }
+  })
+  const [integrations] = await Promise.all([Promise.all(startGroups), Promise.all(startJobs)])
+  return integrations
+}
+
 /** Returns the environment variables that name the secrets of a function with these needs. */
 function secretsFor(needs: readonly Need[]): Record<string, string> {
   const role = databaseRole(needs)
   return {
     ...(role === null ? {} : { DATABASE_SECRET_ID: SECRETS[role] }),
     ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => SECRETS[name]).join() } : {}),
-    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: SECRETS.tokens } : {}),
+    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: SECRETS.service } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
     ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: SECRETS.vault } : {}),
   }
