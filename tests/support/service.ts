@@ -179,8 +179,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   }
 }
 
-/** Returns what functions in this process log during some work. */
-export async function logged(work: () => Promise<void>): Promise<string> {
+async function logged(work: () => Promise<void>): Promise<string> {
   const lines: string[] = []
   const keep = (...line: unknown[]): void => {
     lines.push(JSON.stringify(line))
