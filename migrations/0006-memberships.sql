@@ -43,7 +43,7 @@ begin
   perform from app.tenants t where t.id = old.tenant_id for no key update;
   if not exists (select from app.memberships m where m.tenant_id = old.tenant_id and m.role_id = 1
                     and m.accepted_at is not null and m.revoked_at is null) then
-    raise exception 'the last owner of a tenant' using errcode = 'TN409';
+    raise exception 'a tenant needs at least one owner' using errcode = 'TN409';
   end if;
   return null;
 end

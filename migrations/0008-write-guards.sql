@@ -1,5 +1,5 @@
--- The first statement of every write: it locks what authorized the request and checks it again, so that no write commits
--- after a revocation, a change of role or a lost permission was confirmed to somebody.
+-- The first statement of every write. It locks what authorized the request and checks it again. So no write commits after
+-- the service has confirmed a revocation, a change of role or the loss of a permission.
 --
 -- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row.
 -- A transaction that takes these locks in another order can deadlock.
@@ -52,7 +52,7 @@ begin
     raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
   end if;
   if v_bound is distinct from p_tenant then
-    raise exception 'the session acts for another tenant by now' using errcode = 'TN403';
+    raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
   perform from app.role_permissions p where p.role_id = v_role and p.role_id = p_role and p.permission in (p_permission, '*');
   if not found then

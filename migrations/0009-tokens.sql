@@ -50,7 +50,7 @@ begin
   if new.purpose = 'invite' and new.tenant_id = app.current_tenant() then
     return new;
   end if;
-  raise exception 'an operator writes invitations of the tenant that is set' using errcode = '42501';
+  raise exception 'an operator may only write invitations of the set tenant' using errcode = '42501';
 end
 $$;
 revoke all on function app.operators_write_invitations() from public;

@@ -87,7 +87,7 @@ create function app.secret_versions_grow() returns trigger
   as $$
 begin
   if new.secret_version < old.secret_version then
-    raise exception 'the version of a secret does not go back' using errcode = '23514';
+    raise exception 'a secret version must not decrease' using errcode = '23514';
   end if;
   return new;
 end
