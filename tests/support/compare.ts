@@ -20,10 +20,9 @@ async function costOf(act: () => Promise<unknown>): Promise<Cost> {
 }
 
 /**
- * Holds several acts to the work and the time that the first of them takes, within a tenth. Each is judged by the round
- * in which it was least disturbed, since other work on the machine only adds; so more rounds are run while that does not
- * agree, which brings together what is the same and never what is not. They change places from round to round, so that
- * what ran before, whose memory is collected, does not always fall on one of them.
+ * Expects several acts to take the same processor time and time as the first of them, within a tenth. Compares the
+ * minimum of each, because other work on the machine only adds. Runs more rounds while the minima differ. The order
+ * rotates, so that the garbage of one act is not always collected during the same other one.
  */
 export async function expectSameCost(acts: Readonly<Record<string, () => Promise<unknown>>>): Promise<void> {
   const entries = Object.entries(acts).map(([name, act]) => ({

@@ -13,7 +13,7 @@ import type { gatewayEvent } from './event.ts'
 import { lambdaContext } from './lambda-context.ts'
 import { MAIL_KEY, PEPPER } from './service.ts'
 
-/** What one request costs: statements and round trips to Postgres, calls of the cache, jobs that were invoked. */
+/** The cost of one request: statements and round trips to Postgres, cache calls, and invoked jobs. */
 export interface Cost {
   readonly statements: number
   readonly roundTrips: number
@@ -27,8 +27,8 @@ export interface Counted {
 }
 
 /**
- * A route group without the gateway, as a Lambda with one connection, which counts what each request costs. A statement
- * is prepared at its first use, at a round trip more.
+ * Starts a route group without the gateway, as a Lambda with one connection, and counts the cost of each request. The
+ * first use of a statement prepares it, which takes one more round trip.
  */
 export async function startCounted(
   database: TestDatabase,

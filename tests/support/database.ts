@@ -7,7 +7,7 @@ import { ROLE_PASSWORD, TEMPLATE } from '#tests/support/setup/template.ts'
 /** A copy of the migrated, seeded template, for one test file. */
 export interface TestDatabase {
   readonly name: string
-  /** As the superuser: sees every row, to look at what happened and to move rows' times. */
+  /** As the superuser, who sees and changes every row. */
   readonly admin: postgres.Sql
   /** As the Lambdas' role. */
   readonly appUrl: string
@@ -20,7 +20,7 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** What the roles sign in with; a deployment of the assembly made them secrets of their own. */
+/** The password of a role. A deployment of the assembly gives each role its own. */
 const passwordOf = (role: string): string => inject('assembly')?.passwords[role] ?? ROLE_PASSWORD
 
 export async function createTestDatabase(): Promise<TestDatabase> {
@@ -47,7 +47,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   }
 }
 
-/** One connection as the Lambdas' role, on which a transaction has already set a tenant and ended: as a warm one is. */
+/** Returns a connection as the Lambdas' role on which a transaction of another tenant has ended, like a reused one. */
 export async function warmAppConnection(database: TestDatabase): Promise<postgres.Sql> {
   const sql = postgres(database.appUrl, { max: 1, onnotice: () => {} })
   await sql.begin(async (tx) => {

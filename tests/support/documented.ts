@@ -4,7 +4,7 @@ import formats from 'ajv-formats'
 import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
 import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 
-/** An answer as it was seen: header names in lower case. */
+/** A response. Header names are in lower case. */
 export interface SeenAnswer {
   readonly status: number
   readonly headers: Iterable<readonly [string, string]>
@@ -14,14 +14,14 @@ export interface SeenAnswer {
 type Part = Record<string, any>
 
 const file = new URL('../../functions/openapi/document.json', import.meta.url)
-// As the service answers it: with the types of its own problems.
+// With the base URL of problems that the service under test uses.
 const text = readFileSync(file, 'utf8').replaceAll('https://tenantry.example/problems', PROBLEM_BASE_URL)
 export const document: Part = JSON.parse(text)
 const { components, paths }: Part = document
 
-// Of the connection, and of every body.
+// Headers of the connection, and of every body.
 const CARRIED = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'])
-// The routes that tests bring along.
+// The routes of the tests' own groups.
 const OF_TESTS = /^\/v1\/(probe|test)\//
 
 const match = createResourceMatcher(Object.keys(paths))
@@ -29,12 +29,12 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 formats.default(ajv)
 const validators = new WeakMap<object, ValidateFunction>()
 
-/** What the document does not say of an answer, in words; none when it says all of it. `target` is as it was sent. */
+/** Returns the differences between a response and the document, as texts. `target` is the path as it was sent. */
 export function faultsOf(method: string, target: string, answer: SeenAnswer): string[] {
   const path = target.split('?', 1)[0] ?? ''
   const resource = match(path)?.resource
   if (resource === undefined) {
-    // The gateway's own.
+    // A response of the gateway itself.
     return OF_TESTS.test(path) || [400, 404, 413].includes(answer.status) ? [] : [`no such path: ${answer.status}`]
   }
   const operation = paths[resource][method.toLowerCase()]
@@ -92,7 +92,7 @@ function schemaFaults(schema: Part, value: unknown): string[] {
   )
 }
 
-/** The schema, with no room for a property that it does not name. */
+/** Returns the schema with `additionalProperties: false` in every object. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)
   if (typeof part !== 'object' || part === null) return part
@@ -108,20 +108,20 @@ function resolve(part: Part): Part {
   return components[kind][name]
 }
 
-const MOST_TOLD = 10
+const MAX_REPORTED = 10
 const undocumented: string[] = []
 
-/** Holds an answer to the document. What it does not say fails the test that runs, at its end. */
+/** Compares a response with the document. A difference fails the running test when it ends. */
 export function seen(method: string, target: string, answer: SeenAnswer): void {
   const faults = faultsOf(method, target, answer)
-  if (faults.length === 0 || undocumented.length === MOST_TOLD) return
+  if (faults.length === 0 || undocumented.length === MAX_REPORTED) return
   undocumented.push(`${method} ${target} ${answer.status}: ${faults.join('; ')}\n${answer.text}`.slice(0, 1000))
 }
 
-/** The answers that the document does not say, since the last time that this was asked. */
+/** Returns the differences since the last call. */
 export const takeUndocumented = (): string[] => undocumented.splice(0)
 
-/** `fetch`, each answer held to the document. */
+/** `fetch` that compares each response with the document. */
 export async function seeingFetch(url: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(url, init)
   const text = await response.clone().text()

@@ -1,7 +1,7 @@
-/** The ways in which a text could be kept or logged, by what each is called. */
+/** Returns the forms in which a text could be stored or logged, by name. */
 export function encodings(secret: string): Record<string, string> {
   const text = Buffer.from(secret)
-  // Base64 in whole groups of three bytes: the last group changes with what follows.
+  // Only whole groups of three bytes: the last group depends on what follows.
   const groups = Math.floor(text.length / 3) * 4
   return {
     'as it is': secret,
@@ -14,7 +14,7 @@ export function encodings(secret: string): Record<string, string> {
   }
 }
 
-/** The same of a token of 43 characters, and the ways in which the 32 bytes that they spell could be kept. */
+/** Returns the same for a token of 43 characters, and the forms of the 32 bytes that it encodes. */
 export function tokenEncodings(token: string): Record<string, string> {
   const bytes = Buffer.from(token, 'base64url')
   return {

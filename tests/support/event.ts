@@ -11,7 +11,7 @@ interface EventInput {
   readonly sourceIp?: string
 }
 
-/** The gateway's event itself, for what no HTTP client can send: another client address, a line break in a header. */
+/** Makes the gateway's event directly, for what no HTTP client can send: another client address, a line break in a header. */
 export function gatewayEvent({ route, headers = {}, params, query, body, sourceIp = '127.0.0.1' }: EventInput) {
   const [httpMethod = '', resource = ''] = route.split(' ')
   const sent = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
@@ -26,7 +26,7 @@ export function gatewayEvent({ route, headers = {}, params, query, body, sourceI
       query === undefined ? null : Object.fromEntries(Object.entries(query).map(([name, value]) => [name, [value]])),
     pathParameters: params ?? null,
     stageVariables: null,
-    // The service reads nothing else of the context.
+    // The service reads no other field of the context.
     requestContext: {
       identity: { sourceIp },
       requestId: randomUUID(),

@@ -6,7 +6,7 @@ import type { Answer } from './service.ts'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const PLAIN = [401, 403, 404, 405, 413, 415, 500]
 
-/** Holds an answer to what the contract says of every answer. `tenantId`: the tenant that it must name, null for none. */
+/** Checks what the contract says about every response. `tenantId` is what `x-tenant-id` must be, or null for no header. */
 export function expectContract(answer: Answer, tenantId: string | null): void {
   const { status, headers, text, body } = answer
   expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9_-]{8,128}$/)
@@ -25,7 +25,7 @@ export function expectContract(answer: Answer, tenantId: string | null): void {
   } else expectProblem(answer)
 }
 
-/** Holds a failure to RFC 9457 and to the contract's own words on it. */
+/** Checks a failure against RFC 9457 and the contract. */
 export function expectProblem({ status, headers, body }: Answer): void {
   expect(headers.get('content-type')).toBe('application/problem+json')
   expect(body.status).toBe(status)
@@ -50,7 +50,7 @@ export function expectProblem({ status, headers, body }: Answer): void {
   if (status === 429 || status === 503) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
 }
 
-/** The parts of an answer that must not tell two causes apart: all but the request's own id. */
+/** Returns the parts of a response that must be equal for different causes: everything but the request id and the date. */
 export const indistinguishable = ({ status, headers, text }: Answer): object => ({
   status,
   text: text.replace(/urn:uuid:[0-9a-f-]{36}/, 'urn:uuid:'),

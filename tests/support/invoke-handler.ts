@@ -1,5 +1,5 @@
-// One invocation of a job's Lambda in a process of its own, with nothing of the test's but its environment: for tests that
-// kill it. Its one message is what the handler returned.
+// Invokes a job's Lambda once, in its own process, for tests that kill it. Sends what the handler returns as its only
+// message.
 import { lambdaContext } from './lambda-context.ts'
 
 const { HANDLER_FILE = '', TIMEOUT_MS } = process.env

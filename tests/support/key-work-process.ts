@@ -1,4 +1,4 @@
-// Works on a tenant's data keys in a process of its own, for tests that kill it. Its message is what became of the work.
+// Works on a tenant's data keys in its own process, for tests that kill it. Sends the outcome as its only message.
 import { KMSClient } from '@aws-sdk/client-kms'
 import { rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/operate/data-keys.ts'
 import { keyService } from '#shared/vault/kms.ts'

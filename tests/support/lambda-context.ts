@@ -1,6 +1,6 @@
 import type { Context } from 'aws-lambda'
 
-/** A Lambda context of which the service uses nothing but that it is there. */
+/** A Lambda context. The service reads none of its fields. */
 export const lambdaContext: Context = {
   callbackWaitsForEmptyEventLoop: true,
   functionName: 'test',

@@ -13,20 +13,20 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 /** The runtime of the jobs that tests run. */
 export type MailWorker = RuntimeFor<'database:worker' | 'service-secret' | 'vault'>
 
-/** The mailer, run when a test says so, before a local SES. */
+/** The mailer, which runs when a test calls `deliver`, with a local SES. */
 export interface TestMail {
   readonly worker: MailWorker
   readonly ses: SESv2Client
   readonly sesUrl: string
   readonly faults: Faults
-  /** Delivers what is due; how many letters went out. */
+  /** Delivers the mails that are due. Returns how many were sent. */
   deliver(): Promise<number>
-  /** What an address was sent, newest first. */
+  /** Returns the mails to an address, newest first. */
   to(address: string): Message[]
   close(): Promise<void>
 }
 
-/** `authorize` says who may send as whom; without it, anybody as anybody. */
+/** Without `authorize`, anybody may send as anybody. */
 export async function startTestMail(
   worker: MailWorker,
   { authorize }: { authorize?: Authorize } = {},
@@ -59,9 +59,9 @@ export async function startTestMail(
   }
 }
 
-/** The single-use token in a letter's link. */
+/** Returns the single-use token in a mail's link. */
 export function tokenIn(message: Message | undefined): string {
   const token = /#token=([A-Za-z0-9_-]{43})$/m.exec(message?.text ?? '')?.[1]
-  if (token === undefined) throw new Error('the letter has no link with a token')
+  if (token === undefined) throw new Error('the mail has no link with a token')
   return token
 }

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 
-/** How large a database is around the shop that is looked at, which has `members` members in any. */
+/** The size of a database. The tenant under test has `members` members in any size. */
 export interface ManyShops {
   readonly tenants: number
   readonly users: number
@@ -9,8 +9,8 @@ export interface ManyShops {
 }
 
 /**
- * Fills a database with tenants whose members are spread over all users, and returns the id of the shop to look at: of
- * its members, by age, every tenth was revoked and every tenth is invited; the first is the owner.
+ * Fills a database with tenants whose members are spread over all users. Returns the id of the tenant under test: its
+ * oldest member is the owner, every tenth is revoked, and every tenth is invited.
  */
 export async function fillManyShops(sql: postgres.Sql, shape: ManyShops): Promise<string> {
   const { tenants, users, memberships, members } = shape

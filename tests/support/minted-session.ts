@@ -9,8 +9,8 @@ export interface MintedSession {
 }
 
 /**
- * Puts a live session into the table as sign-in and select would, without their requests: a matrix needs hundreds. With
- * a slug it is bound to that tenant, whether or not the user may be there.
+ * Inserts a live session as sign-in and select would, without their requests. A slug binds it to that tenant, even if
+ * the user has no membership there.
  */
 export async function mintSession(
   admin: postgres.Sql,
@@ -27,7 +27,7 @@ export async function mintSession(
   return { id: row.id, token }
 }
 
-/** A new user with a live membership for each slug; the password is none. */
+/** Creates a user without a password, with a live membership in the tenant of each slug. */
 export async function createUser(
   admin: postgres.Sql,
   { email, role = 'owner', slugs = [] }: { email: string; role?: string; slugs?: readonly string[] },
@@ -43,7 +43,7 @@ export async function createUser(
   return user?.id ?? ''
 }
 
-/** A new tenant of this slug, active, with an owner who stays whoever else leaves: a shop keeps its last one. */
+/** Creates an active tenant with a founder, an owner who stays: a tenant needs at least one. */
 export async function createTenant(admin: postgres.Sql, slug: string): Promise<string> {
   const [tenant] = await admin<{ id: string }[]>`
     insert into app.tenants (slug, legal_name, status) values (${slug}, ${`Shop ${slug}`}, 'active') returning id`
@@ -57,13 +57,13 @@ export async function tenantId(admin: postgres.Sql, slug: string): Promise<strin
   return tenant.id
 }
 
-/** A live member of a shop, with a session there. */
+/** A live member of a tenant, with a session there. */
 export interface TestMember extends MintedSession {
   readonly userId: string
   readonly membershipId: string
 }
 
-/** A new live member of the shop, with a session there. */
+/** Creates a live member of the tenant, with a session there. */
 export async function createMember(
   admin: postgres.Sql,
   { email, role = 'owner', slug }: { email: string; role?: string; slug: string },
@@ -79,7 +79,7 @@ export type TestTenant<Role extends string> = { readonly slug: string; readonly 
   Record<Role, TestMember>
 >
 
-/** A new active tenant with a founder, and a member of each of these roles: `sales@SLUG.test` and so on. */
+/** Creates an active tenant with a founder, and a member for each of these roles: `sales@SLUG.test` and so on. */
 export async function createTenantWith<Role extends string>(
   admin: postgres.Sql,
   ...roles: readonly Role[]

@@ -1,4 +1,4 @@
 import { inject } from 'vitest'
 
-/** What the types of problems begin with: the setting's own default, or what the assembly says. */
+/** The beginning of the types of problems: the default of the setting, or the assembly's value. */
 export const PROBLEM_BASE_URL = inject('assembly')?.problemBaseUrl ?? 'https://tenantry.example/problems'

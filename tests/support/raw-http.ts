@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { seen } from './documented.ts'
 import type { Answer } from './service.ts'
 
-/** An answer as it came over the wire: header names in lower case, each with every value that was sent. */
+/** A response as received. Header names are in lower case, each with every value. */
 export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, readonly string[]>>
@@ -14,16 +14,16 @@ export interface RawRequest {
   readonly method: string
   /** The request target, byte for byte. */
   readonly path: string
-  /** Names and values in turn, so that one name may stand twice. `host`, given first, takes the place of the right one. */
+  /** Names and values alternate, so that a name can repeat. A leading `host` replaces the correct one. */
   readonly headers?: readonly string[]
   readonly body?: string | Buffer
 }
 
-/** Sends what `fetch` refuses or tidies away: repeated headers, any method, a path that no URL parser has touched. */
+/** Sends what `fetch` refuses or normalizes: repeated headers, any method, any path. */
 export function rawRequest(baseUrl: string, { method, path, headers = [], body }: RawRequest): Promise<RawAnswer> {
   const { hostname, port, host } = new URL(baseUrl)
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
-  const noted = (answer: RawAnswer): RawAnswer => {
+  const checked = (answer: RawAnswer): RawAnswer => {
     const pairs = Object.entries(answer.headers).map(([name, values]) => [name, values.join(', ')] as const)
     seen(method, path, { ...answer, headers: pairs })
     return answer
@@ -44,7 +44,7 @@ export function rawRequest(baseUrl: string, { method, path, headers = [], body }
         incoming.on('error', reject)
         incoming.on('end', () =>
           resolve(
-            noted({
+            checked({
               status: incoming.statusCode ?? 0,
               headers: collect(incoming.rawHeaders),
               text: Buffer.concat(chunks).toString(),
@@ -53,13 +53,13 @@ export function rawRequest(baseUrl: string, { method, path, headers = [], body }
         )
       },
     )
-    // A server may answer, and hang up, before a large body was sent to its end: rejecting does nothing by then.
+    // A server may respond and close before it received a large body. Rejecting has no effect then.
     outgoing.on('error', reject)
     outgoing.end(body)
   })
 }
 
-/** The same answer as the tests' client gives it. */
+/** Returns the response in the form of `service.request`. */
 export function toAnswer({ status, headers, text }: RawAnswer): Answer {
   const pairs = Object.entries(headers).flatMap(([name, values]) =>
     values.map((value): [string, string] => [name, value]),
@@ -76,7 +76,7 @@ function collect(raw: readonly string[]): Record<string, string[]> {
   return headers
 }
 
-/** Writes bytes to the server as they are, and returns all that it answers until it hangs up. */
+/** Writes bytes to the server. Returns everything that it sends until it closes the connection. */
 export function rawBytes(baseUrl: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(baseUrl)
   return new Promise((resolve, reject) => {

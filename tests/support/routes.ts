@@ -2,7 +2,7 @@ import { routeGroups } from '#infra/route-groups.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 
-/** One route of the service, as its endpoint declares it. */
+/** A route, as its endpoint declares it. */
 export interface Route {
   /** `METHOD /path`, as the endpoint's file writes it. */
   readonly name: string
@@ -22,18 +22,18 @@ export const routesOf = (group: RouteGroup): Route[] =>
 /** Every route of functions/. A test that loops over them covers a new route without a new line. */
 export const routes: readonly Route[] = (await routeGroups()).flatMap(({ group }) => routesOf(group))
 
-/** The paths, each once, with the methods that are declared for it. */
+/** Each path with its declared methods. */
 export const methodsByPath: ReadonlyMap<string, readonly string[]> = routes.reduce((paths, { endpoint }) => {
   paths.set(endpoint.path, [...(paths.get(endpoint.path) ?? []), endpoint.method])
   return paths
 }, new Map<string, string[]>())
 
-/** The path with an id in the place of each parameter. */
+/** Returns the path with an id in place of each parameter. */
 export const withId = (path: string, id: string): string => path.replace(/\{\w+\}/g, id)
 
 export const takesId = (path: string): boolean => path.includes('{')
 
-/** The names of the fields of an object schema. Throws when the schema shows none, since a loop over none proves nothing. */
+/** Returns the fields of an object schema. Throws if there are none, because a loop over none proves nothing. */
 export function fieldsOf(schema: Endpoint['body']): { name: string; required: boolean }[] {
   const entries: unknown = schema === null ? null : Reflect.get(schema, 'entries')
   if (typeof entries !== 'object' || entries === null || Object.keys(entries).length === 0) {

@@ -26,7 +26,7 @@ export function sampleBody({ name, endpoint }: Pick<Route, 'name' | 'endpoint'>)
   return { ...Object(exampleOfSchema(endpoint.body)), ...EXCEPTIONS[name] }
 }
 
-/** Makes, in the shop of this slug, what the id of a path names, and returns that id. */
+/** Makes a resource in the tenant of this slug, and returns its id. */
 type Maker = (service: TestService, slug: string) => Promise<string>
 
 let made = 0
@@ -63,7 +63,7 @@ const newSession = async (service: TestService, slug: string): Promise<string> =
   return (await mintSession(service.database.admin, { email, slug })).id
 }
 
-/** By the part of a path up to its parameter; the longest that fits counts. */
+/** By the path up to its parameter. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/auth/tenants/{': (service, slug) => tenantId(service.database.admin, slug),
   '/v1/auth/sessions/{': newSession,
@@ -72,7 +72,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/vendor-accounts/{': throughApi('POST /v1/vendor-accounts'),
 }
 
-/** The id of a resource of this shop that a path takes. Throws when nothing here knows what the path's id names. */
+/** Makes a resource of the tenant that the id of this path names, and returns the id. Throws if MAKERS has no maker for it. */
 export function makeResource(service: TestService, path: string, slug: string): Promise<string> {
   const make = MAKERS[path.slice(0, path.indexOf('{') + 1)]
   if (make === undefined) throw new Error(`${path} takes an id: say in tests/support/samples.ts how one is made`)

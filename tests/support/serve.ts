@@ -1,5 +1,5 @@
-// The service as a process of its own, for tests that stop its database or its cache under it. Started by
-// startServerProcess; its one message is where it listens.
+// Runs the service in its own process, for tests that stop its database or its cache. startServerProcess starts it. Sends
+// its URL as its only message.
 import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'

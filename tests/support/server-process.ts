@@ -5,7 +5,7 @@ import type { FixedAccess } from './access.ts'
 import { seen } from './documented.ts'
 import { PASSWORD } from './service.ts'
 
-/** An answer, and how long it took. */
+/** A response, and how long it took. */
 export interface TimedAnswer {
   readonly status: number
   readonly headers: Headers
@@ -17,16 +17,16 @@ export interface ServerProcess {
   readonly url: string
   request(route: string, options?: { token?: string | undefined; body?: unknown }): Promise<TimedAnswer>
   logIn(email: string, password?: string): Promise<TimedAnswer>
-  /** Signs in and chooses the only shop there is for this person. */
+  /** Signs in and selects the person's first tenant. */
   signIn(email: string): Promise<string>
-  /** Null while it lives, else what it ended with and the last that it said. */
+  /** Returns null while the process runs, else its exit code and its last output. */
   death(): string | null
   stop(): Promise<void>
 }
 
 const LAST_WORDS = 3000
 
-/** Starts the service, with the tests' own writes, in a process of its own. Password hashes cost next to nothing. */
+/** Starts the service and the group `writes` in a process. Password hashes are cheap. */
 export async function startServerProcess(
   access: FixedAccess,
   env: Readonly<Record<string, string>> = {},

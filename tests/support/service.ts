@@ -33,11 +33,11 @@ export interface TestService {
   /** The jobs that were invoked, in order. */
   readonly invoked: readonly string[]
   request(route: string, options?: RequestOptions): Promise<Answer>
-  /** What the functions log during some work. */
+  /** Returns what the functions log during `work`. */
   logged(work: () => Promise<void>): Promise<string>
-  /** Signs in and returns the session token; with a slug, the tenant is chosen too. */
+  /** Signs in, and with a slug selects that tenant. Returns the session token. */
   signIn(email: string, slug?: string): Promise<string>
-  /** SQL as the superuser, who sees every row: to arrange and to look. */
+  /** SQL as the superuser, who sees and changes every row. */
   readonly sql: TestDatabase['admin']
   /** Makes an active tenant, and in it a member with a session for each role: `const { id, slug, sales } = …`. */
   newTenant<Role extends string>(...roles: readonly Role[]): Promise<TestTenant<Role>>
@@ -57,23 +57,23 @@ export interface Answer {
   readonly body: any
 }
 
-/** What a service is started with: route groups besides those of functions/, and settings that override its own. */
+/** Route groups beside those of functions/, and settings that override the tests' own. */
 export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly groups?: readonly RouteGroup[]
 }
 
-/** What of the service differs by where its functions come from. */
+/** The parts that differ between the sources and an assembly. */
 export type ServiceParts = Omit<TestService, 'request' | 'signIn' | 'sql' | 'newTenant'>
 
-/** Starts the service: from the sources, or where the run has an assembly, from its bundles (tests/assembly). */
+/** Starts the service from the sources, or from the bundles if the run has an assembly (tests/assembly). */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   if (inject('assembly') === undefined) return withRequests(await startFromSource(options))
   const { startFromAssembly } = await import('#tests/assembly/service.ts')
   return withRequests(await startFromAssembly(options))
 }
 
-/** The same service, with what tests ask of it. */
+/** Adds what tests call to the parts of a service. */
 export function withRequests<Parts extends ServiceParts>(parts: Parts): Parts & TestService {
   const { database, gateway } = parts
 

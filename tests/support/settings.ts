@@ -1,9 +1,7 @@
-// What the tests' services are started with.
+export const MAIL_KEY = 'a mail key that only the tests use'
+export const PEPPER = 'a pepper that only the tests use'
 
-export const MAIL_KEY = 'a mail key for the tests, of which no other use is made'
-export const PEPPER = 'a pepper for the tests, of which no other use is made'
-
-/** Hashes that cost next to nothing, and limits that no test meets by chance. */
+/** Settings with cheap password hashes, and limits that no test reaches by chance. */
 export const TEST_SETTINGS: Readonly<Record<string, string>> = {
   ARGON2_MEMORY_KIB: '64',
   ARGON2_ITERATIONS: '1',

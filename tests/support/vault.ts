@@ -11,21 +11,21 @@ import { createVault, type Vault } from '#shared/vault/vault.ts'
 import { connectTo } from './access.ts'
 import type { TestDatabase } from './database.ts'
 
-/** The local KMS and vendors, and vaults before them. */
+/** The local KMS and vendors, and vaults that use them. */
 export interface TestVault {
   readonly faults: Faults
   /** VENDOR_URLS for the local vendors. */
   readonly vendorUrls: string
-  /** The key that wraps data keys; another one may be made to rewrap to. */
+  /** The key that wraps data keys. */
   readonly keyArn: string
   readonly kms: KMSClient
   readonly kmsUrl: string
-  /** Another vault, as another instance of a Lambda has it: with a cache of its own. */
+  /** Opens another vault with its own cache, like another instance of a Lambda. */
   openVault(database: TestDatabase): Vault
   close(): Promise<void>
 }
 
-/** `authorize` says who may use which key; without it, anybody any. */
+/** Without `authorize`, anybody may use any key. */
 export async function startTestVault({ authorize }: { authorize?: Authorize } = {}): Promise<TestVault> {
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-vault-'))
   const faults = createFaults()

@@ -8,17 +8,17 @@ const writeStyle = endpoint({
   access: { permission: 'deal.write' },
   summary: 'Write a style',
   body: v.object({
-    // What the write and the set that it belongs to are called; its row carries both.
+    // The names of the write and of its set. Its row contains both.
     op: v.pipe(v.string(), v.uuid()),
     brand: v.pipe(v.string(), v.uuid()),
-    // How long the transaction stays open after its row was inserted.
+    // How long the transaction stays open after the insert.
     hold_ms: v.optional(v.number(), 0),
-    // An advisory lock that it then waits for.
+    // An advisory lock to wait for after that.
     gate: v.nullish(v.number(), null),
   }),
   reply: v.object({ op: v.string(), email: v.string(), tenant_id: v.string() }),
   async handle({ body: { op, brand, hold_ms, gate }, principal, sql }) {
-    // The style number is new in every run of this handler, so that a write that ran twice leaves two rows.
+    // A random style number, so that a handler that ran twice leaves two rows.
     await sql`
       insert into app.styles (tenant_id, style_number, name, brand, category)
       values (${principal.tenant.id}, ${randomUUID()}, ${op}, ${brand}, 'Test')`
@@ -28,7 +28,7 @@ const writeStyle = endpoint({
   },
 })
 
-/** A route group of the tests' own: a write in a tenant's transaction, through the same pipeline as every other. */
+/** A route group of the tests: one write in a tenant's transaction. */
 export const writes = routeGroup({
   name: 'test',
   bodyLimitBytes: 4096,

@@ -16,13 +16,13 @@ const operationOf = (name: string): any => {
 }
 
 describe('the API document', () => {
-  it('is what the route groups say now: run `npm run openapi` where it is not', async () => {
+  it('is up to date with the route groups: run `npm run openapi` if it is not', async () => {
     for (const { path, text } of await derivedFiles()) {
       expect(await readFile(new URL(`../../../${path}`, import.meta.url), 'utf8'), path).toBe(text)
     }
   })
 
-  it('has every route, and nothing else', () => {
+  it('contains every route, and no other', () => {
     const documented = Object.entries<object>(document['paths']).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     )
@@ -33,24 +33,27 @@ describe('the API document', () => {
     for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/)
   })
 
-  it.each(routes)('says of $name who may call it', ({ name, endpoint: { access } }) => {
+  it.each(routes)('states who may call $name', ({ name, endpoint: { access } }) => {
     const { security, responses, 'x-permission': permission } = operationOf(name)
     expect(security).toEqual(access === 'anyone' ? [] : [{ session: [] }])
     expect(permission).toBe(isTenantAccess(access) ? access.permission : undefined)
     if (access !== 'anyone') expect(responses).toHaveProperty('401')
   })
 
-  it.each(routes)('says of $name what it takes, with its limit', ({ name, endpoint, bodyLimitBytes }) => {
-    const { parameters, requestBody } = operationOf(name)
-    const named = (place: string) =>
-      parameters.filter((parameter: any) => parameter.in === place).map((parameter: any) => parameter.name)
-    expect(named('path')).toEqual([...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, param]) => param))
-    expect(named('query')).toEqual(endpoint.query === null ? [] : fieldsOf(endpoint.query).map(({ name }) => name))
-    if (endpoint.body === null) expect(requestBody).toBeUndefined()
-    else expect(requestBody.description).toContain(`at most ${bodyLimitBytes} bytes`)
-  })
+  it.each(routes)(
+    'states the parameters and the body of $name, with its limit of size',
+    ({ name, endpoint, bodyLimitBytes }) => {
+      const { parameters, requestBody } = operationOf(name)
+      const named = (place: string) =>
+        parameters.filter((parameter: any) => parameter.in === place).map((parameter: any) => parameter.name)
+      expect(named('path')).toEqual([...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, param]) => param))
+      expect(named('query')).toEqual(endpoint.query === null ? [] : fieldsOf(endpoint.query).map(({ name }) => name))
+      if (endpoint.body === null) expect(requestBody).toBeUndefined()
+      else expect(requestBody.description).toContain(`at most ${bodyLimitBytes} bytes`)
+    },
+  )
 
-  it.each(routes)('has examples of $name that fit its schemas', ({ name, endpoint }) => {
+  it.each(routes)('contains examples of $name that fit its schemas', ({ name, endpoint }) => {
     const { requestBody, responses } = operationOf(name)
     if (endpoint.body !== null) {
       expect(v.safeParse(endpoint.body, requestBody.content['application/json'].example).issues).toBeUndefined()
@@ -62,7 +65,7 @@ describe('the API document', () => {
     } else expect(responses).toHaveProperty('204')
   })
 
-  it('has examples of problems that fit their schemas', () => {
+  it('contains examples of problems that fit their schemas', () => {
     for (const { name, endpoint } of routes) {
       for (const [status, { $ref }] of Object.entries<any>(operationOf(name).responses)) {
         const response = document['components'].responses[$ref?.split('/').at(-1)]
@@ -75,7 +78,7 @@ describe('the API document', () => {
     }
   })
 
-  it('knows the failures that the gateway makes on any route', () => {
+  it('declares the gateway’s own failures on every route', () => {
     const ofNoRoute = new Set(['MISSING_AUTHENTICATION_TOKEN', 'BAD_REQUEST_BODY', 'UNSUPPORTED_MEDIA_TYPE'])
     for (const [failure, { status }] of Object.entries(GATEWAY_RESPONSES)) {
       if (ofNoRoute.has(failure)) continue
@@ -102,7 +105,7 @@ describe('a document of other endpoints', () => {
       handle: () => Promise.reject(new Error('not called')),
     })
 
-  it('names a schema that has a title once, and refers to it', () => {
+  it('defines a schema with a title once, and refers to it', () => {
     const Thing = v.pipe(v.object({ on: v.boolean() }), v.title('Thing'))
     const { components, paths } = write(answering('a', v.array(Thing)), answering('b', v.nullable(Thing)))
     expect(components.schemas).toMatchObject({ Thing: { properties: { on: { type: 'boolean' } } } })
@@ -112,13 +115,13 @@ describe('a document of other endpoints', () => {
     expect(schemaOf('/v1/test/b')).toEqual({ anyOf: [{ $ref }, { type: 'null' }] })
   })
 
-  it('is refused where two schemas have one title, or one has no example', () => {
+  it('is rejected if two schemas have the same title, or one has no example', () => {
     const named = () => v.pipe(v.object({ on: v.boolean() }), v.title('Thing'))
     expect(() => write(answering('a', named()), answering('b', named()))).toThrow('Two schemas have the title Thing')
     expect(() => write(answering('a', v.object({ name: v.string() })))).toThrow('without an example')
   })
 
-  it('has the problems that an endpoint declares, with their members', () => {
+  it('contains the problems that an endpoint declares, with their members', () => {
     const refusing = endpoint({
       route: 'POST /v1/test/refusing',
       access: 'anyone',
@@ -139,7 +142,7 @@ describe('a document of other endpoints', () => {
   })
 })
 
-/** An answer as the document declares it, with this body. */
+/** Returns a response as the document declares it, with this body. */
 function answerOf(name: string, status: number, body: unknown): SeenAnswer {
   const declared = operationOf(name).responses[status]
   const { components } = document as any
@@ -163,7 +166,7 @@ function answerOf(name: string, status: number, body: unknown): SeenAnswer {
   }
 }
 
-describe('an answer', () => {
+describe('a response', () => {
   const name = 'GET /v1/auth/tenants'
   const { example } = operationOf(name).responses[200].content['application/json']
   const good = answerOf(name, 200, example)
@@ -171,7 +174,7 @@ describe('an answer', () => {
   const without = (header: string) => [...good.headers].filter(([sent]) => sent !== header)
   const [tenant] = example.data
 
-  it('as declared has no fault', () => {
+  it('that the document declares has no fault', () => {
     expect(faults(good)).toEqual([])
     expect(faults(good, 'GET', '/v1/auth/tenants?a=b')).toEqual([])
   })
@@ -204,11 +207,11 @@ describe('an answer', () => {
       { ...good, headers: [...without('cache-control'), ['cache-control', 'public']] },
       'header cache-control: ',
     ],
-  ] as const)('with %s that is not declared has one', (_, answer, fault) => {
+  ] as const)('with %s that the document does not declare has a fault', (_, answer, fault) => {
     expect(faults(answer).join()).toContain(fault)
   })
 
-  it('of a problem of another kind, or one that says too much, has a fault', () => {
+  it('with a problem of another kind, or with too many members, has a fault', () => {
     const forbidden = operationOf(name).responses[403].$ref.split('/').at(-1)
     const [{ value }] = Object.values<any>(
       (document as any).components.responses[forbidden].content['application/problem+json'].examples,
@@ -220,7 +223,7 @@ describe('an answer', () => {
     expect(faults(answerOf(name, 403, { ...value, status: 404 })).join()).toContain('/status')
   })
 
-  it('of a path or a method that is not declared has a fault, unless it is refused', () => {
+  it('to an undeclared path or method has a fault, unless it is a refusal', () => {
     expect(faults(good, 'GET', '/v1/auth/secrets')).not.toEqual([])
     expect(faults({ ...good, status: 404 }, 'GET', '/v1/auth/secrets')).toEqual([])
     expect(faults(good, 'POST')).not.toEqual([])
@@ -229,8 +232,8 @@ describe('an answer', () => {
   })
 })
 
-describe('a handle', () => {
-  it('that answers another shape does not compile', () => {
+describe('handle', () => {
+  it('does not compile if it returns another shape', () => {
     const common = { access: 'anyone', summary: 'A test' } as const
     const Thing = v.object({ on: v.boolean(), at: v.nullable(v.string()) })
     const reply = Thing

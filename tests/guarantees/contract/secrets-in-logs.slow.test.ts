@@ -11,7 +11,7 @@ const SLUG = 'acme-print'
 
 let stack: WholeStack
 
-// What must not be in the log, by what it is.
+// What must not be in the log, by name.
 const tokens = new Map<string, string>()
 const texts = new Map<string, string>()
 
@@ -27,7 +27,7 @@ afterAll(async () => {
   await ses.close()
 })
 
-/** SES at its most talkative: what it refuses it repeats, as the real one does with addresses. */
+/** SES that repeats what it refuses, as the real one does with addresses. */
 function startEchoingSes(): Promise<HttpServer> {
   const failure = (type: string, status: number, message: string) =>
     json(status, { __type: type, message }, { 'x-amzn-errortype': type })
@@ -52,7 +52,7 @@ const planted = (what: string, text: string): string => {
   return text
 }
 
-/** The status of an answer, and the token in its body if there is one. */
+/** Sends a request. Returns the status, and the token in the body if there is one. */
 async function ask(
   route: string,
   { body, headers = [] }: { body?: unknown; headers?: readonly string[] } = {},
@@ -81,7 +81,7 @@ async function session(email: string): Promise<string> {
 const tokenMailedTo = (email: string): string =>
   [...tokens].findLast(([what]) => what.includes(`mail to ${email}`))?.[1] ?? ''
 
-/** Waits until each mail was tried once; what failed is not to be tried again here. */
+/** Waits until each mail was tried once. Prevents retries. */
 const mailed = () =>
   vi.waitUntil(
     async () => {
@@ -203,7 +203,7 @@ async function singleUseTokens(): Promise<void> {
   }
 }
 
-/** The same requests while the database refuses what they write, with words that repeat it, as those of a data error do. */
+/** Sends requests while the database refuses their writes with messages that repeat the data. */
 async function failures(): Promise<void> {
   const { admin } = stack.database
   const owner = await session('failing@logs.test')
@@ -235,7 +235,7 @@ async function failures(): Promise<void> {
   }
 }
 
-/** What of the secrets is in the text, and how it is written there. */
+/** Returns which secrets are in the text, and in which form. */
 function leaksIn(text: string): string[] {
   const all = [
     ...[...tokens].map(([what, token]) => [what, tokenEncodings(token)] as const),
@@ -251,8 +251,8 @@ function leaksIn(text: string): string[] {
 
 const jsonText = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-describe('the log of the functions, at its most talkative', () => {
-  it('holds no password, no token and no address, in any encoding, whatever fails', { timeout: 60_000 }, async () => {
+describe('the log of the functions at level DEBUG', () => {
+  it('contains no password, token or address in any encoding, whatever fails', { timeout: 60_000 }, async () => {
     await signIns()
     await sessions()
     await mails()
@@ -269,7 +269,7 @@ describe('the log of the functions, at its most talkative', () => {
     expect(leaksIn(stack.logged())).toEqual([])
   })
 
-  it('would be found to hold them', () => {
+  it('would show a leak of a password, token or address to this test', () => {
     const token = newToken()
     tokens.set('a token that leaks', token)
     texts.set('a text that leaks', 'one "quoted" text')

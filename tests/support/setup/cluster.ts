@@ -10,12 +10,12 @@ import { ROLE_PASSWORD, TEMPLATE } from './template.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The superuser's URL of the test cluster, naming the database `postgres`. */
+    /** The superuser's URL of the database `postgres` in the test cluster. */
     adminUrl: string
   }
 }
 
-/** Starts one real cluster for the whole run, with the template in it. */
+/** Starts one cluster for the whole run, with the template database. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-test-'))
   // Postgres does not run as root, and must be able to enter.
@@ -23,7 +23,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
   const { databaseUrl } = await prepareDatabase(cluster.adminUrl, { name: TEMPLATE, rolePassword: ROLE_PASSWORD })
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
-  // The least that Argon2id takes: what is tested is not its cost.
+  // The cheapest settings of Argon2id.
   await seed(sql, { memoryKib: 64, iterations: 1 })
   await sql.end()
   project.provide('adminUrl', cluster.adminUrl)

@@ -1,4 +1,4 @@
-/** The migrated and seeded database that each test file gets a copy of. */
+/** The migrated and seeded database. Each test file gets a copy. */
 export const TEMPLATE = 'tenantry_template'
 
 /** The password of the service's roles in the test cluster. */
