@@ -30,21 +30,21 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     nonce: string,
     ttlSeconds: number,
   ) => {
-    const [present, ...others] = mailTokens(runtime, purpose, nonce)
-    // An earlier try may have stored and sent it by keys that were changed since.
+    const [current, ...others] = mailTokens(runtime, purpose, nonce)
+    // An earlier attempt may have stored and sent the token before the service secret was rotated.
     for (const { token, hash } of others) {
       const expiresAt = await findExpiry(database.sql, hash)
       if (expiresAt !== null) return { to, expiresAt, token, webBaseUrl }
     }
-    const expiresAt = await putToken(database.sql, { hash: present.hash, purpose, userId, ttlSeconds })
-    return { to, expiresAt, token: present.token, webBaseUrl }
+    const expiresAt = await putToken(database.sql, { hash: current.hash, purpose, userId, ttlSeconds })
+    return { to, expiresAt, token: current.token, webBaseUrl }
   }
 
   switch (mail.template) {
     case 'invitation': {
       const open = await inTenant((sql) => findOpenInvitation(sql, mail.invitation_id))
       const token = mailTokens(runtime, 'invite', mail.nonce).find(({ hash }) => open?.token_hash.equals(hash))?.token
-      // Another token is the invitation's by now, which has a mail of its own.
+      // The invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
       const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
       return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })

@@ -8,17 +8,17 @@ import type { Runtime } from './job.ts'
 
 const CONCURRENCY = 10
 const SEND_TIMEOUT_MS = 5000
-// Ten letters that each time out one after the other are done within the lease.
+// Longer than ten emails take when each times out after the other.
 const LEASE_SECONDS = 90
 const ATTEMPTS = 12
 
-// https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors: the letter is refused,
-// and will be again.
+// https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors: SES would reject
+// the email again.
 const REFUSED = new Set(['MessageRejected', 'BadRequestException'])
 
 /**
- * Delivers the mail that is due, until there is none or `enough` says so. A letter goes out at least once: when the
- * worker dies between sending and completing, the next one sends it again, with the same link. Returns how many went out.
+ * Sends the due emails until none is left or `shouldStop` returns true. Each is sent at least once: when a worker dies after
+ * sending and before completing the job, the next one sends the email again, with the same link. Returns how many it sent.
  */
 export const deliverDueMail = (runtime: Runtime, ses: SESv2Client, shouldStop: () => boolean): Promise<number> =>
   drain(
@@ -35,18 +35,18 @@ export const deliverDueMail = (runtime: Runtime, ses: SESv2Client, shouldStop: (
   )
 
 async function deliver(runtime: Runtime, ses: SESv2Client, job: LeasedJob<JobPayload<'mail'>>): Promise<boolean> {
-  const letter = await compose(runtime, job)
-  if (letter === null) return false
+  const email = await compose(runtime, job)
+  if (email === null) return false
   await ses.send(
     new SendEmailCommand({
       FromEmailAddress: runtime.config.mail.from,
-      Destination: { ToAddresses: [letter.to] },
+      Destination: { ToAddresses: [email.to] },
       Content: {
         Simple: {
-          Subject: { Data: oneLine(letter.subject), Charset: 'UTF-8' },
+          Subject: { Data: oneLine(email.subject), Charset: 'UTF-8' },
           Body: {
-            Text: { Data: renderText(letter), Charset: 'UTF-8' },
-            Html: { Data: renderHtml(letter), Charset: 'UTF-8' },
+            Text: { Data: renderText(email), Charset: 'UTF-8' },
+            Html: { Data: renderHtml(email), Charset: 'UTF-8' },
           },
         },
       },

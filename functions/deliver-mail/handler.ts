@@ -10,7 +10,7 @@ const RESERVE_MS = 10_000
 const runtime = openRuntime(job)
 const ses = new SESv2Client({ maxAttempts: 1 })
 
-/** Woken after each commit that enqueued mail, and every minute in case a call was lost. */
+/** Invoked after each commit that enqueues mail, and by its schedule, which finds what a lost invocation leaves. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ sent: number }> => {
   const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
   return { sent: await deliverDueMail(await runtime.open(), ses, shouldStop) }

@@ -4,7 +4,7 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 export const job = defineJob({
   name: 'deliver-mail',
   needs: ['database:worker', 'service-secret', 'mail'],
-  // Woken after each commit that enqueued mail; the schedule finds what a lost call leaves.
+  // For jobs whose invocation after the commit was lost.
   everySeconds: 60,
   timeoutSeconds: 60,
 })

@@ -11,7 +11,7 @@ export interface OpenInvitation {
   readonly inviter: string
 }
 
-/** An invitation with the hash of its present token; null when it was accepted, cancelled or expired meanwhile. */
+/** Returns an invitation with its current token hash, or null when it is no longer open. */
 export async function findOpenInvitation(sql: TenantTransaction, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
     select i.token_hash, i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
@@ -31,7 +31,7 @@ export interface UserContact {
   readonly email_verified_at: Date | null
 }
 
-/** An account that may still sign in. */
+/** Returns a user who is not disabled, or null. */
 export async function findUserContact(sql: Sql, by: { id: string } | { email: string }): Promise<UserContact | null> {
   const [row] =
     'id' in by
@@ -41,13 +41,13 @@ export async function findUserContact(sql: Sql, by: { id: string } | { email: st
   return row ?? null
 }
 
-/** When a token of this hash expires, or null when there is none. */
+/** Returns when the token of this hash expires, or null when there is none. */
 export async function findExpiry(sql: Sql, hash: Uint8Array): Promise<Date | null> {
   const [row] = await sql<{ expires_at: Date }>`select expires_at from app.tokens where token_hash = ${hash}`
   return row?.expires_at ?? null
 }
 
-/** Stores a token's hash, once: a second try finds it there. When it expires. */
+/** Stores a token hash unless it is stored already. Returns when the token expires. */
 export async function putToken(
   sql: Sql,
   token: { hash: Uint8Array; purpose: 'password_reset' | 'email_verify'; userId: string; ttlSeconds: number },
@@ -67,7 +67,7 @@ export interface MembershipContact {
   readonly role: string
 }
 
-/** A person's place in the tenant, live or past. */
+/** Returns a user's membership in the tenant, also a revoked one. Returns null for a disabled user. */
 export async function findMembershipContact(sql: TenantTransaction, userId: string): Promise<MembershipContact | null> {
   const [row] = await sql<MembershipContact>`
     select u.email, t.legal_name as shop, r.label as role

@@ -8,7 +8,7 @@ const RESERVE_MS = 10_000
 
 const runtime = openRuntime(job)
 
-/** Run every hour. */
+/** Its schedule invokes it every hour. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<object> => {
   const { database } = await runtime.open()
   return maintain(database.sql, () => context.getRemainingTimeInMillis() < RESERVE_MS)

@@ -5,7 +5,7 @@ import { measure } from './measure.ts'
 
 const runtime = openRuntime(job)
 
-/** Run every minute, apart from the jobs that it watches. */
+/** Its schedule invokes it every minute. It is a function of its own, so that a failing job does not stop its metrics. */
 export const handler = metered(async (): Promise<void> => {
   const { database } = await runtime.open()
   await measure(database.sql)

@@ -27,7 +27,7 @@ const KmsKeyArn = v.pipe(
   v.regex(/^arn:aws[\w-]*:kms:[\w-]+:\d{12}:key\/[\w-]+$/, 'must be the ARN of a KMS key'),
 )
 
-/** What an operator may ask for. */
+/** The commands of operators. */
 export const Command = v.variant(
   'command',
   [
@@ -58,15 +58,15 @@ export const Command = v.variant(
 
 export type Command = v.InferOutput<typeof Command>
 
-/** The commands about a tenant's data keys, which are carried out in steps. */
+/** The commands about a tenant's data keys. They run in steps. */
 export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>
 
 export const isKeyCommand = (command: Command): command is KeyCommand =>
   ['rotate-data-key', 'rewrap', 'shred'].includes(command.command)
 
 /**
- * What became of a command: done, with what there is to tell (`finished: false`: there was not time enough, so give it
- * again); refused, and why; or no command that there is.
+ * The outcome of a command: done, with its results (`finished: false` means that it ran out of time: repeat it); refused,
+ * with the reason; or not a valid command.
  */
 export type Outcome =
   | { readonly done: Readonly<Record<string, unknown>> }

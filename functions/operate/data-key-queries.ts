@@ -5,7 +5,7 @@ import type { EncryptedSecret } from '#shared/vault/vault.ts'
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
-/** The keys that are only opened with any more, the oldest first. */
+/** Returns the data keys that only decrypt, the oldest first. */
 export async function retiredKeys(sql: TenantTransaction, purpose: Purpose): Promise<string[]> {
   return ids(
     await sql<{ id: string }>`
@@ -15,7 +15,7 @@ export async function retiredKeys(sql: TenantTransaction, purpose: Purpose): Pro
   )
 }
 
-/** Puts a new active key in the place of the tenant's, whose id it returns; null when there is none. One at a time. */
+/** Replaces the tenant's active data key. Concurrent calls take turns. Returns the id of the old one, or null when there is none. */
 export async function replaceActiveKey(
   sql: TenantTransaction,
   purpose: Purpose,
@@ -31,7 +31,7 @@ export async function replaceActiveKey(
   return replaced.id
 }
 
-/** The accounts whose secret is sealed under a key, in the order of their ids, from the one after `after` on. */
+/** Returns the vendor accounts whose secret is encrypted with a data key, by id, after `after`. */
 export async function accountsUnder(
   sql: TenantTransaction,
   keyId: string,
@@ -46,8 +46,8 @@ export async function accountsUnder(
   )
 }
 
-/** False when the secret was replaced, erased or sealed anew meanwhile. */
-export async function reseal(
+/** Stores a secret that was encrypted again. Returns false when the secret has changed since it was read. */
+export async function reencrypt(
   sql: TenantTransaction,
   {
     accountId,
@@ -56,14 +56,14 @@ export async function reseal(
     encrypted,
   }: { accountId: string; keyId: string; secretVersion: number; encrypted: EncryptedSecret },
 ): Promise<boolean> {
-  const resealed = await sql`
+  const reencrypted = await sql`
     update app.vendor_accounts set sealed_secret = ${encrypted.bytes}, data_key_id = ${encrypted.dataKeyId}
      where id = ${accountId} and data_key_id = ${keyId} and secret_version = ${secretVersion}
     returning id`
-  return resealed.length > 0
+  return reencrypted.length > 0
 }
 
-/** Fails with a violation of a foreign key while anything is sealed under the key; false when it was destroyed before. */
+/** Destroys a data key. Returns false when it was destroyed before. Throws a foreign key violation while a secret uses it. */
 export async function destroyKey(sql: TenantTransaction, keyId: string): Promise<boolean> {
   const destroyed = await sql`
     update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
@@ -72,7 +72,7 @@ export async function destroyKey(sql: TenantTransaction, keyId: string): Promise
   return destroyed.length > 0
 }
 
-/** The keys that are wrapped by any other key of KMS. */
+/** Returns the data keys that another KMS key wraps. */
 export async function keysWrappedByOthers(
   sql: TenantTransaction,
   kmsKeyArn: string,
@@ -89,7 +89,7 @@ export async function keysWrappedByOthers(
   }))
 }
 
-/** False when the key was destroyed or wrapped anew meanwhile. */
+/** Stores a data key that was wrapped again. Returns false when the data key has changed since it was read. */
 export async function replaceWrapping(sql: TenantTransaction, key: DataKey, by: WrappedKey): Promise<boolean> {
   const replaced = await sql`
     update app.data_keys set wrapped_key = ${by.wrapped}, kms_key_arn = ${by.kmsKeyArn}
@@ -98,21 +98,21 @@ export async function replaceWrapping(sql: TenantTransaction, key: DataKey, by: 
   return replaced.length > 0
 }
 
-/** Holds every account that has a secret, after the writes to them that are under way. */
+/** Locks every vendor account that has a secret. */
 export async function lockVendorAccounts(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.vendor_accounts
      where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update`
 }
 
-/** Holds every data key, after the writes of what is sealed under them; those that come later wait for the transaction. */
+/** Locks every data key, so that no secret can be stored under one until the transaction ends. */
 export async function lockDataKeys(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.data_keys
      where tenant_id = app.current_tenant() and status <> 'destroyed' order by id for update`
 }
 
-/** Erases the secrets of all accounts but those that another transaction holds; each is noted. How many there were. */
+/** Erases the secrets of all vendor accounts that no other transaction has locked, with an audit entry each. Returns their number. */
 export async function eraseSecrets(sql: TenantTransaction, requestId: string): Promise<number> {
   const erased = await sql`
     with free as (
@@ -123,7 +123,7 @@ export async function eraseSecrets(sql: TenantTransaction, requestId: string): P
          set status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null
         from free where a.id = free.id
       returning a.id
-    ), noted as (
+    ), recorded as (
       insert into app.audit_log (tenant_id, action, target_type, target_id, after, request_id)
       select app.current_tenant(), 'vendor_account.revoked', 'vendor_account', id, '{"by": "shred"}', ${requestId}
         from erased

@@ -13,12 +13,12 @@ import * as queries from './data-key-queries.ts'
 const PURPOSE: Purpose = 'vendor-credential'
 const BATCH = 50
 
-/** One tenant's keys, worked on in steps: each is a transaction of its own, and can be the last one that happens. */
+/** Work on one tenant's data keys. Each step is a transaction of its own, and the work can stop after any of them. */
 export interface KeyWork {
   readonly vault: Vault
   readonly tenantId: string
   readonly requestId: string
-  /** Whether to stop here and be called again. */
+  /** Returns whether to stop now; the operator then repeats the command. */
   readonly shouldStop: () => boolean
 }
 
@@ -36,8 +36,8 @@ const inTenant = <T>(
   })
 
 /**
- * Replaces the tenant's data key and seals every secret under the new one, while they are read and written; then destroys
- * the old one. A rotation that was cut off is gone on with. Null when the tenant has no data key.
+ * Replaces the tenant's data key, encrypts every secret with the new one, and destroys the old one. Secrets can be read and
+ * written all the while. An interrupted rotation resumes where it stopped. Returns null when the tenant has no data key.
  */
 export async function rotateDataKey(work: KeyWork): Promise<Record<string, unknown> | null> {
   const retired = await inTenant(work, (sql) => queries.retiredKeys(sql, PURPOSE))
@@ -47,17 +47,17 @@ export async function rotateDataKey(work: KeyWork): Promise<Record<string, unkno
     retired.push(replaced)
   }
   const unreadable: string[] = []
-  const told = { resealed: 0, destroyed: 0, unreadable, finished: false }
+  const result = { reencrypted: 0, destroyed: 0, unreadable, finished: false }
   let left = 0
   for (const keyId of retired) {
     const before = unreadable.length
-    if (!(await emptyKey(work, keyId, told))) return told
+    if (!(await emptyKey(work, keyId, result))) return result
     if (unreadable.length > before) continue
-    const became = await destroyKey(work, keyId)
-    if (became === 'destroyed') told.destroyed += 1
-    if (became === 'in use') left += 1
+    const outcome = await destroyKey(work, keyId)
+    if (outcome === 'destroyed') result.destroyed += 1
+    if (outcome === 'in use') left += 1
   }
-  return { ...told, finished: left === 0 }
+  return { ...result, finished: left === 0 }
 }
 
 async function replaceActiveKey(work: KeyWork): Promise<string | null> {
@@ -73,11 +73,11 @@ async function replaceActiveKey(work: KeyWork): Promise<string | null> {
   })
 }
 
-/** Seals anew what is sealed under a key, until nothing is; false when there was not time enough. */
+/** Encrypts every secret of a data key with the active key. Returns false when it ran out of time. */
 async function emptyKey(
   work: KeyWork,
   keyId: string,
-  told: { resealed: number; unreadable: string[] },
+  result: { reencrypted: number; unreadable: string[] },
 ): Promise<boolean> {
   let after: string | null = null
   for (;;) {
@@ -86,18 +86,18 @@ async function emptyKey(
     for (const accountId of accounts) {
       if (work.shouldStop()) return false
       try {
-        if (await reseal(work, keyId, accountId)) told.resealed += 1
+        if (await reencrypt(work, keyId, accountId)) result.reencrypted += 1
       } catch (error) {
         if (!(error instanceof DecryptionFailed)) throw error
-        told.unreadable.push(accountId)
+        result.unreadable.push(accountId)
       }
       after = accountId
     }
   }
 }
 
-const reseal = (work: KeyWork, keyId: string, accountId: string): Promise<boolean> =>
-  // Again when another rotation, or a shred, destroys the key that it was sealed under in between.
+const reencrypt = (work: KeyWork, keyId: string, accountId: string): Promise<boolean> =>
+  // Retried when another rotation, or a shred, destroys the new data key before the secret is stored.
   storeWithRetry(async () => {
     const { vault, tenantId, requestId } = work
     const opening = { reason: 'rotate', actorUserId: null, requestId } as const
@@ -105,10 +105,10 @@ const reseal = (work: KeyWork, keyId: string, accountId: string): Promise<boolea
     if (credential === null) return false
     const { secret, secretVersion } = credential
     const encrypted = await vault.encrypt(secret, secretContext(tenantId, accountId, secretVersion))
-    return inTenant(work, (sql) => queries.reseal(sql, { accountId, keyId, secretVersion, encrypted }))
+    return inTenant(work, (sql) => queries.reencrypt(sql, { accountId, keyId, secretVersion, encrypted }))
   })
 
-/** `in use`: something was sealed under the key meanwhile; `gone`: another rotation, or a shred, destroyed it. */
+/** Returns `in use` when a secret was encrypted with the key again, `gone` when another rotation or a shred destroyed it. */
 async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | 'in use' | 'gone'> {
   try {
     return await inTenant(work, async (sql, record) => {
@@ -123,23 +123,23 @@ async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | '
 }
 
 /**
- * Has KMS wrap the tenant's data keys by another of its keys. The data keys, and what they seal, stay as they are. A key
- * that KMS does not take for one of the tenant's is named, and left.
+ * Wraps the tenant's data keys with another KMS key. The data keys and the secrets stay as they are. Skips a data key that
+ * KMS cannot decrypt, and returns its id among the unreadable ones.
  */
 export async function rewrapDataKeys(work: KeyWork, toKmsKeyArn: string): Promise<Record<string, unknown>> {
   const keys = await inTenant(work, (sql) => queries.keysWrappedByOthers(sql, toKmsKeyArn))
   const unreadable: string[] = []
-  const told = { rewrapped: 0, unreadable, finished: false }
+  const result = { rewrapped: 0, unreadable, finished: false }
   for (const key of keys) {
-    if (work.shouldStop()) return told
+    if (work.shouldStop()) return result
     try {
-      if (await rewrap(work, key, toKmsKeyArn)) told.rewrapped += 1
+      if (await rewrap(work, key, toKmsKeyArn)) result.rewrapped += 1
     } catch (error) {
       if (!(error instanceof DecryptionFailed)) throw error
       unreadable.push(key.id)
     }
   }
-  return { ...told, finished: true }
+  return { ...result, finished: true }
 }
 
 async function rewrap(
@@ -158,13 +158,13 @@ async function rewrap(
 }
 
 /**
- * Erases every sealed secret of the tenant, and destroys its data keys, at once: all or nothing, and all again when
- * something was sealed under a new key meanwhile.
+ * Erases every encrypted secret of the tenant and destroys its data keys, in one transaction. Repeats it when a secret was
+ * encrypted with a new data key in between.
  */
 export async function shredTenant(work: KeyWork): Promise<Record<string, unknown>> {
   while (!work.shouldStop()) {
     try {
-      return { ...(await shredAtOnce(work)), finished: true }
+      return { ...(await shredOnce(work)), finished: true }
     } catch (error) {
       if (errorCode(error) !== FOREIGN_KEY_VIOLATION) throw error
     }
@@ -172,9 +172,9 @@ export async function shredTenant(work: KeyWork): Promise<Record<string, unknown
   return { secrets_erased: 0, keys_destroyed: 0, finished: false }
 }
 
-const shredAtOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
+const shredOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
   inTenant(work, async (sql, record) => {
-    // In the order in which writers take them. Whoever writes goes on afterwards, and finds the account or the key gone.
+    // The order in which writers lock them. A waiting writer then finds the account or the data key gone.
     await queries.lockVendorAccounts(sql)
     await queries.lockDataKeys(sql)
     const erased = await queries.eraseSecrets(sql, work.requestId)

@@ -14,21 +14,21 @@ import * as queries from './queries.ts'
 
 type Runtime = RuntimeFor<'database:operator' | 'service-secret'>
 
-/** The commands that are one transaction each. */
+/** The commands that run in one transaction. */
 export type TenantCommand = Exclude<Command, KeyCommand>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
-/** Thrown to roll a command back and refuse it. */
+/** Rolls a command back and refuses it. */
 class Refused extends Error {}
 
 /**
- * Carries out an operator's command, in one transaction with its audit entries and its mail. A refusal changes nothing.
- * `requestId` is the invocation's.
+ * Runs an operator's command in one transaction with its audit entries and its mail. A refused command changes nothing.
+ * `requestId` is the id of the invocation.
  */
 export async function operate(runtime: Runtime, command: TenantCommand, requestId: string): Promise<Outcome> {
   try {
     return {
-      done: await runtime.database.transaction('read write', (sql) => carryOut(runtime, sql, command, requestId)),
+      done: await runtime.database.transaction('read write', (sql) => runCommand(runtime, sql, command, requestId)),
     }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }
@@ -37,8 +37,8 @@ export async function operate(runtime: Runtime, command: TenantCommand, requestI
 }
 
 /**
- * Carries out a command about a tenant's data keys, in steps that are transactions of their own: one that was cut off is
- * gone on with when it is given again. KMS that does not answer is a refusal.
+ * Runs a command about a tenant's data keys, in steps that are transactions of their own. Repeat an interrupted command to
+ * resume it. When KMS does not respond, the command is refused.
  */
 export async function operateKeys(
   runtime: Runtime,
@@ -48,16 +48,17 @@ export async function operateKeys(
   const tenant = await queries.findTenant(runtime.database.sql, command.slug)
   if (tenant === null) return { refused: `There is no tenant ${command.slug}` }
   try {
-    const told = await carryOutKeys(command, { ...work, tenantId: tenant.id })
-    if (told === null) return { refused: `The tenant ${command.slug} has no data key` }
-    return { done: { tenant_id: tenant.id, slug: tenant.slug, ...told } }
+    const result = await runKeyCommand(command, { ...work, tenantId: tenant.id })
+    if (result === null) return { refused: `The tenant ${command.slug} has no data key` }
+    return { done: { tenant_id: tenant.id, slug: tenant.slug, ...result } }
   } catch (error) {
-    if (error instanceof KeyServiceUnavailable) return { refused: 'KMS gave no answer, or refused; nothing was lost' }
+    if (error instanceof KeyServiceUnavailable)
+      return { refused: 'KMS did not respond, or denied the call. Nothing was lost. Run the command again' }
     throw error
   }
 }
 
-function carryOutKeys(command: KeyCommand, work: KeyWork): Promise<Record<string, unknown> | null> {
+function runKeyCommand(command: KeyCommand, work: KeyWork): Promise<Record<string, unknown> | null> {
   switch (command.command) {
     case 'rotate-data-key':
       return rotateDataKey(work)
@@ -68,7 +69,7 @@ function carryOutKeys(command: KeyCommand, work: KeyWork): Promise<Record<string
   }
 }
 
-function carryOut(
+function runCommand(
   runtime: Runtime,
   sql: Sql,
   command: TenantCommand,
@@ -137,7 +138,7 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, record: R
 
 async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, record: RecordEntry) {
   const user = await queries.findUser(sql, command.email)
-  if (user === null) throw new Refused('There is no account with this address')
+  if (user === null) throw new Refused('There is no user with this email')
   const disable = command.command === 'disable-user'
   if ((user.disabled_at !== null) === disable) return { user_id: user.id, disabled: disable, sessions_revoked: 0 }
   const ended = disable ? await queries.disableUser(sql, user.id) : 0
@@ -162,7 +163,7 @@ async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'res
     tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
     ttlSeconds: runtime.config.invite.ttlSeconds,
   })
-  if (id === null) throw new Refused('There is no open invitation for this address')
+  if (id === null) throw new Refused('There is no open invitation for this email')
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: id, nonce })
   await record(tenant.id, { action: 'invitation.resent', targetId: id })
   return { tenant_id: tenant.id, invitation_id: id, email }

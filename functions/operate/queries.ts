@@ -9,14 +9,14 @@ export interface FoundTenant {
   readonly open: boolean
 }
 
-/** The tenant of a slug, whatever its case; null when there is none. */
+/** Returns the tenant of a slug, ignoring case, or null when there is none. */
 export async function findTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
   const [tenant] = await sql<FoundTenant>`
     select id, slug, status, app.is_open(status) as open from app.tenants where slug = ${slug} and deleted_at is null`
   return tenant ?? null
 }
 
-/** The same, locked for a change of its status. */
+/** Like `findTenant`, and locks the tenant for a change of its status. */
 export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
   const tenant = await findTenant(sql, slug)
   if (tenant === null) return null
@@ -26,7 +26,7 @@ export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | 
   return locked ?? null
 }
 
-/** False when the slug is taken. */
+/** Inserts a tenant. Returns false when the slug is taken. */
 export async function insertTenant(
   sql: TenantTransaction,
   tenant: { id: string; slug: string; name: string; timezone: string; currency: string },
@@ -49,12 +49,12 @@ export async function setStatus(sql: TenantTransaction, id: string, status: Tena
   return tenant?.open ?? false
 }
 
-/** Ends every session in the tenant, after the writes of their users that are under way. How many there were. */
+/** Ends every session in the tenant, once the writes of their users are done. Returns their number. */
 export async function endTenantSessions(sql: TenantTransaction, tenantId: string): Promise<number> {
   await sql`
-    select app.lock_user(held.user_id)
+    select app.lock_user(ended.user_id)
       from (select distinct user_id from app.sessions
-             where tenant_id = ${tenantId} and revoked_at is null order by user_id) as held`
+             where tenant_id = ${tenantId} and revoked_at is null order by user_id) as ended`
   const ended = await sql`
     update app.sessions set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null returning id`
   return ended.length
@@ -70,7 +70,7 @@ export async function findUser(sql: Sql, email: string): Promise<FoundUser | nul
   return user ?? null
 }
 
-/** Disables a person and ends all sessions; how many there were. */
+/** Disables a user and ends all their sessions. Returns their number. */
 export async function disableUser(sql: Sql, userId: string): Promise<number> {
   await sql`select app.lock_user(${userId})`
   await sql`update app.users set disabled_at = now() where id = ${userId} and disabled_at is null`
@@ -83,14 +83,14 @@ export async function enableUser(sql: Sql, userId: string): Promise<void> {
   await sql`update app.users set disabled_at = null where id = ${userId}`
 }
 
-/** The shops in which a person has a membership that is not revoked. */
+/** Returns the tenants in which a user has a membership that is not revoked. */
 export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ tenant_id: string }>`
     select tenant_id from app.memberships where user_id = ${userId} and revoked_at is null`
   return rows.map((row) => row.tenant_id)
 }
 
-/** Opens the invitation of a first owner; the platform invites, so there is no inviter. */
+/** Inserts the invitation of a first owner. It has no inviter, since the platform invites. Returns its id. */
 export async function inviteOwner(
   sql: TenantTransaction,
   invitation: { tenantId: string; email: string; userId: string | null; tokenHash: Buffer; ttlSeconds: number },
@@ -110,7 +110,7 @@ export async function inviteOwner(
   return token.id
 }
 
-/** Renews the open invitation of an address; null when there is none. */
+/** Renews the open invitation of an email. Returns its id, or null when there is none. */
 export async function renewInvitation(
   sql: TenantTransaction,
   renewal: { tenantId: string; email: string; tokenHash: Buffer; ttlSeconds: number },

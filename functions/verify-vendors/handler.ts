@@ -9,7 +9,7 @@ const RESERVE_MS = 15_000
 
 const runtime = openRuntime(job, { openVault })
 
-/** Run every minute. */
+/** Its schedule invokes it every minute. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ answered: number }> => {
   const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
   return { answered: await verifyDueAccounts(await runtime.open(), shouldStop) }

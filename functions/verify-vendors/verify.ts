@@ -12,18 +12,18 @@ import { tenantIsOpen } from './queries.ts'
 
 const CONCURRENCY = 5
 const LEASE_SECONDS = 60
-// With the longest wait of half an hour, a vendor may be down for a day.
+// Enough for a vendor that is down for a day, with at most half an hour between attempts.
 const ATTEMPTS = 60
 
-/** The vendor gave no answer; the job comes back. */
+/** The vendor did not respond. The job is retried. */
 class VendorUnreachable extends Error {
   override name = 'VendorUnreachable'
 }
 
 /**
- * Asks the vendors about the credentials that could not be verified when they were connected, until none is due or
- * `enough` says so. For a shop that was suspended or cancelled meanwhile, none is asked: its members can have that done
- * when it is open again. Returns how many vendors gave an answer.
+ * Verifies the credentials whose vendor did not respond when they were connected, until none is due or `shouldStop` returns
+ * true. Skips tenants that have been suspended or cancelled: their members can verify an account once the tenant is open
+ * again. Returns how many vendors responded.
  */
 export const verifyDueAccounts = (runtime: Runtime, shouldStop: () => boolean): Promise<number> =>
   drain(
@@ -56,11 +56,11 @@ async function verify(
     findVendor(await enterTenant(sql, tenantId), credential.vendor),
   )
   const lastError = await askVendor(config, vendor, credential)
-  const answered = lastError === null || lastError === REFUSED
+  const hasResponded = lastError === null || lastError === REFUSED
   await vault.database.transaction('read write', async (sql) => {
     const scoped = await enterTenant(sql, tenantId)
     const recorded = await recordCheck(scoped, { accountId, secretVersion: credential.secretVersion, lastError })
-    if (!recorded || !answered) return
+    if (!recorded || !hasResponded) return
     await recordAudit(
       { sql: scoped, tenantId, actorUserId: null, requestId: job.id, ipHash: null },
       {
@@ -70,6 +70,6 @@ async function verify(
       },
     )
   })
-  if (!answered) throw new VendorUnreachable(lastError)
+  if (!hasResponded) throw new VendorUnreachable(lastError)
   return true
 }

@@ -3,7 +3,7 @@ import type { Database, Sql } from '#shared/db/connect.ts'
 declare const tenantScope: unique symbol
 declare const sessionScope: unique symbol
 
-/** A statement inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
+/** Runs statements inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
 export type TenantTransaction = Sql & { readonly [tenantScope]: true }
 
 /** Who acts, in which tenant and by which permission, as the session check found them. */
@@ -12,7 +12,7 @@ export interface Scope {
   readonly sessionId: string
   readonly roleId: number
   readonly permission: string
-  /** Whether writes of this kind take turns within the tenant. */
+  /** Whether such writes in one tenant take turns. */
   readonly exclusive: boolean
 }
 
@@ -62,7 +62,7 @@ export const tenantTransactions = (database: Database, scope: Scope): TenantTran
   write: (work) => writeInTenant(database, scope, work),
 })
 
-/** A statement inside a transaction that has checked its session under locks. It is in the scope of no tenant. */
+/** Runs statements inside a transaction that has checked its session under locks. It is in the scope of no tenant. */
 export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 
 /**

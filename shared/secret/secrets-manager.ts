@@ -1,13 +1,13 @@
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import * as v from 'valibot'
 
-/** A version of a secret by its staging label; AWSPENDING is there while the secret is being rotated. */
+/** The staging label of a secret's version. AWSPENDING exists only during a rotation. */
 export type SecretVersion = 'AWSCURRENT' | 'AWSPENDING'
 
 const READ_TIMEOUT_MS = 5000
 let client: SecretsManagerClient | null = null
 
-/** Reads a secret that is JSON. Throws when it is not there, not whole, or does not come in time: five seconds, unless told otherwise. */
+/** Reads and parses a secret. Throws when it is missing, invalid, or not read within `timeoutMs`. */
 export async function readSecret<Schema extends v.GenericSchema>(
   id: string,
   schema: Schema,
@@ -18,9 +18,11 @@ export async function readSecret<Schema extends v.GenericSchema>(
     abortSignal: AbortSignal.timeout(timeoutMs),
   })
   const json = v.safeParse(v.pipe(v.string(), v.parseJson()), SecretString)
-  if (!json.success) throw new Error('a secret is not JSON')
+  if (!json.success) throw new Error('a secret in Secrets Manager is not JSON')
   const parsed = v.safeParse(schema, json.output)
   if (parsed.success) return parsed.output
-  // The issues say what is wrong in which field; their input, which is the secret, goes nowhere.
-  throw new Error(`a secret is not whole: ${parsed.issues.map((issue) => v.getDotPath(issue) ?? 'all').join(', ')}`)
+  // Only the names of the fields: the issues also have their input, which is the secret.
+  throw new Error(
+    `a secret in Secrets Manager has invalid fields: ${parsed.issues.map((issue) => v.getDotPath(issue) ?? 'all').join(', ')}`,
+  )
 }

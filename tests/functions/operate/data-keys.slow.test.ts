@@ -223,7 +223,7 @@ describe('rotate-data-key', () => {
       const result = await rotateDataKey({ ...workOn(tenant), shouldStop: () => (left -= 1) < 0 })
       calls += 1
       if (result?.['finished'] === true) break
-      expect(result).toEqual({ resealed: 3, destroyed: 0, unreadable: [], finished: false })
+      expect(result).toEqual({ reencrypted: 3, destroyed: 0, unreadable: [], finished: false })
     }
     expect(calls).toBeGreaterThan(3)
     await expectRotated(tenant, tenant.secrets)
@@ -235,7 +235,7 @@ describe('rotate-data-key', () => {
     const [broken = ''] = tenant.secrets.keys()
     await service.sql`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${broken}`
     expect(await rotateDataKey(workOn(tenant))).toEqual({
-      resealed: 4,
+      reencrypted: 4,
       destroyed: 0,
       unreadable: [broken],
       finished: true,
@@ -243,7 +243,7 @@ describe('rotate-data-key', () => {
     expect(await keysOf(tenant)).toEqual(expect.arrayContaining(['active', 'decrypt_only']))
     tenant.secrets.delete(broken)
     await expectAll(tenant, tenant.secrets)
-    expect(await rotateDataKey(workOn(tenant))).toMatchObject({ resealed: 0, unreadable: [broken] })
+    expect(await rotateDataKey(workOn(tenant))).toMatchObject({ reencrypted: 0, unreadable: [broken] })
     expect((await revoke(tenant, broken)).status).toBe(200)
     expect(await rotateDataKey(workOn(tenant))).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
     await expectRotated(tenant, tenant.secrets)
@@ -266,7 +266,7 @@ describe('rotate-data-key', () => {
         return encrypted
       },
     }
-    expect(await rotateDataKey(workOn(tenant, vault))).toMatchObject({ resealed: 3, destroyed: 1, finished: true })
+    expect(await rotateDataKey(workOn(tenant, vault))).toMatchObject({ reencrypted: 3, destroyed: 1, finished: true })
     expect(await keysOf(tenant)).toEqual(['destroyed', 'destroyed', 'active'])
     await expectAll(tenant, tenant.secrets)
   })

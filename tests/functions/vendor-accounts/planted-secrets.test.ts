@@ -241,7 +241,7 @@ async function whileKmsFails(): Promise<void> {
     expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toEqual({ refused: expect.any(String) })
   }
   kms = 'ok'
-  expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toMatchObject({ done: { resealed: 1 } })
+  expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toMatchObject({ done: { reencrypted: 1 } })
   await verifyDue()
 }
 

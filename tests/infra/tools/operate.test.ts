@@ -212,7 +212,7 @@ describe('rotate-data-key, rewrap and shred', () => {
 
   it('rotates, rewraps and shreds a tenant’s data keys, and reports how many', async () => {
     const { slug, token } = await shopWithSecret()
-    expect(await done('rotate-data-key', slug)).toMatchObject({ slug, resealed: 1, destroyed: 1, unreadable: [] })
+    expect(await done('rotate-data-key', slug)).toMatchObject({ slug, reencrypted: 1, destroyed: 1, unreadable: [] })
     const { KeyMetadata } = await service.vault.kms.send(new CreateKeyCommand({}))
     expect(await done('rewrap', slug, '--key', KeyMetadata?.Arn ?? '')).toMatchObject({ slug, rewrapped: 1 })
     const shredded = await command('shred', slug)
@@ -236,7 +236,7 @@ describe('rotate-data-key, rewrap and shred', () => {
     await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
     expect(await command('rotate-data-key', slug)).toMatchObject({ code: 1, stderr: expect.stringMatching(/KMS/) })
     await service.vault.faults.set({ part: 'kms', mode: 'ok' })
-    expect(await done('rotate-data-key', slug)).toMatchObject({ resealed: 1, destroyed: 1, finished: true })
+    expect(await done('rotate-data-key', slug)).toMatchObject({ reencrypted: 1, destroyed: 1, finished: true })
   })
 })
 
