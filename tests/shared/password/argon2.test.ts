@@ -73,6 +73,8 @@ describe('verifyPassword', () => {
       'garbage',
       PASSWORD,
       `$argon2id$v=19$m=4194304,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=99999999999999999999,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=-64,t=1,p=1$${salt}$${tag}`,
       `$argon2id$v=19$m=64,t=1000,p=1$${salt}$${tag}`,
       `$argon2id$v=19$m=64,t=1,p=64$${salt}$${tag}`,
       `$argon2id$v=19$m=7,t=1,p=1$${salt}$${tag}`,
@@ -82,6 +84,12 @@ describe('verifyPassword', () => {
       `$argon2id$v=19$m=64,t=1,p=1$$${tag}`,
       `$argon2id$v=19$m=64,t=1,p=1$${salt}$`,
       `$argon2id$v=19$m=64,t=1,p=1$${salt}$${tag}$`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$${tag.slice(0, 4)}`,
+      `$argon2id$v=19$m=64,t=1,p=0$${salt}$${tag}`,
+      `$argon2id$m=64,t=1,p=1$${salt}$${tag}`,
+      ` $argon2id$v=19$m=64,t=1,p=1$${salt}$${tag}`,
+      `$argon2id$v=19$m=64,t=1,p=1$${salt}$${tag}\n`,
+      '$'.repeat(10_000),
       '$2b$12$C6UzMDM.H6dfI/f/IKcEeO7kVYdFm0hQSbJ0pVbFm9Jvd7Wl5Q1iW',
     ]) {
       expect(await verifyPassword(PASSWORD, hash, COST), `${hash}`).toBe(false)
