@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { operate, type TenantCommand } from '#functions/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
-import { isTenantAccess } from '#shared/http/endpoint.ts'
+import type { SessionTransaction } from '#shared/db/scope.ts'
+import { endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
+import { noContent, type Reply } from '#shared/http/reply.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
@@ -166,4 +168,15 @@ it('finds writes after the confirmation when the guard checks nothing', async ()
   const revoke = REVOCATIONS['the user is disabled']
   if (resend === undefined || revoke === undefined) throw new Error('there is no such case')
   expect((await race(resend, revoke)).lateRows).toBeGreaterThan(0)
+})
+
+it('gives a write of a session the guarded transaction and no other statement', () => {
+  const session = { access: 'session', summary: 'A test' } as const
+  const write: (context: { sql: SessionTransaction }) => Promise<Reply<null>> = async () => noContent()
+  endpoint({ ...session, route: 'POST /a', handle: write })
+  // @ts-expect-error a GET has statements without a transaction
+  endpoint({ ...session, route: 'GET /a', handle: write })
+  // @ts-expect-error its own transactions have to be opened
+  const own = endpoint({ ...session, access: { session: true, transaction: 'own' }, route: 'POST /a', handle: write })
+  expect(isTenantAccess(own.access)).toBe(false)
 })
