@@ -2,18 +2,18 @@ import { AUDIT_ACTIONS, type AuditAction } from '#shared/audit/actions.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
-import type { Runtime } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
+import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 
 /** Returns the keyed hash of a client's address: no address is stored in clear. */
-export const ipHash = ({ pepper }: Pick<Runtime, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
+export const ipHash = ({ pepper }: Pick<ServiceSecret, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
 
 /** The parts of a request that go into its audit entries. */
 export interface AuditContext {
   readonly client: ClientInfo
   readonly requestId: string
-  readonly runtime: Pick<Runtime, 'pepper'>
+  readonly runtime: Pick<ServiceSecret, 'pepper'>
 }
 
 interface MemberContext extends AuditContext {
