@@ -7,7 +7,8 @@ import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 
 /** Returns the keyed hash of a client's address: no address is stored in clear. */
-export const ipHash = ({ pepper }: Pick<ServiceSecret, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
+export const ipHash = ({ pepper }: Pick<ServiceSecret, 'pepper'>, { ip }: ClientInfo): Buffer =>
+  keyedHash(pepper, 'ip', ip)
 
 /** The parts of a request that go into its audit entries. */
 export interface AuditContext {
