@@ -27,7 +27,7 @@ const KmsKeyArn = v.pipe(
   v.regex(/^arn:aws[\w-]*:kms:[\w-]+:\d{12}:key\/[\w-]+$/, 'must be the ARN of a KMS key'),
 )
 
-/** The commands of operators. */
+/** A command of an operator. */
 export const Command = v.variant(
   'command',
   [
@@ -58,15 +58,15 @@ export const Command = v.variant(
 
 export type Command = v.InferOutput<typeof Command>
 
-/** The commands about a tenant's data keys. They run in steps. */
+/** The commands on a tenant's data keys. They run in several transactions. */
 export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>
 
 export const isKeyCommand = (command: Command): command is KeyCommand =>
   ['rotate-data-key', 'rewrap', 'shred'].includes(command.command)
 
 /**
- * The outcome of a command: done, with its results (`finished: false` means that it ran out of time: repeat it); refused,
- * with the reason; or not a valid command.
+ * The result of a command: `done` with its output, `refused` or `invalid` with the reason. `finished: false` in the output
+ * means that time ran out: the operator runs the command again.
  */
 export type Outcome =
   | { readonly done: Readonly<Record<string, unknown>> }

@@ -5,7 +5,7 @@ import type { EncryptedSecret } from '#shared/vault/vault.ts'
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
-/** Returns the data keys that only decrypt, the oldest first. */
+/** Returns the data keys that decrypt secrets but no longer encrypt new ones, oldest first. */
 export async function retiredKeys(sql: TenantTransaction, purpose: Purpose): Promise<string[]> {
   return ids(
     await sql<{ id: string }>`
@@ -15,39 +15,39 @@ export async function retiredKeys(sql: TenantTransaction, purpose: Purpose): Pro
   )
 }
 
-/** Replaces the tenant's active data key. Concurrent calls take turns. Returns the id of the old one, or null when there is none. */
+/** Retires the active data key and stores a new one, one caller at a time. Returns the retired key's id, or null. */
 export async function replaceActiveKey(
   sql: TenantTransaction,
   purpose: Purpose,
-  made: DataKey,
+  created: DataKey,
 ): Promise<string | null> {
   await sql`select pg_advisory_xact_lock(hashtextextended('data keys of ' || app.current_tenant()::text, 0))`
-  const [replaced] = await sql<{ id: string }>`
+  const [retired] = await sql<{ id: string }>`
     update app.data_keys set status = 'decrypt_only', retired_at = now()
      where tenant_id = app.current_tenant() and purpose = ${purpose} and status = 'active'
     returning id`
-  if (replaced === undefined) return null
-  if (!(await insertKey(sql, purpose, made))) throw new Error('there is an active key already')
-  return replaced.id
+  if (retired === undefined) return null
+  if (!(await insertKey(sql, purpose, created))) throw new Error('the tenant still has an active data key')
+  return retired.id
 }
 
-/** Returns the vendor accounts whose secret is encrypted with a data key, by id, after `after`. */
+/** Returns up to `limit` accounts whose secret is encrypted under a data key, in id order, starting after `after`. */
 export async function accountsUnder(
   sql: TenantTransaction,
   keyId: string,
   after: string | null,
-  most: number,
+  limit: number,
 ): Promise<string[]> {
   return ids(
     await sql<{ id: string }>`
       select id from app.vendor_accounts
        where data_key_id = ${keyId} and (${after}::uuid is null or id > ${after}::uuid)
-       order by id limit ${most}`,
+       order by id limit ${limit}`,
   )
 }
 
-/** Stores a secret that was encrypted again. Returns false when the secret has changed since it was read. */
-export async function reencrypt(
+/** Stores a secret encrypted again. Returns false if the secret was replaced, erased or encrypted again concurrently. */
+export async function replaceCiphertext(
   sql: TenantTransaction,
   {
     accountId,
@@ -56,14 +56,14 @@ export async function reencrypt(
     encrypted,
   }: { accountId: string; keyId: string; secretVersion: number; encrypted: EncryptedSecret },
 ): Promise<boolean> {
-  const reencrypted = await sql`
+  const replaced = await sql`
     update app.vendor_accounts set sealed_secret = ${encrypted.bytes}, data_key_id = ${encrypted.dataKeyId}
      where id = ${accountId} and data_key_id = ${keyId} and secret_version = ${secretVersion}
     returning id`
-  return reencrypted.length > 0
+  return replaced.length > 0
 }
 
-/** Destroys a data key. Returns false when it was destroyed before. Throws a foreign key violation while a secret uses it. */
+/** Destroys a retired data key. Returns false if it is gone. Fails with a foreign key violation while a secret needs it. */
 export async function destroyKey(sql: TenantTransaction, keyId: string): Promise<boolean> {
   const destroyed = await sql`
     update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
@@ -72,8 +72,8 @@ export async function destroyKey(sql: TenantTransaction, keyId: string): Promise
   return destroyed.length > 0
 }
 
-/** Returns the data keys that another KMS key wraps. */
-export async function keysWrappedByOthers(
+/** Returns the tenant's data keys that another KMS key wraps. */
+export async function keysNotWrappedBy(
   sql: TenantTransaction,
   kmsKeyArn: string,
 ): Promise<(DataKey & { purpose: Purpose })[]> {
@@ -89,30 +89,30 @@ export async function keysWrappedByOthers(
   }))
 }
 
-/** Stores a data key that was wrapped again. Returns false when the data key has changed since it was read. */
-export async function replaceWrapping(sql: TenantTransaction, key: DataKey, by: WrappedKey): Promise<boolean> {
+/** Stores a data key's new wrapping. Returns false if the key was destroyed or rewrapped concurrently. */
+export async function replaceWrapping(sql: TenantTransaction, key: DataKey, rewrapped: WrappedKey): Promise<boolean> {
   const replaced = await sql`
-    update app.data_keys set wrapped_key = ${by.wrapped}, kms_key_arn = ${by.kmsKeyArn}
+    update app.data_keys set wrapped_key = ${rewrapped.wrapped}, kms_key_arn = ${rewrapped.kmsKeyArn}
      where id = ${key.id} and wrapped_key = ${key.wrapped}
     returning id`
   return replaced.length > 0
 }
 
-/** Locks every vendor account that has a secret. */
+/** Locks every account that has a secret. Waits for writes in progress. */
 export async function lockVendorAccounts(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.vendor_accounts
      where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update`
 }
 
-/** Locks every data key, so that no secret can be stored under one until the transaction ends. */
+/** Locks every data key. Waits for the transactions that store secrets under them. Later ones wait for this one. */
 export async function lockDataKeys(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.data_keys
      where tenant_id = app.current_tenant() and status <> 'destroyed' order by id for update`
 }
 
-/** Erases the secrets of all vendor accounts that no other transaction has locked, with an audit entry each. Returns their number. */
+/** Erases every secret whose row no other transaction locks, and audits each. Returns how many it erased. */
 export async function eraseSecrets(sql: TenantTransaction, requestId: string): Promise<number> {
   const erased = await sql`
     with free as (
@@ -123,7 +123,7 @@ export async function eraseSecrets(sql: TenantTransaction, requestId: string): P
          set status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null
         from free where a.id = free.id
       returning a.id
-    ), recorded as (
+    ), audited as (
       insert into app.audit_log (tenant_id, action, target_type, target_id, after, request_id)
       select app.current_tenant(), 'vendor_account.revoked', 'vendor_account', id, '{"by": "shred"}', ${requestId}
         from erased
@@ -132,6 +132,7 @@ export async function eraseSecrets(sql: TenantTransaction, requestId: string): P
   return erased.length
 }
 
+/** Destroys every data key of the tenant and returns their ids. */
 export async function destroyAllKeys(sql: TenantTransaction): Promise<string[]> {
   return ids(
     await sql<{ id: string }>`

@@ -13,31 +13,25 @@ import * as queries from './data-key-queries.ts'
 const PURPOSE: Purpose = 'vendor-credential'
 const BATCH = 50
 
-/** Work on one tenant's data keys. Each step is a transaction of its own, and the work can stop after any of them. */
+/** Work on one tenant's data keys. Each step commits its own transaction, so the work may stop after any step. */
 export interface KeyWork {
   readonly vault: Vault
   readonly tenantId: string
   readonly requestId: string
-  /** Returns whether to stop now; the operator then repeats the command. */
+  /** Returns whether too little time is left for another step. The caller then runs the work again. */
   readonly shouldStop: () => boolean
 }
 
-type RecordEntry = (entry: AuditEntry) => Promise<void>
+const inTenant = <T>({ vault, tenantId }: KeyWork, step: (sql: TenantTransaction) => Promise<T>): Promise<T> =>
+  vault.database.transaction('read write', async (sql) => step(await enterTenant(sql, tenantId)))
 
-const inTenant = <T>(
-  { vault, tenantId, requestId }: KeyWork,
-  step: (sql: TenantTransaction, record: RecordEntry) => Promise<T>,
-): Promise<T> =>
-  vault.database.transaction('read write', async (sql) => {
-    const scoped = await enterTenant(sql, tenantId)
-    return step(scoped, (entry) =>
-      recordAudit({ sql: scoped, tenantId, actorUserId: null, requestId, ipHash: null }, entry),
-    )
-  })
+const audit = ({ tenantId, requestId }: KeyWork, sql: TenantTransaction, entry: AuditEntry): Promise<void> =>
+  recordAudit({ sql, tenantId, actorUserId: null, requestId, ipHash: null }, entry)
 
 /**
- * Replaces the tenant's data key, encrypts every secret with the new one, and destroys the old one. Secrets can be read and
- * written all the while. An interrupted rotation resumes where it stopped. Returns null when the tenant has no data key.
+ * Replaces the tenant's data key, encrypts every secret under the new one, and destroys the old one. Secrets can be read
+ * and written during the rotation. An interrupted rotation resumes where it stopped. Returns null if the tenant has no
+ * data key. A secret that does not decrypt is listed in `unreadable`, and its data key stays.
  */
 export async function rotateDataKey(work: KeyWork): Promise<Record<string, unknown> | null> {
   const retired = await inTenant(work, (sql) => queries.retiredKeys(sql, PURPOSE))
@@ -48,33 +42,33 @@ export async function rotateDataKey(work: KeyWork): Promise<Record<string, unkno
   }
   const unreadable: string[] = []
   const result = { reencrypted: 0, destroyed: 0, unreadable, finished: false }
-  let left = 0
+  let keysInUse = 0
   for (const keyId of retired) {
-    const before = unreadable.length
-    if (!(await emptyKey(work, keyId, result))) return result
-    if (unreadable.length > before) continue
+    const unreadableBefore = unreadable.length
+    if (!(await reencryptAll(work, keyId, result))) return result
+    if (unreadable.length > unreadableBefore) continue
     const outcome = await destroyKey(work, keyId)
     if (outcome === 'destroyed') result.destroyed += 1
-    if (outcome === 'in use') left += 1
+    if (outcome === 'in use') keysInUse += 1
   }
-  return { ...result, finished: left === 0 }
+  return { ...result, finished: keysInUse === 0 }
 }
 
 async function replaceActiveKey(work: KeyWork): Promise<string | null> {
   const { plaintext, ...wrapped } = await work.vault.keys.generate({ tenantId: work.tenantId, purpose: PURPOSE })
   plaintext.fill(0)
-  const made = { id: randomUUID(), ...wrapped }
-  return inTenant(work, async (sql, record) => {
-    const replaced = await queries.replaceActiveKey(sql, PURPOSE, made)
-    if (replaced !== null) {
-      await record({ action: 'data_key.rotated', targetId: made.id, before: { id: replaced } })
+  const created = { id: randomUUID(), ...wrapped }
+  return inTenant(work, async (sql) => {
+    const replacedId = await queries.replaceActiveKey(sql, PURPOSE, created)
+    if (replacedId !== null) {
+      await audit(work, sql, { action: 'data_key.rotated', targetId: created.id, before: { id: replacedId } })
     }
-    return replaced
+    return replacedId
   })
 }
 
-/** Encrypts every secret of a data key with the active key. Returns false when it ran out of time. */
-async function emptyKey(
+/** Encrypts the secrets of a data key under the active one and counts them in `result`. Returns false if time ran out. */
+async function reencryptAll(
   work: KeyWork,
   keyId: string,
   result: { reencrypted: number; unreadable: string[] },
@@ -97,7 +91,7 @@ async function emptyKey(
 }
 
 const reencrypt = (work: KeyWork, keyId: string, accountId: string): Promise<boolean> =>
-  // Retried when another rotation, or a shred, destroys the new data key before the secret is stored.
+  // A concurrent rotation or shred can destroy the new data key before the secret is stored.
   storeWithRetry(async () => {
     const { vault, tenantId, requestId } = work
     const opening = { reason: 'rotate', actorUserId: null, requestId } as const
@@ -105,15 +99,18 @@ const reencrypt = (work: KeyWork, keyId: string, accountId: string): Promise<boo
     if (credential === null) return false
     const { secret, secretVersion } = credential
     const encrypted = await vault.encrypt(secret, secretContext(tenantId, accountId, secretVersion))
-    return inTenant(work, (sql) => queries.reencrypt(sql, { accountId, keyId, secretVersion, encrypted }))
+    return inTenant(work, (sql) => queries.replaceCiphertext(sql, { accountId, keyId, secretVersion, encrypted }))
   })
 
-/** Returns `in use` when a secret was encrypted with the key again, `gone` when another rotation or a shred destroyed it. */
+/**
+ * Destroys a retired data key. Returns `in use` if a secret is encrypted under it, and `gone` if a concurrent command
+ * destroyed it.
+ */
 async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | 'in use' | 'gone'> {
   try {
-    return await inTenant(work, async (sql, record) => {
+    return await inTenant(work, async (sql) => {
       if (!(await queries.destroyKey(sql, keyId))) return 'gone'
-      await record({ action: 'data_key.destroyed', targetId: keyId })
+      await audit(work, sql, { action: 'data_key.destroyed', targetId: keyId })
       return 'destroyed'
     })
   } catch (error) {
@@ -123,11 +120,11 @@ async function destroyKey(work: KeyWork, keyId: string): Promise<'destroyed' | '
 }
 
 /**
- * Wraps the tenant's data keys with another KMS key. The data keys and the secrets stay as they are. Skips a data key that
- * KMS cannot decrypt, and returns its id among the unreadable ones.
+ * Wraps the tenant's data keys with another KMS key. Neither the data keys nor the secrets change. Lists in `unreadable`
+ * each data key that KMS does not unwrap for this tenant, and leaves it unchanged.
  */
 export async function rewrapDataKeys(work: KeyWork, toKmsKeyArn: string): Promise<Record<string, unknown>> {
-  const keys = await inTenant(work, (sql) => queries.keysWrappedByOthers(sql, toKmsKeyArn))
+  const keys = await inTenant(work, (sql) => queries.keysNotWrappedBy(sql, toKmsKeyArn))
   const unreadable: string[] = []
   const result = { rewrapped: 0, unreadable, finished: false }
   for (const key of keys) {
@@ -149,17 +146,17 @@ async function rewrap(
 ): Promise<boolean> {
   const { vault, tenantId } = work
   const { kmsKeyArn, wrapped } = await vault.keys.rewrap(key, { tenantId, purpose: key.purpose }, toKmsKeyArn)
-  return inTenant(work, async (sql, record) => {
+  return inTenant(work, async (sql) => {
     if (!(await queries.replaceWrapping(sql, key, { kmsKeyArn, wrapped }))) return false
     const change = { before: { kms_key_arn: key.kmsKeyArn }, after: { kms_key_arn: kmsKeyArn } }
-    await record({ action: 'data_key.rewrapped', targetId: key.id, ...change })
+    await audit(work, sql, { action: 'data_key.rewrapped', targetId: key.id, ...change })
     return true
   })
 }
 
 /**
- * Erases every encrypted secret of the tenant and destroys its data keys, in one transaction. Repeats it when a secret was
- * encrypted with a new data key in between.
+ * Erases every secret of the tenant and destroys its data keys, in one transaction. Runs the transaction again if a
+ * secret was stored under a new data key during it.
  */
 export async function shredTenant(work: KeyWork): Promise<Record<string, unknown>> {
   while (!work.shouldStop()) {
@@ -173,12 +170,12 @@ export async function shredTenant(work: KeyWork): Promise<Record<string, unknown
 }
 
 const shredOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
-  inTenant(work, async (sql, record) => {
-    // The order in which writers lock them. A waiting writer then finds the account or the data key gone.
+  inTenant(work, async (sql) => {
+    // Writers take these locks in the same order. After the commit they find no account and no usable data key.
     await queries.lockVendorAccounts(sql)
     await queries.lockDataKeys(sql)
     const erased = await queries.eraseSecrets(sql, work.requestId)
     const keys = await queries.destroyAllKeys(sql)
-    for (const id of keys) await record({ action: 'data_key.destroyed', targetId: id })
+    for (const id of keys) await audit(work, sql, { action: 'data_key.destroyed', targetId: id })
     return { secrets_erased: erased, keys_destroyed: keys.length }
   })

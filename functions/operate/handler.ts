@@ -12,7 +12,7 @@ const RESERVE_MS = 10_000
 
 const runtime = openRuntime(job, { openVault, invoke: invokeLambda })
 
-/** Operators invoke it with their AWS credentials. No route leads here. */
+/** Operators invoke this with their AWS credentials. No route reaches it. */
 export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {
   const parsed = v.safeParse(Command, event)
   if (!parsed.success) {

@@ -14,7 +14,7 @@ import * as queries from './queries.ts'
 
 type Runtime = RuntimeFor<'database:operator' | 'service-secret'>
 
-/** The commands that run in one transaction. */
+/** The commands that each run in one transaction. */
 export type TenantCommand = Exclude<Command, KeyCommand>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
@@ -22,7 +22,7 @@ type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 class Refused extends Error {}
 
 /**
- * Runs an operator's command in one transaction with its audit entries and its mail. A refused command changes nothing.
+ * Runs an operator's command, its audit entries and its mail job in one transaction. A refusal changes nothing.
  * `requestId` is the id of the invocation.
  */
 export async function operate(runtime: Runtime, command: TenantCommand, requestId: string): Promise<Outcome> {
@@ -37,8 +37,8 @@ export async function operate(runtime: Runtime, command: TenantCommand, requestI
 }
 
 /**
- * Runs a command about a tenant's data keys, in steps that are transactions of their own. Repeat an interrupted command to
- * resume it. When KMS does not respond, the command is refused.
+ * Runs a command on a tenant's data keys. Each step commits its own transaction, so an interrupted command resumes when
+ * the operator runs it again. A failure of KMS refuses the command.
  */
 export async function operateKeys(
   runtime: Runtime,
@@ -53,7 +53,7 @@ export async function operateKeys(
     return { done: { tenant_id: tenant.id, slug: tenant.slug, ...result } }
   } catch (error) {
     if (error instanceof KeyServiceUnavailable)
-      return { refused: 'KMS did not respond, or denied the call. Nothing was lost. Run the command again' }
+      return { refused: 'KMS failed or refused. Nothing was lost. Run the command again' }
     throw error
   }
 }
@@ -75,24 +75,24 @@ function runCommand(
   command: TenantCommand,
   requestId: string,
 ): Promise<Record<string, unknown>> {
-  const record: RecordEntry = (tenantId, entry) =>
+  const audit: Audit = (tenantId, entry) =>
     recordAudit({ sql, tenantId, actorUserId: null, requestId, ipHash: null }, entry)
   switch (command.command) {
     case 'create-tenant':
-      return createTenant(runtime, sql, command, record)
+      return createTenant(runtime, sql, command, audit)
     case 'set-status':
-      return setStatus(sql, command, record)
+      return setStatus(sql, command, audit)
     case 'disable-user':
     case 'enable-user':
-      return switchUser(sql, command, record)
+      return switchUser(sql, command, audit)
     case 'resend-invite':
-      return resendInvite(runtime, sql, command, record)
+      return resendInvite(runtime, sql, command, audit)
   }
 }
 
-type RecordEntry = (tenantId: string, entry: AuditEntry) => Promise<void>
+type Audit = (tenantId: string, entry: AuditEntry) => Promise<void>
 
-async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, record: RecordEntry) {
+async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, audit: Audit) {
   const id = randomUUID()
   const scoped = await enterTenant(sql, id)
   if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
@@ -108,27 +108,25 @@ async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tena
   })
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: invitation, nonce })
   const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
-  await record(id, { action: 'tenant.created', targetId: id, after })
-  await record(id, {
+  await audit(id, { action: 'tenant.created', targetId: id, after })
+  await audit(id, {
     action: 'invitation.created',
-
     targetId: invitation,
     after: { email: command.owner, role: 'owner' },
   })
   return { tenant_id: id, slug: command.slug, status: 'trial', invitation_id: invitation, owner: command.owner }
 }
 
-async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, record: RecordEntry) {
+async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, audit: Audit) {
   const tenant = await queries.lockTenant(sql, slug)
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   const { id, status: before } = tenant
-  if (!mayBecome(before, status)) throw new Refused(`A tenant that is ${before} cannot become ${status}`)
+  if (!mayBecome(before, status)) throw new Refused(`The tenant is ${before} and cannot become ${status}`)
   const scoped = await enterTenant(sql, id)
   const open = await queries.setStatus(scoped, id, status)
   const ended = open ? 0 : await queries.endTenantSessions(scoped, id)
-  await record(id, {
+  await audit(id, {
     action: 'tenant.status_changed',
-
     targetId: id,
     before: { status: before },
     after: { status },
@@ -136,7 +134,7 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, record: R
   return { tenant_id: id, slug: tenant.slug, status, sessions_revoked: ended }
 }
 
-async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, record: RecordEntry) {
+async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, audit: Audit) {
   const user = await queries.findUser(sql, command.email)
   if (user === null) throw new Refused('There is no user with this email')
   const disable = command.command === 'disable-user'
@@ -146,12 +144,12 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   for (const tenantId of await queries.tenantsOf(sql, user.id)) {
     await enterTenant(sql, tenantId)
     const action = disable ? 'user.disabled' : 'user.enabled'
-    await record(tenantId, { action, targetId: user.id })
+    await audit(tenantId, { action, targetId: user.id })
   }
   return { user_id: user.id, disabled: disable, sessions_revoked: ended }
 }
 
-async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, record: RecordEntry) {
+async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, audit: Audit) {
   const tenant = await queries.lockTenant(sql, slug)
   if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
   if (!tenant.open) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
@@ -165,6 +163,6 @@ async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'res
   })
   if (id === null) throw new Refused('There is no open invitation for this email')
   await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: id, nonce })
-  await record(tenant.id, { action: 'invitation.resent', targetId: id })
+  await audit(tenant.id, { action: 'invitation.resent', targetId: id })
   return { tenant_id: tenant.id, invitation_id: id, email }
 }

@@ -9,14 +9,14 @@ export interface FoundTenant {
   readonly open: boolean
 }
 
-/** Returns the tenant of a slug, ignoring case, or null when there is none. */
+/** Returns the tenant with this slug in any case, or null. */
 export async function findTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
   const [tenant] = await sql<FoundTenant>`
     select id, slug, status, app.is_open(status) as open from app.tenants where slug = ${slug} and deleted_at is null`
   return tenant ?? null
 }
 
-/** Like `findTenant`, and locks the tenant for a change of its status. */
+/** Returns the tenant like `findTenant`, and locks its row until the transaction ends. */
 export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
   const tenant = await findTenant(sql, slug)
   if (tenant === null) return null
@@ -26,7 +26,7 @@ export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | 
   return locked ?? null
 }
 
-/** Inserts a tenant. Returns false when the slug is taken. */
+/** Stores a tenant. Returns false if the slug is taken. */
 export async function insertTenant(
   sql: TenantTransaction,
   tenant: { id: string; slug: string; name: string; timezone: string; currency: string },
@@ -39,7 +39,7 @@ export async function insertTenant(
   return inserted.length > 0
 }
 
-/** Returns whether people may work in the tenant now. */
+/** Sets the tenant's status. Returns whether members may now work in it. */
 export async function setStatus(sql: TenantTransaction, id: string, status: TenantStatus): Promise<boolean> {
   const [tenant] = await sql<{ open: boolean }>`
     update app.tenants
@@ -49,12 +49,12 @@ export async function setStatus(sql: TenantTransaction, id: string, status: Tena
   return tenant?.open ?? false
 }
 
-/** Ends every session in the tenant, once the writes of their users are done. Returns their number. */
+/** Ends every session in the tenant, after waiting for the users' writes in progress. Returns how many it ended. */
 export async function endTenantSessions(sql: TenantTransaction, tenantId: string): Promise<number> {
   await sql`
-    select app.lock_user(ended.user_id)
+    select app.lock_user(users.user_id)
       from (select distinct user_id from app.sessions
-             where tenant_id = ${tenantId} and revoked_at is null order by user_id) as ended`
+             where tenant_id = ${tenantId} and revoked_at is null order by user_id) as users`
   const ended = await sql`
     update app.sessions set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null returning id`
   return ended.length
@@ -70,7 +70,7 @@ export async function findUser(sql: Sql, email: string): Promise<FoundUser | nul
   return user ?? null
 }
 
-/** Disables a user and ends all their sessions. Returns their number. */
+/** Disables a user and ends their sessions. Returns how many it ended. */
 export async function disableUser(sql: Sql, userId: string): Promise<number> {
   await sql`select app.lock_user(${userId})`
   await sql`update app.users set disabled_at = now() where id = ${userId} and disabled_at is null`
@@ -83,14 +83,14 @@ export async function enableUser(sql: Sql, userId: string): Promise<void> {
   await sql`update app.users set disabled_at = null where id = ${userId}`
 }
 
-/** Returns the tenants in which a user has a membership that is not revoked. */
+/** Returns the ids of the tenants where the user has a membership that is not revoked. */
 export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ tenant_id: string }>`
     select tenant_id from app.memberships where user_id = ${userId} and revoked_at is null`
   return rows.map((row) => row.tenant_id)
 }
 
-/** Inserts the invitation of a first owner. It has no inviter, since the platform invites. Returns its id. */
+/** Invites a tenant's first owner and returns the invitation's id. It names no inviter: the platform invites. */
 export async function inviteOwner(
   sql: TenantTransaction,
   invitation: { tenantId: string; email: string; userId: string | null; tokenHash: Buffer; ttlSeconds: number },
@@ -106,11 +106,11 @@ export async function inviteOwner(
     select ${tokenHash}, 'invite', ${tenantId}, ${email}, ${userId}, id, now() + make_interval(secs => ${ttlSeconds}::int)
       from app.roles where code = 'owner'
     returning id`
-  if (token === undefined) throw new Error('no invitation was written')
+  if (token === undefined) throw new Error('the insert returned no invitation: the role owner does not exist')
   return token.id
 }
 
-/** Renews the open invitation of an email. Returns its id, or null when there is none. */
+/** Gives the open invitation of an address a new token and expiry. Returns its id, or null if there is none. */
 export async function renewInvitation(
   sql: TenantTransaction,
   renewal: { tenantId: string; email: string; tokenHash: Buffer; ttlSeconds: number },
