@@ -1,6 +1,6 @@
 -- The database roles of the service, their settings, and the schema `app`.
 --
---   identity_owner     owns every object; no superuser, so FORCE ROW LEVEL SECURITY binds it too
+--   identity_owner     owns every object; is no superuser, so FORCE ROW LEVEL SECURITY binds it too
 --   identity_app       serves the routes; owns nothing and is a member of no role
 --   identity_worker    runs the jobs
 --   identity_operator  runs the operators' commands, which no route reaches
@@ -32,7 +32,7 @@ begin
 end
 $$;
 
--- The creator of a role holds ADMIN on it. Since PostgreSQL 16 it may SET ROLE to it only after an explicit grant.
+-- The creator of a role has the ADMIN option on it. Since PostgreSQL 16 it also needs the SET option to SET ROLE to it.
 do $$
 begin
   execute format('grant identity_owner to %I with inherit false, set true', current_user);
@@ -40,8 +40,8 @@ end
 $$;
 grant identity_resolver to identity_owner with inherit false, set true;
 
--- Timeouts belong to the role, because SET on a connection pins it behind RDS Proxy. A client of identity_app waits 2.5 s
--- (shared/db/connect.ts), so a longer statement serves nobody.
+-- Timeouts are settings of the roles, because SET pins a connection of RDS Proxy. A function waits at most 2.5 s for a
+-- statement of identity_app (shared/db/connect.ts).
 alter role identity_app set statement_timeout = '2s';
 alter role identity_app set lock_timeout = '1500ms';
 alter role identity_app set idle_in_transaction_session_timeout = '10s';

@@ -2,18 +2,17 @@
 -- `app.current_tenant`, `app.set_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
 set local role identity_owner;
 
--- Compares without regard to letter case. Under row security an index serves `=` on such a column, but not citext or
--- lower(), whose operators are not leakproof. The columns hold printable ASCII only, so two addresses that a mail server
--- distinguishes never become one user.
+-- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their
+-- operators are not leakproof. The columns contain only printable ASCII, so the collation ignores nothing but letter case.
 create collation app.case_insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 
--- Returns the tenant of the transaction, or null. On a reused connection an ended transaction leaves the setting as ''.
+-- Returns the tenant of the transaction, or null. A connection keeps the setting as '' after the transaction ends.
 create function app.current_tenant() returns uuid
   language sql stable parallel safe
   return nullif(current_setting('app.tenant_id', true), '')::uuid;
 
--- Sets the tenant until the transaction ends; null means none. Clients call this function and not set_config, because
--- RDS Proxy pins a connection that calls set_config itself.
+-- Sets the tenant until the transaction ends; null means none. Clients call this function, because RDS Proxy
+-- pins a connection whose client calls set_config itself.
 create function app.set_tenant(p_tenant uuid) returns void
   language plpgsql
   as $$
@@ -27,10 +26,10 @@ grant execute on function app.current_tenant(), app.set_tenant(uuid)
   to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;
 
 -- Enables and forces row security on a table. The service's roles then see and write only rows of the transaction's
--- tenant, and none while no tenant is set. Calling it again restores what was removed.
+-- tenant, and none while no tenant is set. Calling it again restores removed policies and settings.
 --   p_column       the column with the tenant's id (`id` for app.tenants)
 --   p_system_rows  whether rows with a null tenant belong to the platform: every tenant reads them, none writes them
--- ALTER TABLE comes last and only where it changes something, because it fires the event trigger below.
+-- ALTER TABLE runs last, and only if it changes something, because it fires the event trigger below.
 create function app.enforce_tenant(p_table regclass, p_column name default 'tenant_id', p_system_rows boolean default false)
   returns void
   language plpgsql
@@ -58,9 +57,9 @@ end
 $$;
 revoke all on function app.enforce_tenant(regclass, name, boolean) from public;
 
--- Gives every partition that a statement creates or changes the guard of its parent: row security, the tenant policies
--- over the same column, the parent's owner, and no other grantee. PostgreSQL itself copies none of these to a partition.
--- Covers partitions of partitions. Runs with the rights of the role that runs the statement.
+-- Runs after a statement that creates or changes a partition. Gives the partition the row security, tenant policies and
+-- owner of its parent, and revokes every grant on it. PostgreSQL copies none of these to a partition. Covers partitions of
+-- partitions. Runs with the privileges of the role that runs the statement.
 create function app.guard_partitions() returns event_trigger
   language plpgsql
   set search_path = pg_catalog, pg_temp
@@ -114,7 +113,7 @@ end
 $$;
 revoke all on function app.guard_partitions() from public;
 
--- Only a superuser may create an event trigger, and rds_superuser on Aurora. Without the trigger, a partition that
+-- Only a superuser may create an event trigger; on Aurora, rds_superuser may too. Without the trigger, a partition that
 -- somebody creates by hand has neither guard nor grants, and `npm run doctor` reports it.
 reset role;
 do $$

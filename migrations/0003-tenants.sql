@@ -17,13 +17,13 @@ create table app.tenants (
 select app.enforce_tenant('app.tenants', 'id');
 
 grant select on app.tenants to identity_app;
--- SELECT … FOR SHARE requires UPDATE on some column. Signing in takes that lock, so that no tenant is suspended under it.
+-- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007) takes that lock.
 grant update (settings) on app.tenants to identity_app;
 
--- What mails contain, and the status: the worker sends nothing to a vendor for a tenant that is not open.
+-- Mails contain name and time zone. The worker reads the status, because it calls no vendor for a tenant that is not open.
 grant select (id, legal_name, timezone, status) on app.tenants to identity_worker;
 
--- Operators see every tenant. To read or write anything else of one they set it, as every other role does.
+-- Operators see every tenant. To reach any other row of a tenant, they set it first, as every other role does.
 create policy operator_read on app.tenants for select to identity_operator using (true);
 grant select (id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at),
   insert (id, slug, legal_name, timezone, currency), update (status, suspended_at) on app.tenants to identity_operator;
@@ -31,8 +31,8 @@ grant select (id, slug, legal_name, status, timezone, currency, suspended_at, cr
 create policy resolver_read on app.tenants for select to identity_resolver using (true);
 grant select on app.tenants to identity_resolver;
 
--- Returns whether people may work in a tenant of this status. No other place says which statuses are open. Postgres
--- inlines this function, so a condition with it costs and uses indexes like the written-out list.
+-- Returns whether members may work in a tenant of this status. No other place lists the open statuses. Postgres inlines
+-- this function, so a condition with it has the same cost and indexes as the list itself.
 create function app.is_open(p_status text) returns boolean
   language sql immutable parallel safe
   return p_status in ('trial', 'active', 'past_due');

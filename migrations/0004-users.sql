@@ -1,4 +1,4 @@
--- Users: people, each with one password for every tenant that they work in.
+-- Users. A user has one password for all tenants.
 set local role identity_owner;
 
 create table app.users (

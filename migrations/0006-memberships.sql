@@ -11,8 +11,8 @@ create table app.memberships (
   revoked_at  timestamptz,
   created_at  timestamptz not null default now(),
   constraint memberships_one_per_person unique (tenant_id, user_id),
-  -- Other tables reference this key, so that no row points into another tenant. The id comes first: with the tenant first,
-  -- the planner prefers this index to the one above, and a session check reads every membership of the tenant.
+  -- Other tables reference this key, so that no row points into another tenant. The id comes first. With the tenant first,
+  -- the planner would prefer this index to the one above, and a session check would read every membership of the tenant.
   unique (id, tenant_id)
 );
 create index memberships_by_user on app.memberships (user_id);
@@ -29,8 +29,8 @@ grant select, insert (tenant_id, user_id, role_id) on app.memberships to identit
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
 grant select on app.memberships to identity_resolver;
 
--- Refuses to take away the last owner of a tenant (TN409). Locks the tenant before it counts: of two owners who remove
--- each other concurrently, the second waits, counts after the first commit, and is refused.
+-- Raises TN409 when a change removes the last owner of a tenant. Locks the tenant before it counts owners. When two owners
+-- remove each other concurrently, the second change waits for the first commit, counts, and fails.
 create function app.keep_an_owner() returns trigger
   language plpgsql
   set search_path = pg_catalog, pg_temp

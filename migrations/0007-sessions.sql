@@ -1,5 +1,5 @@
--- Sessions: the session check, the choice of a tenant, and the end of sessions.
--- The table has no row security, because a session is found by its token hash before the tenant is known.
+-- Sessions: the session check, selecting a tenant, ending sessions.
+-- The table has no row security: the session check finds a session by its token hash before it knows the tenant.
 set local role identity_owner;
 
 create table app.sessions (
@@ -15,11 +15,11 @@ create table app.sessions (
   created_at          timestamptz not null default now(),
   last_seen_at        timestamptz not null default now(),
   revoked_at          timestamptz,
-  -- Makes revoked_at a key column. Revoking then takes the row's strongest lock and waits for FOR KEY SHARE, while moving
-  -- the idle expiry does not. See app.enter_tenant.
+  -- Makes revoked_at a key column. An update of it locks the row FOR UPDATE, and so waits for FOR KEY SHARE. An update of
+  -- the idle expiry does not wait. See app.enter_tenant.
   constraint sessions_revocation_is_a_key_change unique (id, revoked_at)
 ) with (fillfactor = 70);
--- Every request updates idle_expires_at and last_seen_at. No index contains them, so that these stay heap-only updates.
+-- Every request updates idle_expires_at and last_seen_at. No index contains them, so these are heap-only updates.
 create index sessions_live_by_user on app.sessions (user_id) where revoked_at is null;
 create index sessions_live_by_tenant on app.sessions (tenant_id) where revoked_at is null;
 create index sessions_live_by_expiry on app.sessions (absolute_expires_at) where revoked_at is null;
@@ -31,9 +31,9 @@ grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.se
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   update (revoked_at) on app.sessions to identity_resolver;
 
--- The live sessions, with what each holder may do. No other place defines "live": not revoked, not expired, the user not
--- disabled and, once a tenant is selected, the tenant open and the membership accepted and not revoked. Row security
--- applies to the reader: while another tenant is set, a session with a tenant is not live.
+-- The live sessions, with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user
+-- is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security
+-- applies to the reader: the view omits a session of a tenant while another tenant is set.
 create view app.live_sessions with (security_invoker = true) as
 select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
        u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
@@ -45,8 +45,8 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
-  -- Not `=`: the policy repeats the condition, the planner counts it twice, and then prefers any index that begins with
-  -- the tenant. It would read all memberships of the tenant instead of one.
+  -- Not `=`: the policy has the same condition, and the planner would count it twice. It would then choose any index that
+  -- begins with the tenant, and read all memberships of the tenant instead of one.
   left join app.memberships m on m.tenant_id is not distinct from s.tenant_id and m.user_id = s.user_id
         and m.accepted_at is not null and m.revoked_at is null
   left join app.roles r on r.id = m.role_id
@@ -56,7 +56,7 @@ grant select on app.live_sessions to identity_app;
 
 -- The session check, in one round trip. Returns the live session of a token hash, or no row, and sets its tenant. Moves
 -- the idle expiry of a session with a tenant to p_idle_seconds from now, never past the absolute expiry.
--- Call it as a statement of its own: its transaction commits without waiting for the disk, which no other write may.
+-- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer) returns setof app.live_sessions
   language plpgsql
   rows 1
@@ -71,7 +71,7 @@ begin
     if v_try = 1 then
       select s.id, s.tenant_id into v_session, v_tenant from app.sessions s where s.token_key = p_token_key;
     else
-      -- Not live in the tenant that was read. A concurrent request may have selected another, so read it again under a lock.
+      -- A concurrent request may have selected another tenant after the first read. Read again, under a lock.
       select s.id, s.tenant_id into v_session, v_tenant from app.sessions s
        where s.token_key = p_token_key and s.revoked_at is null
          and s.idle_expires_at > now() and s.absolute_expires_at > now() for no key update;
@@ -131,8 +131,8 @@ $$;
 revoke all on function app.select_tenant(uuid, uuid, integer) from public;
 grant execute on function app.select_tenant(uuid, uuid, integer) to identity_app;
 
--- The functions below run as identity_resolver and read across tenants. They take the id of a session, never of a user or
--- tenant that a caller chose, and return nothing unless that session is live.
+-- The functions below run as identity_resolver and read across tenants. Those that return rows take the id of a session,
+-- never of a user or tenant, and return nothing unless that session is live.
 
 -- Returns the live memberships of the session's user: the tenants to select from.
 create function app.tenants_of_session(p_session uuid)
@@ -171,10 +171,10 @@ create function app.sessions_of_session(p_session uuid)
    order by o.last_seen_at desc, o.id
 $$;
 
--- Ends the user's live session of this id or, with p_others, every session but that one (all when p_session is null).
+-- Ends the user's live session p_session. With p_others, ends all sessions except p_session, which may then be null.
 -- Returns how many live sessions it ended, and writes an audit entry for each that had a tenant, in the same transaction.
--- p_others also revokes expired sessions, because a concurrent request may be moving their expiry. They are neither
--- counted nor audited.
+-- p_others also revokes expired sessions, because a concurrent request may be moving their expiry. It neither counts nor
+-- audits those.
 create function app.end_sessions(
     p_user uuid, p_session uuid, p_others boolean, p_action text, p_request_id text, p_ip_hash bytea)
   returns integer

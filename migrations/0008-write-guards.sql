@@ -1,29 +1,29 @@
--- The first statement of every write. It locks what authorized the request and checks it again. So no write commits after
--- the service has confirmed a revocation, a change of role or the loss of a permission.
+-- The first statement of every write: it locks the session, membership and role of the request and checks them again. No
+-- write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
 --
 -- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row.
 -- A transaction that takes these locks in another order can deadlock.
 --
--- Row locks alone are not enough. A waiting change lets later FOR SHARE locks pass, so a user who never stops writing could
--- postpone the revocation of their own session. Advisory locks queue: writes that begin after app.lock_user wait behind it.
+-- Row locks alone are not enough. While a change waits for a row, later FOR SHARE locks still succeed. So a user who never
+-- stops writing could postpone their own revocation. Advisory locks queue: writes that begin after app.lock_user wait for it.
 set local role identity_owner;
 
--- Blocks later writes of a user until the transaction ends, and waits for those in progress. Call it before taking
--- anything away from a user.
+-- Blocks later writes of a user until the transaction ends, and waits for those in progress. Call it before ending a
+-- user's sessions or disabling the user.
 create function app.lock_user(p_user uuid) returns void
   language sql volatile
   as $$ select pg_advisory_xact_lock(hashtextextended(p_user::text, 0)) $$;
 
--- Does the same for the user's writes in the transaction's tenant.
+-- Blocks and waits like app.lock_user, but only for the user's writes in the transaction's tenant.
 create function app.lock_member(p_user uuid) returns void
   language sql volatile
   as $$ select pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0)) $$;
 
 -- Opens a tenant's scope for a write. Raises TN401 when the session or its membership is no longer live in the tenant, and
 -- TN403 when the role changed, lacks the permission, or the session has selected another tenant.
---   p_exclusive  locks the tenant too. Writes that depend on other members' rows take turns that way.
--- The membership is locked FOR SHARE, so every change of it waits. The session is locked FOR KEY SHARE, so its revocation
--- waits (sessions_revocation_is_a_key_change), but moving its idle expiry does not.
+--   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns
+-- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
+-- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not.
 create function app.enter_tenant(p_tenant uuid, p_session uuid, p_role smallint, p_permission text, p_exclusive boolean)
   returns void
   language plpgsql
@@ -62,8 +62,8 @@ end
 $$;
 
 -- Guards a write that needs a session and no tenant. Raises TN401 when the session is no longer live. Sets no tenant.
--- The user is locked exclusively. With a shared lock, two such writes of one user would deadlock when both go on to end
--- sessions, because app.end_sessions takes the exclusive lock. A session with a tenant also waits behind app.lock_member.
+-- Locks the user exclusively. With shared locks, two such writes of one user would deadlock when both end sessions,
+-- because app.end_sessions takes the exclusive lock. A write of a session with a tenant also waits for app.lock_member.
 create function app.enter_session(p_session uuid) returns void
   language plpgsql
   as $$

@@ -1,6 +1,6 @@
 -- Single-use tokens: invitations, password resets and email verifications.
--- The table has no row security, because a token is found by its hash before the tenant is known. It keeps the hash alone:
--- the mailer derives the raw token from a nonce in its job and a key that the database never sees.
+-- The table has no row security: the service finds a token by its hash before it knows the tenant. It stores no token. The
+-- mailer derives the token from a nonce in its job and a key that the database never sees.
 set local role identity_owner;
 
 create table app.tokens (
@@ -24,7 +24,7 @@ create table app.tokens (
 );
 create index tokens_open_by_user on app.tokens (user_id, purpose) where consumed_at is null;
 create index tokens_by_expiry on app.tokens (expires_at);
--- One open invitation for an address in a tenant: inviting again replaces the hash in the same row.
+-- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
 
 grant select, delete, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at),

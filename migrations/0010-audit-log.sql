@@ -27,12 +27,12 @@ create policy resolver_append on app.audit_log for insert to identity_resolver w
 grant insert (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, ip_hash)
   on app.audit_log to identity_resolver;
 
--- Takes the rows of a month that has no partition, until app.create_audit_partition moves them.
+-- Stores the rows of a month that has no partition, until app.create_audit_partition moves them.
 create table app.audit_log_default partition of app.audit_log default;
 select app.enforce_tenant('app.audit_log_default');
 
 -- Creates the partition of a month with its guard, and moves the month's rows from the default partition into it. Calling
--- it again restores the guard and changes nothing else. Row security binds the owner too, so a policy allows the move.
+-- it again restores the guard and changes nothing else. Row security binds the owner too, so a temporary policy allows it.
 create function app.create_audit_partition(p_month date) returns regclass
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -44,7 +44,7 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
-    -- Locks first: an insert that was already routed to the default partition would be refused once the month leaves it.
+    -- Lock first: PostgreSQL rejects an insert that it has routed to the default partition once the month leaves it.
     lock table app.audit_log in share row exclusive mode;
     execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
     execute format('alter table %s add foreign key (tenant_id) references app.tenants,
@@ -65,8 +65,8 @@ grant execute on function app.create_audit_partition(date) to identity_worker;
 select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
   from generate_series(0, 3) as m;
 
--- Records a failed sign-in of a known user in each tenant of theirs. For an unknown user the same statement runs and writes
--- nothing. It does not wait for the disk, so that both responses take equally long.
+-- Records a failed sign-in in each tenant of the user. For an unknown user it runs the same statement and writes nothing.
+-- It does not wait for the disk, so that both cases take the same time.
 create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_ip_hash bytea) returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -79,7 +79,7 @@ begin
 end
 $$;
 
--- Records what a user changed about themselves, in each tenant of theirs.
+-- Records a user's change of their own password in each of their tenants.
 create function app.record_own_change(p_user uuid, p_action text, p_request_id text, p_ip_hash bytea) returns void
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- The job queue. A job is inserted in the transaction of the change that it belongs to, so both commit or neither does.
--- Workers claim jobs with SKIP LOCKED under a lease with a token. A worker whose lease passed to another cannot complete.
+-- The job queue. A change inserts its job in its own transaction, so both commit or neither does. Workers claim jobs with
+-- SKIP LOCKED, under a lease with a token. A worker that lost its lease to another cannot complete the job.
 set local role identity_owner;
 
 create table app.jobs (
@@ -27,7 +27,7 @@ create policy worker_queue on app.jobs to identity_worker using (true) with chec
 grant select, delete, update (run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)
   on app.jobs to identity_worker;
 
--- Adds a job of the transaction's tenant or, when none is set, of the platform. Does nothing when the key exists already.
+-- Adds a job for the transaction's tenant, or for the platform when none is set. Does nothing when the idempotency key exists.
 -- The other roles have no privilege on the table: this function is their only way to add a job.
 create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns void
   language sql volatile security definer
@@ -46,8 +46,8 @@ grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
--- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job that
--- was leased p_attempts times without an end, because each of its workers died. Uses the database's clock.
+-- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job
+-- whose last lease of p_attempts expired, because its worker died. Uses the database's clock.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
   language sql volatile

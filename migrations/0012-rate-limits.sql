@@ -1,5 +1,5 @@
--- Rate limits in the database, for when the cache fails. The table is unlogged: no attempt waits for the disk, and the
--- counts start at zero after a crash of the database.
+-- The rate limits that apply while the cache fails. The table is unlogged: no attempt waits for the disk, and a crash of
+-- the database resets the counts to zero.
 set local role identity_owner;
 
 create unlogged table app.rate_limits (
@@ -11,9 +11,9 @@ create unlogged table app.rate_limits (
 grant select, insert, update, delete on app.rate_limits to identity_app;
 grant select, delete on app.rate_limits to identity_worker;
 
--- Counts one attempt against a sliding window of p_window_seconds: the attempts of the current window, plus those of the
--- previous one in proportion to how much of it still overlaps. The cache counts the same way. A refused attempt is not
--- counted. Atomic: concurrent attempts never exceed p_limit.
+-- Counts one attempt in a sliding window of p_window_seconds, as the cache does. The sum is the attempts of the current
+-- fixed window, plus a share of the previous window's: the share that the sliding window still overlaps. Does not count a
+-- refused attempt. Concurrent attempts never exceed p_limit.
 create function app.count_attempt(p_key bytea, p_limit integer, p_window_seconds integer)
   returns table (allowed boolean, retry_after_seconds integer)
   language plpgsql

@@ -29,7 +29,7 @@ create table app.size_aliases (
 );
 grant select on app.sizes, app.size_aliases to identity_app;
 
--- Returns the id of the size that a vendor's spelling means, or null. Never guesses at an unknown alias.
+-- Returns the id of the size with this alias, or null for an unknown alias.
 create function app.resolve_size(p_alias text) returns smallint
   language sql stable
   return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias));

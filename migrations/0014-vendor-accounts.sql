@@ -1,8 +1,8 @@
 -- The tenants' accounts with vendors. Each secret is encrypted under a data key of the tenant, which KMS wraps.
--- Only identity_vault and app.open_vendor_secret reach ciphertext and keys.
+-- Only identity_vault reads wrapped keys, and only it may call app.open_vendor_secret, which returns ciphertext.
 set local role identity_owner;
 
--- The known vendors, and the adapter that speaks to each (shared/vendor). A vendor's URL is a setting of the stage.
+-- The vendors, with the adapter in shared/vendor for the protocol of each. A vendor's URL is a setting of the stage.
 create table app.vendors (
   code    text primary key check (code ~ '^[a-z0-9]+(-[a-z0-9]+)*$'),
   name    text not null,
@@ -13,8 +13,8 @@ insert into app.vendors (code, name, adapter) values
   ('sanmar', 'SanMar', 'promostandards');
 grant select on app.vendors to identity_app, identity_vault;
 
--- The data keys of tenants, as KMS wrapped them. `usable` means `wrapped_key is not null`, and the foreign key of encrypted
--- rows includes it. So a key that still encrypts something cannot be destroyed, and a destroyed key encrypts nothing.
+-- The data keys of tenants, wrapped by KMS. The foreign key of vendor_accounts includes `usable`, so a data key that a
+-- secret needs cannot be destroyed, and no secret can be stored under a destroyed one.
 create table app.data_keys (
   id           uuid primary key default gen_random_uuid(),
   tenant_id    uuid not null references app.tenants,
@@ -64,7 +64,7 @@ create table app.vendor_accounts (
 create index vendor_accounts_by_age on app.vendor_accounts (tenant_id, created_at, id);
 create index vendor_accounts_by_data_key on app.vendor_accounts (data_key_id) where data_key_id is not null;
 select app.enforce_tenant('app.vendor_accounts');
--- identity_app writes an encrypted secret, and may not read one.
+-- identity_app may write an encrypted secret but not read one.
 grant select (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, created_at,
               rotated_at, revoked_at, secret_version),
   insert (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, sealed_secret,
@@ -79,7 +79,7 @@ create policy resolver_open on app.vendor_accounts for select to identity_resolv
 grant select (id, tenant_id, vendor, account_number, secret_version, sealed_secret, data_key_id)
   on app.vendor_accounts to identity_resolver;
 
--- Keeps the version of a secret from decreasing. Encryption binds a secret to its version, so nobody can put back an
+-- Keeps the version of a secret from decreasing. Encryption binds a secret to its version, so nobody can restore an
 -- earlier secret.
 create function app.secret_versions_grow() returns trigger
   language plpgsql
@@ -97,8 +97,8 @@ create trigger vendor_accounts_versions_grow before update on app.vendor_account
   for each row execute function app.secret_versions_grow();
 
 -- Returns the encrypted secret of an account of the transaction's tenant, with its data key, and writes an audit entry in
--- the same statement. Returns no row when the account does not exist or its secret was erased. There is no other way to
--- an encrypted secret.
+-- the same statement. Returns no row when the account does not exist or its secret was erased. Nothing else returns an
+-- encrypted secret to the service.
 create function app.open_vendor_secret(p_account uuid, p_reason text, p_actor uuid, p_request_id text)
   returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
                  data_key_id uuid, kms_key_arn text, wrapped_key bytea)
