@@ -11,9 +11,9 @@ const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () =>
 const INVALID_PASSWORD = '28P01'
 
 /**
- * Prepares a database for the functions of this version: applies migrations, sets the passwords of the roles, creates the
- * coming partitions of the audit log. Running it again changes nothing. When a migration fails, those before it stay.
- * Logs warnings. Throws UnhealthyDatabase when the database has a fault, such as one that lets a tenant reach another's rows.
+ * Prepares a database for the functions of this version: applies migrations, sets the passwords of the roles, and creates
+ * the audit log's partitions for the next months. Running it again changes nothing. When a migration fails, the earlier
+ * ones stay applied. Logs warnings of the doctor. Throws UnhealthyDatabase for a fault.
  */
 export async function bringUp(options: {
   readonly owner: ReadLogin
@@ -54,8 +54,8 @@ export async function bringUp(options: {
 }
 
 /**
- * Returns whether a role can sign in with its secret, or with the pending version of a rotation. During a rotation the
- * password must stay: resetting it would lock the role out when the rotation ends.
+ * Returns whether a role can sign in with its secret, or with the pending version of a rotation. Resetting the password
+ * during a rotation would lock the role out when the rotation ends.
  */
 async function isCurrent(role: ReadLogin, trust: SecureContext | null): Promise<boolean> {
   if (await signsIn(await role('AWSCURRENT'), trust)) return true

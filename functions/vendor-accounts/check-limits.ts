@@ -4,7 +4,7 @@ import { keyedHash } from '#shared/secret/secret.ts'
 
 const WINDOW_SECONDS = 3600
 
-/** Limits how often a tenant may check secrets with a vendor in an hour, so that no secret can be guessed by trial. */
+/** Limits how often a tenant may check secrets with a vendor in an hour, so that nobody can guess a secret. */
 export const checkLimits = ({ principal, config, pepper }: LimitInput<unknown>): Limit[] => [
   {
     name: 'vendor-tenant',

@@ -17,7 +17,7 @@ interface Search {
   readonly limit?: number
 }
 
-/** Returns vendor accounts of the tenant, oldest first: up to `limit` + 1 of them. */
+/** Returns up to `limit` + 1 vendor accounts of the tenant, oldest first. */
 export async function searchVendorAccounts(
   sql: TenantTransaction,
   search: Search,
@@ -43,13 +43,13 @@ export async function searchVendorAccounts(
   }))
 }
 
-/** A vendor account, with the version of its secret, which no response shows. */
+/** A vendor account and the version of its secret. No response shows the version. */
 export interface FoundAccount {
   readonly account: VendorAccount
   readonly secretVersion: number
 }
 
-/** Returns the account with this id, or null. By default it excludes revoked accounts, whose secret is erased. */
+/** Returns the account with this id, or null. Finds a revoked account only if `statuses` names `revoked`. */
 export async function findVendorAccount(
   sql: TenantTransaction,
   id: string,
@@ -59,7 +59,7 @@ export async function findVendorAccount(
   return found === undefined ? null : { account: found.item, secretVersion: found.secretVersion }
 }
 
-/** Stores an account whose secret was checked. `lastError` is null if the vendor accepted it, else the reason. */
+/** Stores an account. `lastError` is null if the vendor accepted its secret, else the reason for no verdict. */
 export async function insertAccount(
   sql: TenantTransaction,
   account: {

@@ -21,7 +21,7 @@ export const VENDOR_UNREACHABLE: DeclaredProblem = {
   members: v.object({ last_error: v.pipe(v.string(), v.examples(['timeout'])) }),
 }
 
-/** Returns the 503 for a vendor that cannot be reached. `code` is one of ours and quotes nothing from the vendor. */
+/** Returns the 503 for a vendor that gave no verdict. `code` says why and quotes nothing from the vendor. */
 export const unreachable = (code: string): Problem =>
   new Problem('vendor-unreachable', {
     headers: { 'retry-after': '60' },
@@ -29,7 +29,7 @@ export const unreachable = (code: string): Problem =>
     reason: `the vendor could not be reached: ${code}`,
   })
 
-/** Throws unless the vendor accepted the secret. */
+/** Throws 422 or 503 unless the vendor accepted the secret. */
 export function mustAccept(lastError: string | null): void {
   if (lastError === REFUSED) throw refused()
   if (lastError !== null) throw unreachable(lastError)

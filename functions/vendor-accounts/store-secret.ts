@@ -2,8 +2,8 @@ import { once } from '#shared/once.ts'
 import { storeWithRetry } from '#shared/vault/store-with-retry.ts'
 
 /**
- * Encrypts a secret, checks it with the vendor and stores it, in this order: a secret that cannot be stored is sent
- * nowhere. A retry encrypts and stores again, but never checks twice. `store` resolves to null if the row changed.
+ * Encrypts a secret, checks it with the vendor and stores it. Encryption comes first, so that the vendor receives nothing
+ * while KMS fails. A retry encrypts and stores again, but never checks twice. `store` resolves to null if the row changed.
  */
 export function storeSecret<Encrypted, Checked, Stored>(steps: {
   encrypt: () => Promise<Encrypted>

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isStorable, text } from '#shared/schema/text.ts'
 
-/** A tenant's customer number, or name, with a vendor. */
+/** The customer number or user name that a vendor gave to the tenant. */
 export const AccountNumber = text({ max: 100, example: '51234', oneLine: false })
 
 /** The secret that a vendor gave to the tenant. It is not trimmed. */

@@ -52,8 +52,8 @@ export interface Client {
 }
 
 /**
- * Returns a client of the service at `baseUrl`. It has no imports and runs wherever `fetch` exists. With a token, it
- * sends every request under that session.
+ * Returns a client of the service at `baseUrl`. It has no imports and runs wherever `fetch` exists. It sends `token` with
+ * every request.
  */
 export function createClient(options: {
   baseUrl: string
@@ -98,7 +98,7 @@ function search(query: Readonly<Record<string, string | number | undefined>>): s
   return fields.size === 0 ? '' : `?${fields.toString()}`
 }
 
-/** Returns the problem of a response. A response of a proxy may have none; it becomes `about:blank`. */
+/** Returns the problem of a response, or `about:blank` if it has none, such as a response of a proxy. */
 async function toProblemError(response: Response): Promise<ProblemError> {
   const retryAfter = response.headers.get('retry-after')
   const plain: ProblemBody = { type: 'about:blank', title: response.statusText, status: response.status }

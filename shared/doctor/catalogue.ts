@@ -15,19 +15,19 @@ const ROLES = ['identity_owner', ...SERVICE_ROLES, 'identity_resolver']
 /** The tables with a tenant_id but without row security. Their rows are found by a hash, before the tenant is known. */
 export const EXEMPT_TABLES: readonly string[] = ['app.sessions', 'app.tokens']
 
-/** The functions that bypass row security. No other SECURITY DEFINER function may exist. */
+/** Every function that bypasses row security, and what it does. No other SECURITY DEFINER function may exist. */
 export const DEFINER_FUNCTIONS: readonly string[] = [
-  'app.tenants_of_session(uuid)',
-  'app.sessions_of_session(uuid)',
-  'app.record_failed_sign_in(uuid, text, bytea)',
-  'app.end_sessions(uuid, uuid, boolean, text, text, bytea)',
-  'app.record_own_change(uuid, text, text, bytea)',
-  'app.enqueue(text, jsonb, text)',
-  'app.open_vendor_secret(uuid, text, uuid, text)',
-  'app.create_audit_partition(date)',
+  'app.tenants_of_session(uuid)', // returns the tenants that the session's user can select
+  'app.sessions_of_session(uuid)', // returns the live sessions of the session's user
+  'app.record_failed_sign_in(uuid, text, bytea)', // writes an audit entry in each tenant of the user
+  'app.end_sessions(uuid, uuid, boolean, text, text, bytea)', // ends a user's sessions and audits each in its tenant
+  'app.record_own_change(uuid, text, text, bytea)', // writes an audit entry in each tenant of the user
+  'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
+  'app.open_vendor_secret(uuid, text, uuid, text)', // returns one ciphertext of the set tenant and audits it
+  'app.create_audit_partition(date)', // creates the partition of a month with its guard
 ]
 
-/** Those of them that create tables. They run as identity_owner, the others as identity_resolver. */
+/** The listed functions that create tables. They run as identity_owner, the others as identity_resolver. */
 export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
 
 /** A policy that opens every tenant's rows to exactly one role, for one kind of statement. */
@@ -37,7 +37,7 @@ interface OpenPolicy {
   readonly command: 'all' | 'select'
 }
 
-/** The worker sees the whole queue. Operators see all tenants and memberships. No other policy may be open. */
+/** The worker sees every job. Operators see all tenants and memberships. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
@@ -49,25 +49,25 @@ export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)']
 
 const listed = (names: readonly string[]): string => `array[${names.map((name) => `'${name}'`).join(', ')}]`
 
-/** What the checks query: every schema but those of the system, without objects of extensions. */
+/** What the checks query: all schemas except those of the system, without objects of extensions. */
 const CATALOGUE = String.raw`
   service_role as (
     select oid, rolname as name from pg_roles where rolname = any (${listed(SERVICE_ROLES)})
   ),
   grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
-  place as (
+  own_schema as (
     select oid, nspname from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'
   ),
   relation as (
     select c.*, s.nspname, format('%I.%I', s.nspname, c.relname) as name
-      from pg_class c join place s on s.oid = c.relnamespace
+      from pg_class c join own_schema s on s.oid = c.relnamespace
      where c.relkind in ('r', 'p', 'f', 'v', 'm', 'S')
        and not exists (select from pg_depend d
                         where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
   ),
   routine as (
     select p.*, s.nspname, format('%I.%I(%s)', s.nspname, p.proname, oidvectortypes(p.proargtypes)) as name
-      from pg_proc p join place s on s.oid = p.pronamespace
+      from pg_proc p join own_schema s on s.oid = p.pronamespace
      where not exists (select from pg_depend d
                         where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
   ),
@@ -151,7 +151,7 @@ const CHECKS = {
          select from pg_depend d
           where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
             and d.refobjid = p.table_oid and d.refobjsubid = p.attnum)`,
-  // Only a condition of OWN combined by AND is certain to admit no more than the tenant's own rows.
+  // A condition is certain to admit only the tenant's own rows if it contains OWN and combines conditions by AND alone.
   'policy-admits-other-tenants': String.raw`
     select name, expression from policy, unnest(array[qual, written]) as expression
      where expression !~ '\mOWN\M' or expression ~ '\m(OR|CASE|COALESCE|DISTINCT|NOT)\M'`,
@@ -219,7 +219,7 @@ const CHECKS = {
     select name, pg_get_userbyid(proowner) from routine
      where prosecdef and pg_get_userbyid(proowner)
        <> case when name = any (${listed(OWNER_FUNCTIONS)}) then 'identity_owner' else 'identity_resolver' end`,
-  // They would open every future table and partition before it has its guard.
+  // Default privileges would open every future table and partition before it has its guard.
   'default-privileges': `
     select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')
       from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace`,
@@ -265,7 +265,7 @@ export const catalogueChecks: readonly string[] = Object.keys(CHECKS)
 
 /**
  * Searches the catalogue, in one read-only statement, for anything that lets a tenant reach another's rows. Covers every
- * table with a tenant_id. Any login may call it. Returns [] when there is nothing.
+ * table with a tenant_id. Any login may call it. Returns what it finds.
  */
 export async function checkCatalogue(sql: postgres.Sql | postgres.TransactionSql): Promise<Finding[]> {
   const queries = Object.entries(CHECKS).map(

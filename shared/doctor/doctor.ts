@@ -33,23 +33,23 @@ export const inOneLine = ({ object, fault, repair }: Diagnosis): string =>
   `${object}: ${fault}. Repair: ${repair}`.replaceAll(/\p{Cc}+/gu, ' ')
 
 /**
- * Examines a database in one read-only transaction. Any login may call it: nearly everything is in the catalogue. Expects
- * the files of the folder `migrations` to be applied. Rejects with the server's error after 30 s.
+ * Examines a database in one read-only transaction. Any login may call it: nearly everything is in the catalogue. Reports
+ * each file of the folder `migrations` that is not applied. Rejects with the server's error after 30 s.
  */
 export async function examine(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
   return sql.begin('read only', (tx) => examineWithin(tx, migrations))
 }
 
-/** Ends a deployment. Returns the warnings and unseen checks. Throws UnhealthyDatabase when there is a fault. */
+/** Runs as the last step of a deployment. Returns the warnings and unseen checks. Throws UnhealthyDatabase when there is a fault. */
 export async function assertHealthy(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
   const diagnoses = await examine(sql, migrations)
   if (diagnoses.some(({ severity }) => severity === 'fault')) throw new UnhealthyDatabase(diagnoses)
   return diagnoses
 }
 
-/** Examines what the transaction sees. Changes its timeouts and search path. */
+/** Examines a database within a transaction. Changes the transaction's timeouts and search path. */
 export async function examineWithin(tx: postgres.TransactionSql, migrations: string): Promise<Diagnosis[]> {
-  // A search path of the system alone: no function of another login can replace one of the system.
+  // The search path has only system schemas, so that no function of another login replaces a system function.
   await tx`select set_config('statement_timeout', '30s', true), set_config('lock_timeout', '2s', true),
                   set_config('search_path', 'pg_catalog, pg_temp', true)`
   const tooOld = await serverVersion(tx)

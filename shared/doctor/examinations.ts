@@ -35,14 +35,14 @@ const unseen = diagnose('unseen')
 // its policies hide (https://www.postgresql.org/support/security/CVE-2025-8713/). PostgreSQL 16 is the oldest that can grant
 // membership in a role without inheriting its privileges.
 const MINIMUM_VERSIONS: Readonly<Record<number, number>> = { 16: 160010, 17: 170006 }
-const OLDEST_LINE = 16
+const OLDEST_MAJOR = 16
 
 export async function serverVersion(tx: Transaction): Promise<Diagnosis[]> {
   const [row] = await tx<{ number: number; text: string }[]>`
     select current_setting('server_version_num')::int as number, current_setting('server_version') as text`
   const { number = 0, text = '' } = row ?? {}
-  const line = Math.floor(number / 10_000)
-  const minimum = line < OLDEST_LINE ? OLDEST_LINE * 10_000 : (MINIMUM_VERSIONS[line] ?? 0)
+  const major = Math.floor(number / 10_000)
+  const minimum = major < OLDEST_MAJOR ? OLDEST_MAJOR * 10_000 : (MINIMUM_VERSIONS[major] ?? 0)
   if (number >= minimum) return []
   const what =
     'this version is older than 16, or its row security leaks rows (CVE-2025-8713); nothing else was examined'
@@ -127,7 +127,7 @@ export async function powerfulLogins(tx: Transaction): Promise<Diagnosis[]> {
   const rows = await tx<{ role: string; power: string; repair: string }[]>`
     -- 10 is the login that initdb creates (BOOTSTRAP_SUPERUSERID). rdsadmin is Amazon's own.
     with login as (select * from pg_roles where rolcanlogin and oid <> 10 and rolname <> 'rdsadmin'),
-    -- The login that migrates owns this schema, and must be able to SET ROLE to identity_owner.
+    -- The login that migrates owns this schema. It must be able to SET ROLE to identity_owner.
     migrator as (select nspowner as oid from pg_namespace where nspname = 'migrations')
     select rolname as role, 'a superuser that may log in: no row security binds it' as power,
            format('alter role %I nosuperuser;', rolname) as repair
@@ -161,7 +161,7 @@ export async function invalidObjects(tx: Transaction): Promise<Diagnosis[]> {
   })
   if (guards.length > 0) return found
   const what = 'none fires on CREATE TABLE: a partition that somebody creates by hand gets no row security'
-  const repair = 'create guard_partitions as migrations/0002-tenant-guard.sql does, as a login that may'
+  const repair = 'create guard_partitions as migrations/0002-tenant-guard.sql does, as a superuser'
   return [...found, warning('partition-guard', 'event trigger', what, repair)]
 }
 

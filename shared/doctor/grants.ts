@@ -5,8 +5,8 @@ import grants from '#shared/doctor/grants.json' with { type: 'json' }
 type Grants = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
 /**
- * Every privilege in the schema app but the owner's own, as the migrations grant it. `npm run grants` writes the file. A
- * privilege in a database that is not in the file is a fault.
+ * The privileges that the migrations grant in the schema app. `npm run grants` writes the file. A privilege in a database
+ * that is not in the file is a fault.
  */
 export const GRANTS: Grants = grants
 

@@ -1,6 +1,6 @@
 import { type CatalogueCheck, type Finding, OWNER_FUNCTIONS } from '#shared/doctor/catalogue.ts'
 
-/** What is wrong and how to repair it, one line each. A repair that ends in a semicolon is SQL. */
+/** One line on what is wrong and one on how to repair it. A repair that ends in a semicolon is SQL. */
 export interface Remedy {
   readonly fault: string
   readonly repair: string
@@ -112,7 +112,7 @@ const REMEDIES: Readonly<Record<CatalogueCheck, (object: string, detail: string)
     }
   },
   'view-without-invoker': (view) => ({
-    fault: 'the view reads as its owner, and the policies for the reader do not apply',
+    fault: 'the view reads with the privileges of its owner: the policies for the reader do not apply',
     repair: `alter view ${view} set (security_invoker = true);`,
   }),
   'materialized-view': (view) => ({
@@ -147,7 +147,7 @@ const REMEDIES: Readonly<Record<CatalogueCheck, (object: string, detail: string)
     const { table, name } = parts(object)
     return {
       fault: `the foreign key to ${parent} omits the tenant: a row may point into another tenant`,
-      repair: `replace constraint ${name} of ${table} by one over the tenant's column and the id`,
+      repair: `replace constraint ${name} of ${table} with one on the tenant's column and the id`,
     }
   },
   'tenant-data-without-tenant-id': (object, parent) => ({

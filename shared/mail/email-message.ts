@@ -1,4 +1,4 @@
-/** A mail before rendering. Every field is plain text. */
+/** An email before rendering. Every field is plain text. */
 export interface EmailMessage {
   readonly to: string
   readonly subject: string
@@ -17,7 +17,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
 
-/** Puts a text on one line: a line break would end the header of a subject. */
+/** Returns the text on one line. A line break would end the Subject header. */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
 
 export const renderText = ({ paragraphs, action, closing }: EmailMessage): string =>

@@ -1,7 +1,6 @@
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 
-// A link has its token behind the #, so that no server log and no referrer receives it. The page that it opens sends it
-// in a request body.
+// The token follows the #, so that it is in no server log and no Referer header. The page sends it in a request body.
 const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}#token=${token}`
 
 function formatTime(at: Date, timeZone: string): string {

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { argon2id } from 'hash-wasm'
 
-/** The cost of a hash of parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
+/** The cost of a hash with parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
 export interface Cost {
   readonly memoryKib: number
   readonly iterations: number
@@ -15,7 +15,7 @@ interface ParsedHash extends Cost {
 const TAG_BYTES = 32
 const SALT_BYTES = 16
 
-// A stored hash may cost more than the current settings, if these were lowered, but no more than a Lambda can bear.
+// The highest cost of a stored hash that a Lambda computes. Settings can be lowered, so it may exceed their cost.
 const MAX: Cost = { memoryKib: 262_144, iterations: 16 }
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43})$/
@@ -49,12 +49,12 @@ export async function hashPassword(password: string, cost: Cost): Promise<string
   return `$argon2id$v=19$m=${cost.memoryKib},t=${cost.iterations},p=1$${base64(salt)}$${base64(tag)}`
 }
 
-// Without a stored hash, the password is hashed with this salt, so that verification takes the same time.
+// Verification without a stored hash uses this salt, so that it takes the same time.
 const DUMMY_SALT = randomBytes(SALT_BYTES)
 
 /**
- * Returns whether the password matches the hash. Without a usable hash (none, another scheme, a cost above MAX) it
- * returns false after the work of the current cost, so that response time does not reveal whether the user exists.
+ * Returns whether the password matches the hash. Without a usable hash (none, another scheme, a cost above MAX) it hashes
+ * at the current cost and returns false, so that response time does not reveal whether the user exists.
  */
 export async function verifyPassword(password: string, hash: string | null, cost: Cost): Promise<boolean> {
   const parsed = hash === null ? null : parsePhc(hash)

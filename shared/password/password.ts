@@ -2,12 +2,12 @@ import * as v from 'valibot'
 
 const MAX_CODE_POINTS = 128
 
-/** Returns the form of a password that is the same for every keyboard (NIST SP 800-63B-4, 3.1.1.2; RFC 8265). */
+/** Returns the NFKC form of a password, which is the same for every keyboard (NIST SP 800-63B-4, 3.1.1.2; RFC 8265). */
 export const normalize = (password: string): string => password.normalize('NFKC')
 
 /**
- * A password in a request: well-formed and of limited length, so that it is cheap to reject. Encoding to UTF-8 would
- * turn any lone surrogate into U+FFFD, which would make different passwords equal.
+ * A password in a request. Its length is limited so that hashing it is cheap. Lone surrogates are rejected because UTF-8
+ * encodes each as U+FFFD, which would make different passwords equal.
  */
 export const SentPassword = v.pipe(
   v.string('must be a string'),

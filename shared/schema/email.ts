@@ -7,7 +7,7 @@ export const Address = v.pipe(v.string(), v.examples([EXAMPLE]))
 
 /**
  * An email address in a request: printable ASCII (Amazon SES accepts no other local part), at most 254 characters (RFC
- * 5321, 4.5.3.1.3). Case does not distinguish addresses: the database compares them by a case-insensitive collation.
+ * 5321, 4.5.3.1.3). The database ignores letter case when it compares addresses.
  */
 export const Email = v.pipe(
   v.string('must be a string'),
@@ -16,5 +16,5 @@ export const Email = v.pipe(
   v.examples([EXAMPLE]),
 )
 
-/** Returns the form of an address under which rate limits count it. Addresses of the same user have the same form. */
+/** Returns an address in the form that rate limits count. It is the same for every spelling of a user's address. */
 export const normalizeEmail = (email: string): string => email.toLowerCase()

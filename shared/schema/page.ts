@@ -11,8 +11,8 @@ const DEFAULT_LIMIT = 50
  */
 export type Key = readonly [sortKey: string, id: string]
 
-// A list by age begins after BEGINNING, or before END. They stand in for a null in the statements: the planner does not
-// know `coalesce` to be leakproof, so under row-level security it would keep the cursor out of the index.
+// A list by age begins after BEGINNING, or before END. A null with `coalesce` in the statement would be slower: `coalesce` is
+// not leakproof, so under row-level security the planner would not use the index for the cursor.
 export const BEGINNING: Key = ['-infinity', '00000000-0000-0000-0000-000000000000']
 export const END: Key = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 
@@ -35,7 +35,7 @@ export const pageOf = <const Item extends v.GenericSchema<unknown, unknown>>(ite
     next_cursor: v.nullable(v.pipe(v.string(), v.examples(['WyIyMDAwIiwiMGE1YjhmNTIiXQ']))),
   })
 
-/** Makes a page of rows in the list's order. `rows` has one row more than `limit` if the list continues. */
+/** Returns a page of `rows`. Requires rows in the list's order, and one row more than `limit` if the list continues. */
 export function page<Item>(rows: readonly ListRow<Item>[], limit: number): Page<Item> {
   const shown = rows.slice(0, limit)
   const last = rows.length > limit ? shown.at(-1) : undefined

@@ -5,11 +5,11 @@ import type { ServiceSecret } from '#shared/secret/service-secret.ts'
 
 export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
 
-/** Returns 128 random bits as text. A mail's job stores this nonce in place of the token. */
+/** Returns 128 random bits as text. The job of an email stores this nonce instead of the token. */
 export const newNonce = (): string => randomBytes(16).toString('base64url')
 
 /**
- * Derives the single-use token of a nonce. The result is always the same, so that a mail that is sent twice has one
+ * Derives the single-use token of a nonce. The same nonce gives the same token, so an email that is sent twice has one
  * link. The mail key is not in the database, so a job or a database dump reveals no valid token.
  */
 export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string): string =>
@@ -30,9 +30,9 @@ export const mailTokens = (
   purpose: TokenPurpose,
   nonce: string,
 ): readonly [StoredToken, ...StoredToken[]] => {
-  const stored = (key: string, by: string): StoredToken => {
+  const stored = (key: string, activePepper: string): StoredToken => {
     const token = mailToken(key, purpose, nonce)
-    return { token, hash: hashToken(by, token) }
+    return { token, hash: hashToken(activePepper, token) }
   }
   const given = (secret: string | undefined): string[] => (secret === undefined ? [] : [secret])
   const keys = [mailKey, ...given(mailKeyPrevious)]

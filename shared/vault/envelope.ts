@@ -4,15 +4,15 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 export interface Binding {
   readonly purpose: string
   readonly tenantId: string
-  /** The row's id, which exists before its secret is encrypted. */
+  /** The row's id. The service generates it before it encrypts the secret. */
   readonly rowId: string
   readonly field: string
   readonly dataKeyId: string
-  /** Grows with each replacement, so that a previous ciphertext does not decrypt in place of the current one. */
+  /** Each replacement increments it, so that nobody can restore a previous ciphertext. */
   readonly secretVersion: number
 }
 
-/** A ciphertext does not match its key or its binding. The error is the same in every case. */
+/** A ciphertext does not match its key or its binding. The error does not reveal which. */
 export class DecryptionFailed extends Error {
   override name = 'DecryptionFailed'
   constructor() {

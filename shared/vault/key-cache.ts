@@ -33,7 +33,7 @@ export class KeyCache {
     return this.#entries.size
   }
 
-  /** Returns a copy of the key, for the caller to overwrite after use, or null if it is missing, too old or used up. */
+  /** Returns a copy of the key, or null if it is missing, too old or used up. The caller overwrites the copy after use. */
   take(name: string): Buffer | null {
     const entry = this.#entries.get(name)
     if (entry === undefined) return null

@@ -11,7 +11,7 @@ import { Problem } from '#shared/problem.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 
-/** KMS failed or refused, so that no secret can be encrypted or decrypted now. The client may retry. */
+/** KMS failed or refused a request. The client may retry. */
 export class KeyServiceUnavailable extends Problem {
   override name = 'KeyServiceUnavailable'
   constructor(cause: unknown) {

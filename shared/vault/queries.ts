@@ -1,7 +1,7 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { WrappedKey } from '#shared/vault/kms.ts'
 
-/** What a data key encrypts. Part of its encryption context. */
+/** What a data key encrypts. The KMS encryption context of the data key contains it. */
 export type Purpose = 'vendor-credential'
 
 /** A tenant's stored data key. */
@@ -36,7 +36,7 @@ export interface EncryptedVendorSecret {
   readonly key: DataKey
 }
 
-/** Returns an encrypted secret and adds an audit entry for it, or null if the tenant has no such secret. */
+/** Writes an audit entry and returns an encrypted secret. Returns null if the tenant has no such secret. */
 export async function readEncryptedSecret(
   sql: TenantTransaction,
   accountId: string,

@@ -4,7 +4,7 @@ import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
 const MAX_ATTEMPTS = 3
 const USABLE_KEY_CONSTRAINT = 'vendor_accounts_key_is_usable'
 
-/** Whether a row was rejected because a rotation destroyed the data key that its secret is encrypted under. */
+/** Returns whether Postgres rejected a row because the data key of its secret is destroyed. */
 const keyWasDestroyed = (error: unknown): boolean =>
   error instanceof Error &&
   errorCode(error) === FOREIGN_KEY_VIOLATION &&

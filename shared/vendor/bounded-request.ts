@@ -31,9 +31,9 @@ export interface BoundedRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** The statuses whose body the caller reads. Any other status throws, with the reason that follows from it. */
+  /** The statuses whose body the caller reads. Any other status throws VendorUnreachable. */
   readonly statuses: readonly number[]
-  /** For the whole request, from the DNS lookup to the last byte of the response. */
+  /** Limits the whole request, from the DNS lookup to the last byte of the response. */
   readonly timeoutMs: number
 }
 
@@ -86,7 +86,7 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
     if (!options.statuses.includes(status)) throw new VendorUnreachable(reasonOfStatus(status))
     const [mediaType = ''] = (response.headers['content-type'] ?? '').toLowerCase().split(';')
     const body = await readBounded(response)
-    // A body without a length looks complete when our own timeout closes the connection.
+    // When the timeout closes the connection, a body without a content length looks complete.
     signal.throwIfAborted()
     return { status, mediaType: mediaType.trim(), body }
   } catch (error) {

@@ -87,8 +87,8 @@ function bodyOf(text: string): XmlElement | undefined {
 }
 
 function serviceMessages(element: XmlElement): readonly { readonly code: string; readonly isError: boolean }[] {
-  const isOurs = element.namespace === SHARED_OBJECTS || element.namespace === PRODUCT_DATA
-  if (!isOurs || element.name !== 'ServiceMessage') return element.children.flatMap(serviceMessages)
+  const isProductData = element.namespace === SHARED_OBJECTS || element.namespace === PRODUCT_DATA
+  if (!isProductData || element.name !== 'ServiceMessage') return element.children.flatMap(serviceMessages)
   const field = (wanted: string) => element.children.find(({ name }) => name === wanted)?.text.trim() ?? ''
   return [{ code: field('code'), isError: !/^(information|warning)$/i.test(field('severity')) }]
 }

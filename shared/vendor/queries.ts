@@ -15,8 +15,8 @@ export async function findVendor(sql: TenantTransaction, code: string): Promise<
 }
 
 /**
- * Stores the result of checking this version of a secret; `lastError` is null if the vendor accepted it. Only a refusal
- * revokes the status `verified`. Returns false if the secret was replaced or erased during the check.
+ * Stores the result of checking this version of a secret. `lastError` is null if the vendor accepted it. Only `refused`
+ * sets the status to `unverified`. Returns false if the secret was replaced or erased during the check.
  */
 export async function recordCheck(
   sql: TenantTransaction,

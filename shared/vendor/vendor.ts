@@ -22,18 +22,15 @@ export interface Vendor {
   readonly adapter: AdapterName
 }
 
-/**
- * The result of a verification. A vendor that is down, slow or sends an unexpected response is `unreachable`: that is
- * never a refusal.
- */
+/** The result of a verification. `unreachable`: the vendor is down, slow, or sent an unexpected response. */
 export type VerifyOutcome =
   | { readonly outcome: 'accepted' }
   | { readonly outcome: 'refused' }
   | { readonly outcome: 'unreachable'; readonly reason: UnreachableReason }
 
 /**
- * Returns why a credential cannot be sent to vendors of this adapter, by field. Call it before `verifyCredential`, and
- * report faults as invalid input: they say nothing about the vendor.
+ * Returns the fields that vendors of this adapter cannot receive, with the reason. Call it before `verifyCredential`, and
+ * report the faults as invalid input.
  */
 export const credentialFaults = (adapter: AdapterName, credential: VendorCredential): readonly CredentialFault[] =>
   ADAPTERS[adapter].faults(credential)
