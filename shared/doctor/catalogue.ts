@@ -30,7 +30,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
 /** The listed functions that create tables. They run as identity_owner, the others as identity_resolver. */
 export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
 
-/** A policy that opens every tenant's rows to exactly one role, for one kind of statement. */
+/** A policy that shows the rows of all tenants to exactly one role, for one kind of statement. */
 interface OpenPolicy {
   readonly policy: string
   readonly role: string

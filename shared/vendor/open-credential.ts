@@ -11,7 +11,7 @@ export interface OpenCredential {
   readonly secretVersion: number
 }
 
-/** Who opens a credential, and why. The audit entry is committed before the secret is decrypted. */
+/** Who decrypts a credential, and why. The audit entry commits before the decryption. */
 export interface Opening {
   readonly reason: 'verify' | 'rotate' | 'catalog'
   readonly actorUserId: string | null

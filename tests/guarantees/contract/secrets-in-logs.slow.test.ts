@@ -252,7 +252,7 @@ function leaksIn(text: string): string[] {
 const jsonText = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 describe('the log of the functions at level DEBUG', () => {
-  it('contains no password, token or address in any encoding, whatever fails', { timeout: 60_000 }, async () => {
+  it('contains no password, token or address in any encoding and in any failure', { timeout: 60_000 }, async () => {
     await signIns()
     await sessions()
     await mails()

@@ -21,7 +21,7 @@ vi.hoisted(() => {
 
 const INVOKE = fileURLToPath(new URL('../../support/invoke-handler.ts', import.meta.url))
 const MAILER = new URL('../../../functions/deliver-mail/handler.ts', import.meta.url).href
-// The number of jobs that a mailer claims at once.
+// The number of jobs that a mailer claims in one batch.
 const AT_ONCE = 10
 const ATTEMPTS = 12
 

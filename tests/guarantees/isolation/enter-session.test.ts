@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from '#tests/support/database.t
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 
 let database: TestDatabase
-/** A write under way, and another connection beside it. */
+/** A write in progress, and a second connection. */
 let writer: postgres.Sql
 let other: postgres.Sql
 const EMAIL = 'writer@acme.test'

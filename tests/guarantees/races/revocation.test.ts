@@ -168,7 +168,7 @@ describe('a revocation during overlapping writes', () => {
   const HOLD_MS = 60
 
   it.for(bySession.filter(({ how }) => how !== 'revoked in the database'))(
-    'waits for writes under way but not for later ones when a session is $how',
+    'waits for writes in progress but not for later ones when a session is $how',
     async ({ revoke, restore }) => {
       const service = await startService({ groups: [writes] })
       onTestFinished(() => service.close())
