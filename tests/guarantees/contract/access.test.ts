@@ -87,7 +87,7 @@ const call = (route: Route, options: { token?: string; headers?: Record<string, 
 const permissionOf = ({ endpoint: { access } }: Route): string => (isTenantAccess(access) ? access.permission : '')
 
 describe('access', () => {
-  it('is tested on guarded and on open routes', () => {
+  it('finds guarded and open routes to test', () => {
     expect(routes.filter((route) => guarded.includes(route)).length).toBeGreaterThan(5)
     expect(routes.filter((route) => open.includes(route)).length).toBeGreaterThan(0)
   })
@@ -143,7 +143,7 @@ describe('access', () => {
     expect(admitted).toEqual(ROLES.filter((role) => held.get(role)?.has(permission) || held.get(role)?.has('*')))
   })
 
-  it.each(open)('$name ignores who calls', async (route) => {
+  it.each(open)('$name ignores credentials', async (route) => {
     const { token } = await sessionOf('viewer')
     for (const credentials of [undefined, 'Basic eDp5', `Bearer ${token}`, `Bearer ${dead['revoked']}`]) {
       const answer = await call(route, credentials === undefined ? {} : { headers: { authorization: credentials } })

@@ -54,9 +54,9 @@ function expectRefusal(route: Route, answer: Answer, status: number, kind: strin
 }
 
 describe('a body', () => {
-  it('is tested on the probes and on a real route', () => expect(targets).toHaveLength(3))
+  it('finds two probes and a real route to test', () => expect(targets).toHaveLength(3))
 
-  it.each(targets)('of $name that is not sent as application/json is a 415', async (route) => {
+  it.each(targets)('$name returns 415 for a body that is not sent as application/json', async (route) => {
     const body = JSON.stringify(sampleBody(route))
     for (const types of [
       [],
@@ -83,7 +83,7 @@ describe('a body', () => {
     expect((await send(route, body, ['application/json', 'text/plain'])).status).toBe(415)
   })
 
-  it.each(targets)('of $name is accepted as application/json in any spelling of UTF-8', async (route) => {
+  it.each(targets)('$name accepts application/json in any spelling of UTF-8', async (route) => {
     for (const type of [
       'application/json',
       'APPLICATION/JSON',
@@ -97,7 +97,7 @@ describe('a body', () => {
     }
   })
 
-  it.each(targets)('of $name that is not JSON in UTF-8 is a 400', async (route) => {
+  it.each(targets)('$name returns 400 for a body that is not JSON in UTF-8', async (route) => {
     const text = JSON.stringify(sampleBody(route))
     const withBytes = (...bytes: number[]) =>
       Buffer.concat([Buffer.from(text.slice(0, -2)), Buffer.from(bytes), Buffer.from('"}')])
@@ -133,7 +133,7 @@ describe('a body', () => {
     }
   })
 
-  it.each(targets)('of $name may have 32 levels, not counting brackets within strings', async (route) => {
+  it.each(targets)('$name accepts a body of 32 levels, not counting brackets within strings', async (route) => {
     for (const body of [
       `{"deep":${'['.repeat(31)}${']'.repeat(31)}}`,
       JSON.stringify({ brackets: '[{'.repeat(100) }),
@@ -143,7 +143,7 @@ describe('a body', () => {
     }
   })
 
-  it.each(targets)('of $name that is no object is a 422', async (route) => {
+  it.each(targets)('$name returns 422 for a body that is not an object', async (route) => {
     for (const body of ['[]', 'null', 'true', '7', `"${CANARY}"`, `[${JSON.stringify(sampleBody(route))}]`]) {
       const answer = await send(route, body)
       expectRefusal(route, answer, 422, 'validation-failed', body)
@@ -152,7 +152,7 @@ describe('a body', () => {
   })
 
   it.each([WRITE, ...oneOfEachGroup])(
-    'of $name may have the bytes that its group allows; the gateway rejects a far larger one',
+    '$name accepts a body up to the limit of its group; the gateway rejects a far larger one',
     async (route) => {
       const sized = (bytes: number) => `{"${CANARY}":"${'a'.repeat(bytes - CANARY.length - 7)}"}`
       const { bodyLimitBytes } = route
@@ -170,7 +170,7 @@ describe('a body', () => {
     },
   )
 
-  it.each(targets)('of $name cannot change the prototype of an object', async (route) => {
+  it.each(targets)('$name keeps a body from changing the prototype of an object', async (route) => {
     const before = Object.getOwnPropertyDescriptors(Object.prototype)
     for (const body of [
       '{"__proto__":{"polluted":true,"status":200}}',
@@ -186,20 +186,17 @@ describe('a body', () => {
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
   })
 
-  it.each([WRITE, OPEN])(
-    'of $name counts the last of two equal keys, and loses keys that are unknown',
-    async (route) => {
-      const parsed = async (body: string) => JSON.parse((await send(route, body)).body.body)
-      expect(await parsed('{"name":{},"name":"last"}')).toEqual({ name: 'last' })
-      expect(await parsed('{"\\u006eame":"escaped"}')).toEqual({ name: 'escaped' })
-      expect(await parsed(`{"name":"known","${CANARY}":1,"tenant_id":1,"id":1,"status":200}`)).toEqual({
-        name: 'known',
-      })
-      expectRefusal(route, await send(route, '{"name":"first","name":{}}'), 422, 'validation-failed', 'the last key')
-    },
-  )
+  it.each([WRITE, OPEN])('$name uses the last of two equal keys of a body and drops unknown keys', async (route) => {
+    const parsed = async (body: string) => JSON.parse((await send(route, body)).body.body)
+    expect(await parsed('{"name":{},"name":"last"}')).toEqual({ name: 'last' })
+    expect(await parsed('{"\\u006eame":"escaped"}')).toEqual({ name: 'escaped' })
+    expect(await parsed(`{"name":"known","${CANARY}":1,"tenant_id":1,"id":1,"status":200}`)).toEqual({
+      name: 'known',
+    })
+    expectRefusal(route, await send(route, '{"name":"first","name":{}}'), 422, 'validation-failed', 'the last key')
+  })
 
-  it.each(DEPLOYED)('of $name that is refused leaves nothing of itself in the log', async (route) => {
+  it.each(DEPLOYED)('$name logs nothing of a body that it rejects', async (route) => {
     const lines = await service.logged(async () => {
       await send(route, `{"x":"${CANARY}`)
       await send(route, `{"${CANARY}":1}`)

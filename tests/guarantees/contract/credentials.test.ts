@@ -185,7 +185,7 @@ describe('headers', () => {
     }
   })
 
-  it('decide neither who calls nor in which tenant', async () => {
+  it('takes neither principal nor tenant from any other header', async () => {
     const [other] = await service.sql`select id from app.tenants where slug = 'bolt-apparel'`
     const [user] = await service.sql`select id from app.users where email = 'owner@bolt.test'`
     const forged = {
@@ -230,7 +230,7 @@ describe('headers', () => {
 })
 
 describe('fields of a login that the API does not know', () => {
-  it('do not change who signs in, nor where', async () => {
+  it('ignores unknown fields of a login', async () => {
     const [victim] = await service.sql`select id from app.users where email = 'owner@bolt.test'`
     const [shop] = await service.sql`select id from app.tenants where slug = 'bolt-apparel'`
     const extra = {

@@ -115,7 +115,7 @@ describe('a document of other endpoints', () => {
     expect(schemaOf('/v1/test/b')).toEqual({ anyOf: [{ $ref }, { type: 'null' }] })
   })
 
-  it('is rejected if two schemas have the same title, or one has no example', () => {
+  it('rejects two schemas with the same title, and a schema without an example', () => {
     const named = () => v.pipe(v.object({ on: v.boolean() }), v.title('Thing'))
     expect(() => write(answering('a', named()), answering('b', named()))).toThrow('Two schemas have the title Thing')
     expect(() => write(answering('a', v.object({ name: v.string() })))).toThrow('without an example')
@@ -174,7 +174,7 @@ describe('a response', () => {
   const without = (header: string) => [...good.headers].filter(([sent]) => sent !== header)
   const [tenant] = example.data
 
-  it('that the document declares has no fault', () => {
+  it('finds no fault in a response that the document declares', () => {
     expect(faults(good)).toEqual([])
     expect(faults(good, 'GET', '/v1/auth/tenants?a=b')).toEqual([])
   })
@@ -211,7 +211,7 @@ describe('a response', () => {
     expect(faults(answer).join()).toContain(fault)
   })
 
-  it('with a problem of another kind, or with too many members, has a fault', () => {
+  it('finds a fault in a problem of another kind or with too many members', () => {
     const forbidden = operationOf(name).responses[403].$ref.split('/').at(-1)
     const [{ value }] = Object.values<any>(
       (document as any).components.responses[forbidden].content['application/problem+json'].examples,
@@ -223,7 +223,7 @@ describe('a response', () => {
     expect(faults(answerOf(name, 403, { ...value, status: 404 })).join()).toContain('/status')
   })
 
-  it('to an undeclared path or method has a fault, unless it is a refusal', () => {
+  it('finds a fault in a response to an undeclared path or method, unless it is a refusal', () => {
     expect(faults(good, 'GET', '/v1/auth/secrets')).not.toEqual([])
     expect(faults({ ...good, status: 404 }, 'GET', '/v1/auth/secrets')).toEqual([])
     expect(faults(good, 'POST')).not.toEqual([])
@@ -233,7 +233,7 @@ describe('a response', () => {
 })
 
 describe('handle', () => {
-  it('does not compile if it returns another shape', () => {
+  it('does not compile a handle that returns another shape', () => {
     const common = { access: 'anyone', summary: 'A test' } as const
     const Thing = v.object({ on: v.boolean(), at: v.nullable(v.string()) })
     const reply = Thing

@@ -35,17 +35,17 @@ async function expect405(path: string, methods: readonly string[], method: strin
 }
 
 describe('a method', () => {
-  it.each(spelled)('that $path does not declare is answered 405, whichever it is', async ({ path, methods }) => {
+  it.each(spelled)('$path returns 405 for every method that it does not declare', async ({ path, methods }) => {
     for (const method of METHODS.filter((method) => !methods.includes(method))) await expect405(path, methods, method)
   })
 
-  it.each(paths)('that $path does not declare is answered 405, with those that it declares', ({ path, methods }) =>
+  it.each(paths)('$path returns 405 with the methods that it declares', ({ path, methods }) =>
     expect405(path, methods, METHODS.find((method) => !methods.includes(method)) ?? ''),
   )
 })
 
 describe('a path', () => {
-  it.each(spelled)('$path has one spelling', async ({ path, methods }) => {
+  it.each(spelled)('$path returns 404 for every other spelling', async ({ path, methods }) => {
     const own = withId(path, '00000000-0000-4000-8000-000000000000')
     const spellings = [
       `${own}/`,
@@ -79,7 +79,7 @@ describe('a path', () => {
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
   })
 
-  it('that is unknown is answered 404, with credentials and without', async () => {
+  it('returns 404 for an unknown path, with credentials and without', async () => {
     for (const path of ['/', '/v1', '/v1/', '/v1/unknown', '/debug', '/__test', '/v1/auth', '/.env', '*', '/%']) {
       for (const headers of [[], ['authorization', `Bearer ${token}`]]) {
         const raw = await send('GET', path, headers)
@@ -141,13 +141,13 @@ describe('an id in a path', () => {
     }
   }
 
-  it.each([ITEM, ...withIds.slice(0, 1)])('of $name is a UUID, and anything else is a 404', async (route) => {
+  it.each([ITEM, ...withIds.slice(0, 1)])('$name returns 404 for an id that is not a UUID', async (route) => {
     for (const id of malformed(randomUUID())) await expect404(route, id)
   })
 
-  it.each(withIds)('of $name that is malformed is a 404', (route) => expect404(route, `${randomUUID()}0`))
+  it.each(withIds)('$name returns 404 for a malformed id', (route) => expect404(route, `${randomUUID()}0`))
 
-  it('is accepted in any case, and percent-encoded once', async () => {
+  it('accepts an id in any case, and percent-encoded once', async () => {
     const id = randomUUID()
     for (const spelling of [
       id,

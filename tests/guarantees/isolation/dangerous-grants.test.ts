@@ -116,7 +116,7 @@ describe('a dangerous privilege', () => {
     expect(found).toEqual(Object.keys(DEFINERS[name] ?? {}).toSorted())
   })
 
-  it('is no policy that ignores the tenant, beyond those listed', async () => {
+  it('includes only the listed policies that ignore the tenant', async () => {
     const rows = await sql<{ policy: string }[]>`
       select format('%s %s %s', p.polrelid::regclass, p.polname, role.oid::regrole) as policy
         from pg_policy p, unnest(p.polroles) as role(oid)

@@ -209,7 +209,7 @@ export const sealedColumnsGuarantee = ({ own }: TwoTenants): Guarantee => ({
 /** The promises of the foreign key and the trigger. Requires a database with both. */
 export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Guarantee => ({
   title:
-    "rejects a secret under another tenant's or a destroyed key, the end of a key in use, and a lower secret version",
+    "rejects a secret under another tenant's or a destroyed key, destroying a key in use, and a lower secret version",
   holds: async (sql) => {
     const [key, others, gone] = [await makeKey(sql, own), await makeKey(sql, other), await makeKey(sql, own)]
     const destroy = (id: string) =>
