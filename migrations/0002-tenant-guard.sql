@@ -3,7 +3,7 @@
 set local role identity_owner;
 
 -- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their
--- operators are not leakproof. The columns contain only printable ASCII, so the collation ignores nothing but letter case.
+-- operators are not leakproof. Emails and slugs are printable ASCII, so no two become equal except by letter case.
 create collation app.case_insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 
 -- Returns the tenant of the transaction, or null. A connection keeps the setting as '' after the transaction ends.
@@ -11,8 +11,8 @@ create function app.current_tenant() returns uuid
   language sql stable parallel safe
   return nullif(current_setting('app.tenant_id', true), '')::uuid;
 
--- Sets the tenant until the transaction ends; null means none. Clients call this function, because RDS Proxy
--- pins a connection whose client calls set_config itself.
+-- Sets the tenant until the transaction ends; null means none. Clients call this function, because RDS Proxy pins the
+-- connection of a client that calls set_config itself.
 create function app.set_tenant(p_tenant uuid) returns void
   language plpgsql
   as $$

@@ -33,7 +33,7 @@ grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle
 
 -- The live sessions, with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user
 -- is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security
--- applies to the reader: the view omits a session of a tenant while another tenant is set.
+-- applies to the reader: the view shows a session of a tenant only while that tenant is set.
 create view app.live_sessions with (security_invoker = true) as
 select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
        u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,

@@ -1,5 +1,5 @@
--- The first statement of every write: it locks the session, membership and role of the request and checks them again. No
--- write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
+-- The first statement of every write: it locks the request's session and membership, and checks them and the permission
+-- again. No write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
 --
 -- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row.
 -- A transaction that takes these locks in another order can deadlock.

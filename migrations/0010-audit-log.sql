@@ -44,7 +44,7 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
-    -- Lock first: PostgreSQL rejects an insert that it has routed to the default partition once the month leaves it.
+    -- Lock first. Otherwise PostgreSQL rejects a concurrent insert that it routed to the default partition before the move.
     lock table app.audit_log in share row exclusive mode;
     execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
     execute format('alter table %s add foreign key (tenant_id) references app.tenants,

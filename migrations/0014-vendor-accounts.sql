@@ -1,5 +1,5 @@
 -- The tenants' accounts with vendors. Each secret is encrypted under a data key of the tenant, which KMS wraps.
--- Only identity_vault reads wrapped keys, and only it may call app.open_vendor_secret, which returns ciphertext.
+-- Only identity_vault may read wrapped keys and call app.open_vendor_secret, which returns ciphertext.
 set local role identity_owner;
 
 -- The vendors, with the adapter in shared/vendor for the protocol of each. A vendor's URL is a setting of the stage.

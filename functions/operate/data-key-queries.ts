@@ -46,7 +46,7 @@ export async function accountsUnder(
   )
 }
 
-/** Stores a secret encrypted again. Returns false if the secret was replaced, erased or encrypted again concurrently. */
+/** Replaces the ciphertext of a secret. Returns false if another transaction replaced, erased or re-encrypted the secret. */
 export async function replaceCiphertext(
   sql: TenantTransaction,
   {
@@ -63,7 +63,7 @@ export async function replaceCiphertext(
   return replaced.length > 0
 }
 
-/** Destroys a retired data key. Returns false if it is gone. Fails with a foreign key violation while a secret needs it. */
+/** Destroys a retired data key. Returns false if it is gone. Throws a foreign key violation while a secret needs it. */
 export async function destroyKey(sql: TenantTransaction, keyId: string): Promise<boolean> {
   const destroyed = await sql`
     update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()

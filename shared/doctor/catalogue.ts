@@ -12,7 +12,7 @@ const SERVICE_ROLES = ['identity_app', 'identity_worker', 'identity_operator', '
 
 const ROLES = ['identity_owner', ...SERVICE_ROLES, 'identity_resolver']
 
-/** The tables with a tenant_id but without row security. Their rows are found by a hash, before the tenant is known. */
+/** The tables with a tenant_id but without row security. The service finds their rows by a hash, before the tenant. */
 export const EXEMPT_TABLES: readonly string[] = ['app.sessions', 'app.tokens']
 
 /** Every function that bypasses row security, and what it does. No other SECURITY DEFINER function may exist. */

@@ -40,7 +40,7 @@ export async function examine(sql: postgres.Sql, migrations: string): Promise<Di
   return sql.begin('read only', (tx) => examineWithin(tx, migrations))
 }
 
-/** Runs as the last step of a deployment. Returns the warnings and unseen checks. Throws UnhealthyDatabase when there is a fault. */
+/** Runs last in a deployment. Returns the warnings and unseen checks. Throws UnhealthyDatabase for a fault. */
 export async function assertHealthy(sql: postgres.Sql, migrations: string): Promise<Diagnosis[]> {
   const diagnoses = await examine(sql, migrations)
   if (diagnoses.some(({ severity }) => severity === 'fault')) throw new UnhealthyDatabase(diagnoses)

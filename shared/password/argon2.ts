@@ -15,7 +15,7 @@ interface ParsedHash extends Cost {
 const TAG_BYTES = 32
 const SALT_BYTES = 16
 
-// The highest cost of a stored hash that a Lambda computes. Settings can be lowered, so it may exceed their cost.
+// No costlier hash is computed. A stored hash may cost more than the current settings, because they can be lowered.
 const MAX: Cost = { memoryKib: 262_144, iterations: 16 }
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43})$/
@@ -62,7 +62,7 @@ export async function verifyPassword(password: string, hash: string | null, cost
   return parsed !== null && timingSafeEqual(tag, parsed.tag)
 }
 
-/** Returns whether a hash has another cost than the current one. */
+/** Returns whether the cost of a hash differs from the current cost. */
 export function isOutdated(hash: string, cost: Cost): boolean {
   const parsed = parsePhc(hash)
   return parsed === null || parsed.memoryKib !== cost.memoryKib || parsed.iterations !== cost.iterations

@@ -6,7 +6,7 @@ const MAX_CODE_POINTS = 128
 export const normalize = (password: string): string => password.normalize('NFKC')
 
 /**
- * A password in a request. Its length is limited so that hashing it is cheap. Lone surrogates are rejected because UTF-8
+ * A password in a request. Its length is limited so that rejecting it is cheap. Lone surrogates are rejected because UTF-8
  * encodes each as U+FFFD, which would make different passwords equal.
  */
 export const SentPassword = v.pipe(
