@@ -159,21 +159,21 @@ describe('raw tokens', () => {
   it('finds a raw token that is planted in a table', async () => {
     const token = newToken()
     const bytes = Buffer.from(token, 'base64url')
-    await service.sql`create table app.leaks (kept text, raw bytea, doc jsonb)`
+    await service.sql`create table app.planted_leaks (kept text, raw bytea, doc jsonb)`
     try {
-      await service.sql`insert into app.leaks values (null, ${bytes}, null)`
-      await service.sql`insert into app.leaks values (${bytes.toString('base64')}, ${Buffer.from(token)}, null)`
-      await service.sql`insert into app.leaks values (null, null, ${service.sql.json({ deep: [{ token }] })})`
+      await service.sql`insert into app.planted_leaks values (null, ${bytes}, null)`
+      await service.sql`insert into app.planted_leaks values (${bytes.toString('base64')}, ${Buffer.from(token)}, null)`
+      await service.sql`insert into app.planted_leaks values (null, null, ${service.sql.json({ deep: [{ token }] })})`
       expect(await findIn(tokenEncodings(token))).toEqual(
         expect.arrayContaining([
-          'app.leaks.raw in hex of the bytes',
-          'app.leaks.raw in hex of the text',
-          'app.leaks.kept in base64 of the bytes',
-          'app.leaks.doc as it is',
+          'app.planted_leaks.raw in hex of the bytes',
+          'app.planted_leaks.raw in hex of the text',
+          'app.planted_leaks.kept in base64 of the bytes',
+          'app.planted_leaks.doc as it is',
         ]),
       )
     } finally {
-      await service.sql`drop table app.leaks`
+      await service.sql`drop table app.planted_leaks`
     }
   })
 })

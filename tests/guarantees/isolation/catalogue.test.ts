@@ -20,24 +20,24 @@ afterAll(async () => {
   await database.drop()
 })
 
-const ONE_TABLE = 'create table app.notes (id uuid primary key, tenant_id uuid not null references app.tenants)'
+const ONE_TABLE = 'create table app.planted_notes (id uuid primary key, tenant_id uuid not null references app.tenants)'
 const PARTITIONED = [
   'set local role identity_owner',
-  'create table app.events (id uuid, tenant_id uuid not null, at date, primary key (id, at)) partition by range (at)',
-  "select app.enforce_tenant('app.events')",
-  "create table app.events_2026 partition of app.events for values from ('2026-01-01') to ('2027-01-01')",
+  'create table app.planted_events (id uuid, tenant_id uuid not null, at date, primary key (id, at)) partition by range (at)',
+  "select app.enforce_tenant('app.planted_events')",
+  "create table app.planted_events_2026 partition of app.planted_events for values from ('2026-01-01') to ('2027-01-01')",
 ]
 /** The event trigger would guard a partition before a check can see it. */
 const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
-const DEFINER = 'create function app.count_tenants() returns bigint language sql security definer'
+const DEFINER = 'create function app.planted_count_tenants() returns bigint language sql security definer'
 
 /** Faults: the check that must report each, the object, and the statements that plant it. */
 const FAULTS: readonly (readonly [check: string, object: string, ...statements: string[]])[] = [
-  ['row-security-not-enabled', 'app.notes', ONE_TABLE],
+  ['row-security-not-enabled', 'app.planted_notes', ONE_TABLE],
   ['row-security-not-enabled', 'app.memberships', 'alter table app.memberships disable row level security'],
   ['row-security-not-enabled', 'app.audit_log', 'alter table app.audit_log disable row level security'],
   ['row-security-not-enabled', 'app.tenants', 'alter table app.tenants disable row level security'],
-  ['row-security-not-enabled', 'app.events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
+  ['row-security-not-enabled', 'app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
   [
     'row-security-not-enabled',
     'elsewhere.notes',
@@ -48,12 +48,12 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ['row-security-not-forced', 'app.memberships', 'alter table app.memberships no force row level security'],
   [
     'row-security-not-forced',
-    'app.events_2026',
+    'app.planted_events_2026',
     NO_EVENT_TRIGGER,
     ...PARTITIONED,
-    'alter table app.events_2026 enable row level security',
+    'alter table app.planted_events_2026 enable row level security',
   ],
-  ['row-security-without-policy', 'app.events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
+  ['row-security-without-policy', 'app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
   [
     'row-security-without-policy',
     'app.styles',
@@ -171,7 +171,7 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ['role-owns-object', 'table app.styles', 'alter table app.styles owner to identity_app'],
   ['role-owns-object', 'schema workbench', 'create schema workbench authorization identity_worker'],
   ['role-owns-object', 'schema workbench', 'create schema workbench authorization identity_operator'],
-  ['owned-by-another', 'app.notes', ONE_TABLE],
+  ['owned-by-another', 'app.planted_notes', ONE_TABLE],
   ['owned-by-another', 'app.current_tenant()', 'alter function app.current_tenant() owner to postgres'],
   ['privilege-past-row-security', 'app.memberships', 'grant truncate on app.memberships to identity_app'],
   ['privilege-past-row-security', 'app.memberships', 'grant references (id) on app.memberships to identity_app'],
@@ -184,14 +184,28 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ['grant-to-public', 'app.open()', 'create function app.open() returns integer language sql return 1'],
   ['grant-on-partition', 'app.audit_log_default', 'grant select on app.audit_log_default to identity_worker'],
   ['grant-on-partition', 'app.audit_log_default', 'grant insert on app.audit_log_default to identity_operator'],
-  ['grant-on-partition', 'app.events_2026', ...PARTITIONED, 'grant select on app.events_2026 to identity_app'],
-  ['grant-on-partition', 'app.events_2026', ...PARTITIONED, 'grant insert (at) on app.events_2026 to identity_worker'],
-  ['view-without-invoker', 'app.everyone', 'create view app.everyone as select * from app.memberships'],
+  [
+    'grant-on-partition',
+    'app.planted_events_2026',
+    ...PARTITIONED,
+    'grant select on app.planted_events_2026 to identity_app',
+  ],
+  [
+    'grant-on-partition',
+    'app.planted_events_2026',
+    ...PARTITIONED,
+    'grant insert (at) on app.planted_events_2026 to identity_worker',
+  ],
+  ['view-without-invoker', 'app.planted_everyone', 'create view app.planted_everyone as select * from app.memberships'],
   ['view-without-invoker', 'app.invitations', 'alter view app.invitations reset (security_invoker)'],
   ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions reset (security_invoker)'],
   ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions set (security_invoker = off)'],
-  ['materialized-view', 'app.everyone', 'create materialized view app.everyone as select * from app.memberships'],
-  ['definer-not-listed', 'app.count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
+  [
+    'materialized-view',
+    'app.planted_everyone',
+    'create materialized view app.planted_everyone as select * from app.memberships',
+  ],
+  ['definer-not-listed', 'app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
   [
     'definer-not-listed',
     'public.peek()',
@@ -199,7 +213,7 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ],
   ['definer-missing', 'app.sessions_of_session(uuid)', 'drop function app.sessions_of_session(uuid)'],
   ['definer-missing', 'app.sessions_of_session(uuid)', 'alter function app.sessions_of_session(uuid) security invoker'],
-  ['definer-search-path', 'app.count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
+  ['definer-search-path', 'app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
   [
     'definer-search-path',
     'app.tenants_of_session(uuid)',
@@ -235,20 +249,20 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ],
   [
     'foreign-key-without-tenant',
-    'app.notes notes_membership_fkey',
+    'app.planted_notes planted_notes_membership_fkey',
     ONE_TABLE,
-    'alter table app.notes add membership uuid, add foreign key (membership) references app.memberships (id)',
+    'alter table app.planted_notes add membership uuid, add foreign key (membership) references app.memberships (id)',
   ],
   [
     'foreign-key-without-tenant',
-    'app.notes notes_owner_tenant_fkey',
+    'app.planted_notes planted_notes_owner_tenant_fkey',
     ONE_TABLE,
-    'alter table app.notes add owner_tenant uuid, add foreign key (owner_tenant) references app.tenants',
+    'alter table app.planted_notes add owner_tenant uuid, add foreign key (owner_tenant) references app.tenants',
   ],
   [
     'tenant-data-without-tenant-id',
-    'app.badges badges_membership_fkey',
-    'create table app.badges (membership uuid references app.memberships (id))',
+    'app.planted_badges planted_badges_membership_fkey',
+    'create table app.planted_badges (membership uuid references app.memberships (id))',
   ],
   [
     'unique-across-tenants',
@@ -256,11 +270,16 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
     'create unique index on app.memberships (user_id, role_id)',
   ],
   ['unique-across-tenants', 'app.tenants(expression)', 'create unique index on app.tenants (lower(legal_name))'],
-  ['unique-across-tenants', 'app.notes(number)', ONE_TABLE, 'alter table app.notes add number integer unique'],
   [
     'unique-across-tenants',
-    'app.counts(number)',
-    'create table app.counts (number integer primary key, tenant_id uuid not null)',
+    'app.planted_notes(number)',
+    ONE_TABLE,
+    'alter table app.planted_notes add number integer unique',
+  ],
+  [
+    'unique-across-tenants',
+    'app.planted_counts(number)',
+    'create table app.planted_counts (number integer primary key, tenant_id uuid not null)',
   ],
 ]
 
@@ -269,18 +288,18 @@ const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
   [
     'a guarded table with children that reference it by tenant and id',
     'set local role identity_owner',
-    'create table app.orders (id uuid primary key, tenant_id uuid not null references app.tenants, unique (tenant_id, id))',
-    'create table app.lines (id uuid primary key, tenant_id uuid not null, order_id uuid not null, foreign key (tenant_id, order_id) references app.orders (tenant_id, id))',
-    "select app.enforce_tenant('app.orders')",
-    "select app.enforce_tenant('app.lines')",
-    'grant select, insert, update, delete on app.orders, app.lines to identity_app',
+    'create table app.planted_orders (id uuid primary key, tenant_id uuid not null references app.tenants, unique (tenant_id, id))',
+    'create table app.planted_lines (id uuid primary key, tenant_id uuid not null, order_id uuid not null, foreign key (tenant_id, order_id) references app.planted_orders (tenant_id, id))',
+    "select app.enforce_tenant('app.planted_orders')",
+    "select app.enforce_tenant('app.planted_lines')",
+    'grant select, insert, update, delete on app.planted_orders, app.planted_lines to identity_app',
   ],
   [
     'a partitioned table with the guard on each partition',
     NO_EVENT_TRIGGER,
     ...PARTITIONED,
-    "select app.enforce_tenant('app.events_2026')",
-    'grant select, insert on app.events to identity_app',
+    "select app.enforce_tenant('app.planted_events_2026')",
+    'grant select, insert on app.planted_events to identity_app',
   ],
   [
     'a policy narrower than the tenant',

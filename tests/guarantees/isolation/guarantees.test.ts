@@ -125,8 +125,8 @@ describe.each([
     `select app.create_audit_partition('2040-01-01')`,
     'alter role identity_app bypassrls',
     'grant identity_owner to identity_app',
-    'create table app.mine (id integer)',
-    'create view app.mine as select 1',
+    'create table app.planted_mine (id integer)',
+    'create view app.planted_mine as select 1',
     'create or replace function app.current_tenant() returns uuid language sql return null',
     'create schema mine',
   ])('guarantee 7: identity_app may not remove a guard: %s', async (statement) => {

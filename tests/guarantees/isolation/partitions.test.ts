@@ -19,84 +19,92 @@ afterAll(async () => {
 const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
 const PARENT = [
   'set local role identity_owner',
-  'create table app.visits (id uuid, tenant_id uuid, at date) partition by range (at)',
+  'create table app.planted_visits (id uuid, tenant_id uuid, at date) partition by range (at)',
 ]
-const ENFORCED = [...PARENT, `select app.enforce_tenant('app.visits')`]
+const ENFORCED = [...PARENT, `select app.enforce_tenant('app.planted_visits')`]
 const of2026 = `for values from ('2026-01-01') to ('2027-01-01')`
 
 /** The ways to create a partition without a guard: the name of the partition, and the statements. */
 const WAYS: readonly (readonly [way: string, partition: string, ...statements: string[]])[] = [
-  ['create table … partition of', 'app.visits_2026', `create table app.visits_2026 partition of app.visits ${of2026}`],
-  ['create table … partition of … default', 'app.rest', 'create table app.rest partition of app.visits default'],
+  [
+    'create table … partition of',
+    'app.planted_visits_2026',
+    `create table app.planted_visits_2026 partition of app.planted_visits ${of2026}`,
+  ],
+  [
+    'create table … partition of … default',
+    'app.planted_rest',
+    'create table app.planted_rest partition of app.planted_visits default',
+  ],
   [
     'create schema … create table … partition of',
     'more.visits_2026',
-    `create schema more create table visits_2026 partition of app.visits ${of2026}`,
+    `create schema more create table visits_2026 partition of app.planted_visits ${of2026}`,
   ],
   [
     'create table … (like …), attach partition',
-    'app.visits_2026',
-    'create table app.visits_2026 (like app.visits including all)',
-    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+    'app.planted_visits_2026',
+    'create table app.planted_visits_2026 (like app.planted_visits including all)',
+    `alter table app.planted_visits attach partition app.planted_visits_2026 ${of2026}`,
   ],
   [
     'attach partition, of a table with grants and an open policy',
-    'app.visits_2026',
-    'create table app.visits_2026 (like app.visits)',
-    'create policy tenant_read on app.visits_2026 using (true)',
-    'alter table app.visits_2026 enable row level security, force row level security',
-    'grant all on app.visits_2026 to public, identity_app',
-    'grant select (id), update (at) on app.visits_2026 to identity_worker',
-    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+    'app.planted_visits_2026',
+    'create table app.planted_visits_2026 (like app.planted_visits)',
+    'create policy tenant_read on app.planted_visits_2026 using (true)',
+    'alter table app.planted_visits_2026 enable row level security, force row level security',
+    'grant all on app.planted_visits_2026 to public, identity_app',
+    'grant select (id), update (at) on app.planted_visits_2026 to identity_worker',
+    `alter table app.planted_visits attach partition app.planted_visits_2026 ${of2026}`,
   ],
   [
     'attach partition, of a guarded table with grants',
-    'app.visits_2026',
-    'create table app.visits_2026 (like app.visits)',
-    `select app.enforce_tenant('app.visits_2026')`,
-    'grant select (id) on app.visits_2026 to identity_worker',
-    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+    'app.planted_visits_2026',
+    'create table app.planted_visits_2026 (like app.planted_visits)',
+    `select app.enforce_tenant('app.planted_visits_2026')`,
+    'grant select (id) on app.planted_visits_2026 to identity_worker',
+    `alter table app.planted_visits attach partition app.planted_visits_2026 ${of2026}`,
   ],
   [
     'a partition that has partitions',
-    'app.visits_2026',
-    `create table app.visits_2026 partition of app.visits ${of2026} partition by list (id)`,
-    'create table app.visits_2026_rest partition of app.visits_2026 default',
+    'app.planted_visits_2026',
+    `create table app.planted_visits_2026 partition of app.planted_visits ${of2026} partition by list (id)`,
+    'create table app.planted_visits_2026_rest partition of app.planted_visits_2026 default',
   ],
   [
     'a partition of a partition',
-    'app.visits_2026_rest',
-    `create table app.visits_2026 partition of app.visits ${of2026} partition by list (id)`,
-    'create table app.visits_2026_rest partition of app.visits_2026 default',
+    'app.planted_visits_2026_rest',
+    `create table app.planted_visits_2026 partition of app.planted_visits ${of2026} partition by list (id)`,
+    'create table app.planted_visits_2026_rest partition of app.planted_visits_2026 default',
   ],
   [
     'attach partition, to a partition',
-    'app.visits_2026_rest',
-    `create table app.visits_2026 partition of app.visits ${of2026} partition by list (id)`,
-    'create table app.visits_2026_rest (like app.visits)',
-    'alter table app.visits_2026 attach partition app.visits_2026_rest default',
+    'app.planted_visits_2026_rest',
+    `create table app.planted_visits_2026 partition of app.planted_visits ${of2026} partition by list (id)`,
+    'create table app.planted_visits_2026_rest (like app.planted_visits)',
+    'alter table app.planted_visits_2026 attach partition app.planted_visits_2026_rest default',
   ],
   [
     'attach partition, of a table with a partition',
-    'app.visits_2026_rest',
-    'create table app.visits_2026 (like app.visits) partition by list (id)',
-    'create table app.visits_2026_rest partition of app.visits_2026 default',
-    `alter table app.visits attach partition app.visits_2026 ${of2026}`,
+    'app.planted_visits_2026_rest',
+    'create table app.planted_visits_2026 (like app.planted_visits) partition by list (id)',
+    'create table app.planted_visits_2026_rest partition of app.planted_visits_2026 default',
+    `alter table app.planted_visits attach partition app.planted_visits_2026 ${of2026}`,
   ],
   [
     'under default privileges that grant',
-    'app.visits_2026',
+    'app.planted_visits_2026',
     'alter default privileges in schema app grant all on tables to public, identity_app',
-    `create table app.visits_2026 partition of app.visits ${of2026}`,
+    `create table app.planted_visits_2026 partition of app.planted_visits ${of2026}`,
   ],
   ...['disable row level security', 'no force row level security'].map(
     (lifted) =>
       [
         `alter table … ${lifted}, of a partition`,
-        'app.visits_2026',
-        `create table app.visits_2026 partition of app.visits ${of2026}`,
-        `select app.enforce_tenant('app.visits_2026')`,
-        `alter table app.visits_2026 ${lifted}`,
+        'app.planted_visits_2026',
+        `create table app.planted_visits_2026 partition of app.planted_visits ${of2026}`,
+        `select app.enforce_tenant('app.planted_visits_2026')`,
+        `alter table app.planted_visits_2026 ${lifted}`,
       ] as const,
   ),
 ]
@@ -132,7 +140,7 @@ describe.each(runners)('guarantee 7: a partition that %s creates by plain DDL', 
     test('gets the guard of its parent', () =>
       after(created, async () => {
         expect(await findingsOn(partition)).toEqual([])
-        expect(await policiesOf(partition)).toEqual(await policiesOf('app.visits'))
+        expect(await policiesOf(partition)).toEqual(await policiesOf('app.planted_visits'))
         const [owner] = await sql`
           select relowner::regrole::text as name, has_table_privilege(relowner, oid, 'select') as reads
             from pg_class where oid = ${partition}::regclass`
@@ -142,7 +150,7 @@ describe.each(runners)('guarantee 7: a partition that %s creates by plain DDL', 
     test('shows a tenant its own rows alone, even with a grant on the partition', () =>
       after(created, async () => {
         for (const tenant of [own, other]) {
-          await sql`insert into app.visits values (${randomUUID()}, ${tenant}, '2026-05-05')`
+          await sql`insert into app.planted_visits values (${randomUUID()}, ${tenant}, '2026-05-05')`
         }
         const [schema = ''] = partition.split('.')
         await sql.unsafe(`grant usage on schema ${schema} to identity_app`)
@@ -164,14 +172,18 @@ describe.each(runners)('guarantee 7: a partition that %s creates by plain DDL', 
 })
 
 describe('the event trigger guard_partitions', () => {
-  const partition = `create table app.visits_2026 partition of app.visits ${of2026}`
+  const partition = `create table app.planted_visits_2026 partition of app.planted_visits ${of2026}`
 
   test('guards existing partitions when their parent gets the guard', () =>
     after(
-      [...PARENT, `${partition} partition by list (id)`, 'create table app.rest partition of app.visits_2026 default'],
+      [
+        ...PARENT,
+        `${partition} partition by list (id)`,
+        'create table app.planted_rest partition of app.planted_visits_2026 default',
+      ],
       async () => {
-        expect(await policiesOf('app.visits_2026')).toEqual([])
-        await sql`select app.enforce_tenant('app.visits')`
+        expect(await policiesOf('app.planted_visits_2026')).toEqual([])
+        await sql`select app.enforce_tenant('app.planted_visits')`
         expect(await checkCatalogue(sql)).toEqual([])
       },
     ))
@@ -181,7 +193,7 @@ describe('the event trigger guard_partitions', () => {
       await sql`set local role none`
       await sql`alter event trigger guard_partitions enable`
       expect(await checkCatalogue(sql)).not.toEqual([])
-      await sql`alter table app.visits add note text`
+      await sql`alter table app.planted_visits add note text`
       expect(await checkCatalogue(sql)).toEqual([])
     }))
 
@@ -189,32 +201,32 @@ describe('the event trigger guard_partitions', () => {
     after(
       [
         'set local role identity_owner',
-        'create table app.visits (owner_tenant uuid, at date) partition by range (at)',
-        `select app.enforce_tenant('app.visits', 'owner_tenant', true)`,
+        'create table app.planted_visits (owner_tenant uuid, at date) partition by range (at)',
+        `select app.enforce_tenant('app.planted_visits', 'owner_tenant', true)`,
         partition,
       ],
       async () => {
-        const policies = await policiesOf('app.visits_2026')
-        expect(policies).toEqual(await policiesOf('app.visits'))
+        const policies = await policiesOf('app.planted_visits_2026')
+        expect(policies).toEqual(await policiesOf('app.planted_visits'))
         expect(policies.map(({ qual }) => String(qual)).join()).toContain('(owner_tenant IS NULL)')
       },
     ))
 
   test('ignores partitions of a table without a guard', () =>
-    after([...PARENT, partition, 'grant select on app.visits_2026 to identity_worker'], async () => {
-      await sql`alter table app.visits add note text`
-      expect(await policiesOf('app.visits_2026')).toEqual([])
-      expect(await sql`select has_table_privilege('identity_worker', 'app.visits_2026', 'select') as held`).toEqual([
-        { held: true },
-      ])
+    after([...PARENT, partition, 'grant select on app.planted_visits_2026 to identity_worker'], async () => {
+      await sql`alter table app.planted_visits add note text`
+      expect(await policiesOf('app.planted_visits_2026')).toEqual([])
+      expect(
+        await sql`select has_table_privilege('identity_worker', 'app.planted_visits_2026', 'select') as held`,
+      ).toEqual([{ held: true }])
     }))
 
   test.each(['disable row level security', 'no force row level security'])(
     'does not undo %s of a parent, which the catalogue checks report',
     (lifted) =>
-      after([...ENFORCED, partition, `alter table app.visits ${lifted}`], async () => {
+      after([...ENFORCED, partition, `alter table app.planted_visits ${lifted}`], async () => {
         expect(await checkCatalogue(sql)).toEqual([
-          { check: `row-security-not-${lifted.startsWith('no') ? 'forced' : 'enabled'}`, object: 'app.visits' },
+          { check: `row-security-not-${lifted.startsWith('no') ? 'forced' : 'enabled'}`, object: 'app.planted_visits' },
         ])
       }),
   )
@@ -224,7 +236,9 @@ describe('the event trigger guard_partitions', () => {
       for (const statement of ENFORCED) await sql.unsafe(statement)
       await sql`set local role none`
       await expect(
-        sql.unsafe(`create foreign table app.visits_2026 partition of app.visits ${of2026} server nowhere`),
+        sql.unsafe(
+          `create foreign table app.planted_visits_2026 partition of app.planted_visits ${of2026} server nowhere`,
+        ),
       ).rejects.toMatchObject({ code: '42809' })
     }))
 
@@ -247,8 +261,11 @@ describe('the event trigger guard_partitions', () => {
 })
 
 test('a partition without a guard is still closed, because no grant on its parent applies to it', () =>
-  after([NO_EVENT_TRIGGER, ...ENFORCED, `create table app.visits_2026 partition of app.visits ${of2026}`], async () => {
-    await sql`grant select on app.visits to identity_app`
-    await sql`set local role identity_app`
-    await expect(sql.unsafe('table app.visits_2026')).rejects.toMatchObject({ code: '42501' })
-  }))
+  after(
+    [NO_EVENT_TRIGGER, ...ENFORCED, `create table app.planted_visits_2026 partition of app.planted_visits ${of2026}`],
+    async () => {
+      await sql`grant select on app.planted_visits to identity_app`
+      await sql`set local role identity_app`
+      await expect(sql.unsafe('table app.planted_visits_2026')).rejects.toMatchObject({ code: '42501' })
+    },
+  ))

@@ -22,8 +22,8 @@ beforeAll(async () => {
   const [tenant] = await admin`select id from app.tenants where slug = 'acme-print'`
   acme = tenant?.['id']
   // A table without a tenant, so that a stray statement leaves a row.
-  await admin`create table app.marks (mark uuid primary key)`
-  await admin`grant select, insert on app.marks to identity_app`
+  await admin`create table app.planted_marks (mark uuid primary key)`
+  await admin`grant select, insert on app.planted_marks to identity_app`
 })
 // Some tests run concurrently, where onTestFinished does not work.
 const cleanups: (() => unknown)[] = []
@@ -56,7 +56,7 @@ async function behindWire(options: Options = {}) {
 }
 
 async function marked(mark: string): Promise<boolean> {
-  return (await database.admin`select from app.marks where mark = ${mark}`).length > 0
+  return (await database.admin`select from app.planted_marks where mark = ${mark}`).length > 0
 }
 
 const pidOf = async (sql: Database['sql']): Promise<number> => {
@@ -136,7 +136,7 @@ describe('round trips with prepared statements', () => {
       writeInTenant(
         db,
         { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false },
-        (sql) => sql`insert into app.marks (mark) values (${randomUUID()})`,
+        (sql) => sql`insert into app.planted_marks (mark) values (${randomUUID()})`,
       )
     await write()
     expect(await roundTrips(write)).toBe(3)
@@ -155,9 +155,9 @@ describe('transaction', () => {
   it('commits a transaction as a whole or not at all', async () => {
     const db = opened(database.appUrl)
     const [kept, dropped] = [randomUUID(), randomUUID()]
-    await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${kept})`)
+    await db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${kept})`)
     const failed = db.transaction('read write', async (sql) => {
-      await sql`insert into app.marks (mark) values (${dropped})`
+      await sql`insert into app.planted_marks (mark) values (${dropped})`
       throw new Error('the work failed')
     })
     await expect(failed).rejects.toThrow('the work failed')
@@ -167,7 +167,7 @@ describe('transaction', () => {
   it('rejects writes in a read only transaction', async () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
-    const refused = db.transaction('read only', (sql) => sql`insert into app.marks (mark) values (${mark})`)
+    const refused = db.transaction('read only', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`)
     await expect(refused).rejects.toMatchObject({ code: '25006' })
     expect(await marked(mark)).toBe(false)
   })
@@ -179,13 +179,13 @@ describe('transaction', () => {
     await db.transaction('read write', async (sql) => {
       kept = sql
     })
-    await expect(kept`insert into app.marks (mark) values (${first})`).rejects.toThrow('after the end')
+    await expect(kept`insert into app.planted_marks (mark) values (${first})`).rejects.toThrow('after the end')
     const failed = db.transaction('read write', async (sql) => {
       kept = sql
       throw new Error('the work failed')
     })
     await expect(failed).rejects.toThrow('the work failed')
-    await expect(kept`insert into app.marks (mark) values (${second})`).rejects.toThrow('after the end')
+    await expect(kept`insert into app.planted_marks (mark) values (${second})`).rejects.toThrow('after the end')
     expect([await marked(first), await marked(second)]).toEqual([false, false])
   })
 
@@ -193,13 +193,13 @@ describe('transaction', () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
     const swallowed = db.transaction('read write', async (sql) => {
-      await sql`insert into app.marks (mark) values (${mark})`
+      await sql`insert into app.planted_marks (mark) values (${mark})`
       await sql`select 1 / ${0}::int`.catch(() => {})
     })
     await expect(swallowed).rejects.toThrow()
     expect(await marked(mark)).toBe(false)
     const unawaited = db.transaction('read write', async (sql) => {
-      await sql`insert into app.marks (mark) values (${mark})`
+      await sql`insert into app.planted_marks (mark) values (${mark})`
       sql`select 1 / ${0}::int`.catch(() => {})
     })
     await expect(unawaited).rejects.toThrow()
@@ -235,9 +235,9 @@ describe('a lost connection', () => {
     const [before, after] = [randomUUID(), randomUUID()]
     await expectUnavailable(
       db.transaction('read write', async (sql) => {
-        await sql`insert into app.marks (mark) values (${before})`
+        await sql`insert into app.planted_marks (mark) values (${before})`
         await terminate(await pidOf(sql))
-        await sql`insert into app.marks (mark) values (${after})`
+        await sql`insert into app.planted_marks (mark) values (${after})`
       }),
     )
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
@@ -249,7 +249,7 @@ describe('a lost connection', () => {
     const mark = randomUUID()
     await expectUnavailable(
       db.transaction('read write', async (sql) => {
-        await sql`insert into app.marks (mark) values (${mark})`
+        await sql`insert into app.planted_marks (mark) values (${mark})`
         await terminate(await pidOf(sql))
       }),
     )
@@ -263,7 +263,7 @@ describe('a lost connection', () => {
       db.transaction('read write', async (sql) => {
         await terminate(await pidOf(sql))
         for (const mark of strays) {
-          await sql`insert into app.marks (mark) values (${mark})`.catch(() => {})
+          await sql`insert into app.planted_marks (mark) values (${mark})`.catch(() => {})
           await delay(10)
         }
       }),
@@ -283,14 +283,14 @@ describe('a lost connection', () => {
         zombie = (async () => {
           for (const mark of strays) {
             await delay(3)
-            await sql`insert into app.marks (mark) values (${mark})`.catch(() => {})
+            await sql`insert into app.planted_marks (mark) values (${mark})`.catch(() => {})
           }
         })()
         await sql`select 1`
       }),
     )
     await db.transaction('read write', async (sql) => {
-      await sql`insert into app.marks (mark) values (${kept})`
+      await sql`insert into app.planted_marks (mark) values (${kept})`
       await zombie
     })
     expect(await marked(kept)).toBe(true)
@@ -303,7 +303,7 @@ describe('a lost connection', () => {
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
     await terminate(await pidOf(db.sql))
     const mark = randomUUID()
-    await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${mark})`)
+    await db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`)
     expect(await marked(mark)).toBe(true)
   })
 
@@ -315,7 +315,9 @@ describe('a lost connection', () => {
     await new Promise((resolve) => reserved.close(resolve))
     const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: listenPort }))
     const mark = randomUUID()
-    const work = rejection(db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${mark})`))
+    const work = rejection(
+      db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`),
+    )
     // The server returns right after BEGIN failed.
     await delay(20)
     const wire = await startPostgresWire({ host: hostname, port: Number(port), listenPort })
@@ -380,7 +382,7 @@ describe.concurrent('a discarded connection that closes late', () => {
     await db.transaction('read write', async (sql) => {
       await sql`select 1`
       await wake()
-      await sql`insert into app.marks (mark) values (${mark})`
+      await sql`insert into app.planted_marks (mark) values (${mark})`
     })
     expect(await marked(mark)).toBe(true)
   })
@@ -390,12 +392,12 @@ describe.concurrent('a discarded connection that closes late', () => {
     const { wake } = await givenUp(db)
     const [dropped, kept] = [randomUUID(), randomUUID()]
     const failed = db.transaction('read write', async (sql) => {
-      await sql`insert into app.marks (mark) values (${dropped})`
+      await sql`insert into app.planted_marks (mark) values (${dropped})`
       await wake()
       throw new Error('the work failed')
     })
     await expect(failed).rejects.toThrow('the work failed')
-    await db.transaction('read write', (sql) => sql`insert into app.marks (mark) values (${kept})`)
+    await db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${kept})`)
     expect([await marked(dropped), await marked(kept)]).toEqual([false, true])
   })
 })
@@ -423,10 +425,10 @@ describe('single statements on a shared connection', () => {
     const transactions = Array.from({ length: 40 }, async (_, n) => {
       await delay(Math.random() * 20)
       const [mark, stray] = [randomUUID(), randomUUID()]
-      const single = db.sql`insert into app.marks (mark) values (${stray})`
+      const single = db.sql`insert into app.planted_marks (mark) values (${stray})`
       const failed = db.transaction('read write', async (sql) => {
         await sql`select app.set_tenant(${acme})`
-        await sql`insert into app.marks (mark) values (${mark})`
+        await sql`insert into app.planted_marks (mark) values (${mark})`
         throw new Error(`the work ${n} failed`)
       })
       const [outcome] = await Promise.allSettled([failed, single])
@@ -464,7 +466,7 @@ describe('single statements on a shared connection', () => {
     for (let round = 0; round < 10; round += 1) {
       const pid = await pidOf(db.sql)
       const marks = Array.from({ length: 10 }, () => randomUUID())
-      const inserts = marks.map((mark) => rejection(db.sql`insert into app.marks (mark) values (${mark})`))
+      const inserts = marks.map((mark) => rejection(db.sql`insert into app.planted_marks (mark) values (${mark})`))
       await database.admin`select pg_terminate_backend(${pid})`
       const outcomes = await Promise.all(inserts)
       for (const [index, error] of outcomes.entries()) {

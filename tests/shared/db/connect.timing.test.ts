@@ -12,8 +12,8 @@ import { createTestDatabase, type TestDatabase } from '#tests/support/database.t
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
-  await database.admin`create table app.marks (mark uuid primary key)`
-  await database.admin`grant select, insert on app.marks to identity_app`
+  await database.admin`create table app.planted_marks (mark uuid primary key)`
+  await database.admin`grant select, insert on app.planted_marks to identity_app`
 })
 afterAll(() => database.drop())
 
@@ -33,7 +33,7 @@ async function behindWire() {
 }
 
 const marked = async (mark: string): Promise<boolean> =>
-  (await database.admin`select from app.marks where mark = ${mark}`).length > 0
+  (await database.admin`select from app.planted_marks where mark = ${mark}`).length > 0
 
 async function expectUnavailable(work: Promise<unknown>): Promise<void> {
   const asked = performance.now()
@@ -55,13 +55,13 @@ describe('an unresponsive server', () => {
       const work =
         kind === 'a transaction'
           ? db.transaction('read write', async (sql) => {
-              await sql`insert into app.marks (mark) values (${mark})`
+              await sql`insert into app.planted_marks (mark) values (${mark})`
               await faults.set({ part: 'postgres', mode: 'hang' })
-              await sql`insert into app.marks (mark) values (${randomUUID()})`
+              await sql`insert into app.planted_marks (mark) values (${randomUUID()})`
             })
           : (async () => {
               await faults.set({ part: 'postgres', mode: 'hang' })
-              await db.sql`insert into app.marks (mark) values (${mark})`
+              await db.sql`insert into app.planted_marks (mark) values (${mark})`
             })()
       await expectUnavailable(work)
       await faults.set({ part: 'postgres', mode: 'ok' })

@@ -57,9 +57,9 @@ async function found(statements: readonly string[], { repairs = false, folder = 
 
 const NOTES = [
   'set local role identity_owner',
-  'create table app.notes (id uuid primary key, tenant_id uuid not null references app.tenants)',
+  'create table app.planted_notes (id uuid primary key, tenant_id uuid not null references app.tenants)',
 ]
-const COUNT = 'create function app.count_tenants() returns bigint language sql security definer'
+const COUNT = 'create function app.planted_count_tenants() returns bigint language sql security definer'
 
 /** Planted faults, the findings that each must give, and whether their SQL repairs everything. */
 const PLANTED: readonly {
@@ -84,8 +84,8 @@ const PLANTED: readonly {
   },
   {
     what: 'a view that reads as its owner',
-    plant: ['set local role identity_owner', 'create view app.everyone as select * from app.memberships'],
-    names: ['view-without-invoker: app.everyone'],
+    plant: ['set local role identity_owner', 'create view app.planted_everyone as select * from app.memberships'],
+    names: ['view-without-invoker: app.planted_everyone'],
     repairs: true,
   },
   {
@@ -132,9 +132,9 @@ const PLANTED: readonly {
     what: 'a tenant table without a guard',
     plant: NOTES,
     names: [
-      'row-security-not-enabled: app.notes',
-      'row-security-not-forced: app.notes',
-      'row-security-without-policy: app.notes',
+      'row-security-not-enabled: app.planted_notes',
+      'row-security-not-forced: app.planted_notes',
+      'row-security-without-policy: app.planted_notes',
     ],
     repairs: true,
   },
@@ -165,9 +165,9 @@ const PLANTED: readonly {
     plant: [
       'set local role identity_owner',
       `${COUNT} set search_path = pg_catalog, pg_temp return (select count(*) from app.tenants)`,
-      'revoke all on function app.count_tenants() from public',
+      'revoke all on function app.planted_count_tenants() from public',
     ],
-    names: ['definer-not-listed: app.count_tenants()', 'definer-owner: app.count_tenants()'],
+    names: ['definer-not-listed: app.planted_count_tenants()', 'definer-owner: app.planted_count_tenants()'],
   },
   {
     what: 'default privileges for PUBLIC',
@@ -176,18 +176,21 @@ const PLANTED: readonly {
   },
   {
     what: 'a materialized view of tenant rows',
-    plant: ['set local role identity_owner', 'create materialized view app.kept as select * from app.memberships'],
-    names: ['materialized-view: app.kept'],
+    plant: [
+      'set local role identity_owner',
+      'create materialized view app.planted_kept as select * from app.memberships',
+    ],
+    names: ['materialized-view: app.planted_kept'],
     repairs: true,
   },
   {
     what: 'a foreign key without the tenant',
     plant: [
       ...NOTES,
-      "select app.enforce_tenant('app.notes')",
-      'alter table app.notes add membership uuid, add foreign key (membership) references app.memberships (id)',
+      "select app.enforce_tenant('app.planted_notes')",
+      'alter table app.planted_notes add membership uuid, add foreign key (membership) references app.memberships (id)',
     ],
-    names: ['foreign-key-without-tenant: app.notes notes_membership_fkey'],
+    names: ['foreign-key-without-tenant: app.planted_notes planted_notes_membership_fkey'],
   },
   {
     what: 'TRUNCATE granted to identity_app',
