@@ -33,7 +33,7 @@ export function weakness(password: string, rules: PasswordRules): string | null 
   if (length > MAX_CODE_POINTS) return `must have at most ${MAX_CODE_POINTS} characters`
   const lowerCase = password.toLowerCase()
   if (rules.known.some((value) => value !== null && normalize(value).toLowerCase() === lowerCase)) {
-    return 'must not be an email address, a name or a shop'
+    return "must not be your email address, your name or your shop's name"
   }
   if (rules.isCommon(lowerCase)) return 'is too common'
   return null
