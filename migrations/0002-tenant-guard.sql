@@ -122,6 +122,6 @@ begin
     when tag in ('CREATE TABLE', 'ALTER TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA')
     execute function app.guard_partitions();
 exception when insufficient_privilege then
-  raise warning 'the event trigger guard_partitions was not created, because % may not: a partition created by hand gets no guard', current_user;
+  raise warning 'the event trigger guard_partitions was not created: % may not create one. A partition created by hand gets no guard', current_user;
 end
 $$;

@@ -25,7 +25,7 @@ const service = useService({ groups: [probes] })
 let tenant: string
 /** The permissions of each role, as app.role_permissions has them. */
 let held: Map<string, Set<string>>
-/** Tokens of sessions that were live and are no longer, by what ended them. */
+/** Tokens of ended sessions, by how each session ended. */
 const dead: Record<string, string> = {}
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await endSessions()
 })
 
-/** Ends one live session in each possible way. Each was accepted before, so that the tests see the effect of its end. */
+/** Ends one live session in each possible way. Uses each session first, so that the tests see the effect of its end. */
 async function endSessions(): Promise<void> {
   const { sql } = service
   const ends: Record<string, (of: { id: string; email: string; slug: string }) => PromiseLike<unknown>> = {

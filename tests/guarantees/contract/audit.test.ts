@@ -13,8 +13,8 @@ interface Call extends RequestOptions {
 }
 
 /**
- * What a success of a route takes beyond an owner's session, the sample body and a resource of the tenant. A write route
- * that succeeds with those needs no line here.
+ * The requests of routes that need more than an owner's session, the sample body and a resource of the tenant. Other
+ * write routes need no line here.
  */
 const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise<Call>>> = {
   'DELETE /v1/auth/sessions': async ({ slug, owner }) => {

@@ -15,10 +15,10 @@ const SLUG = 'acme-print'
 const CANARY = 'canary-1f9b7c'
 
 const withBody = routes.filter(({ endpoint }) => endpoint.body !== null)
-// One real route, which in a run of the assembly is served by its bundle.
+// One real route. In the assembly tests its bundle serves it.
 const DEPLOYED = withBody.filter(({ name }) => name === 'POST /v1/members/invite')
 const targets = [WRITE, OPEN, ...DEPLOYED]
-/** The first route with a body of each group: the limit of size is the group's. */
+/** The first route with a body of each group, because the size limit belongs to the group. */
 const oneOfEachGroup = withBody.filter(
   ({ group }, index) => withBody.findIndex((route) => route.group === group) === index,
 )

@@ -17,7 +17,7 @@ const CHALLENGE = 'Bearer realm="api"'
 const CHALLENGE_AFTER_TOKEN = 'Bearer realm="api", error="invalid_token"'
 
 const service = useService({ groups: [probes] })
-// In a run of the assembly, the probes run from the sources and this route from its bundle.
+// In the assembly tests the sources serve the probes, and a bundle serves this route.
 const DEPLOYED = routes.filter(({ name }) => name === 'GET /v1/auth/session')
 const guarded = [...DEPLOYED, READ, WRITE, SESSION]
 let token: string
@@ -59,7 +59,7 @@ const misspelt = (token: string): { spelling: string; value: string; tokenSent: 
   ]
 }
 
-// The last of 43 characters carries four bits of the token and two that decoding drops.
+// The last of 43 characters contains four bits of the token, and two bits that decoding drops.
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const sameBytes = (last: string): string => ALPHABET[ALPHABET.indexOf(last) ^ 1] ?? ''
 
@@ -67,7 +67,7 @@ const challengeFor = (tokenSent: boolean): string => (tokenSent ? CHALLENGE_AFTE
 
 describe('credentials', () => {
   it.each(guarded)('$name rejects every other spelling of a valid token', async (route) => {
-    // With both characters in which base64url differs from base64.
+    // Contains both characters in which base64url differs from base64.
     const { token } = await newSession(`-_${newToken().slice(2)}`)
     const body = sampleBody(route)
     const { text } = indistinguishable(await service.request(route.name, { body })) as { text: string }
@@ -159,7 +159,7 @@ describe('headers', () => {
       seen.add(given)
     }
     expect(seen.size).toBe(bad.length + 4)
-    // What no HTTP client can send, should a gateway ever pass it on.
+    // No HTTP client can send these, but a gateway could pass them on.
     const handle = lambda(probes, { config: service.runtime.config, open: async () => service.runtime })
     for (const id of ['abcdefgh\r\nset-cookie: a=b', 'abcdefgh\n', '\rabcdefgh', 'abcdefgh\0', 'abcdefgh\u2028']) {
       const answer = await handle(gatewayEvent({ route: SESSION.name, headers: { 'X-Request-Id': id } }), lambdaContext)

@@ -10,7 +10,7 @@ import { sampleBody } from '#tests/support/samples.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-// A schema is asked about every value; a request is sent for one value that it refuses, and for each that it accepts.
+// The schema checks every value. The tests send each value that it accepts, and one that it rejects.
 
 const SLUG = 'acme-print'
 const CANARY = 'canary-1f9b7c'
@@ -35,14 +35,14 @@ function expectRefusal(route: Route, answer: Answer, pointer: RegExp, what: stri
   for (const error of answer.body.errors) expect(error.pointer, what).toMatch(pointer)
 }
 
-/** Holds an answer to the contract, and to repeating nothing that was sent and refused. */
+/** Expects a response that matches the contract and does not repeat a rejected value. */
 function expectSafe({ endpoint }: Route, answer: Answer): void {
   expectContract(answer, endpoint.access === 'anyone' ? null : tenant)
   if (answer.status >= 400) expect(answer.text).not.toContain(CANARY)
   expect(JSON.stringify([...answer.headers])).not.toContain(CANARY)
 }
 
-/** The top fields of a body or a query that its schema refuses. */
+/** Returns the top-level fields of a body or a query that its schema rejects. */
 const refusedBy = (schema: Route['endpoint']['body'], input: unknown): unknown[] => [
   ...new Set((v.safeParse(schema ?? v.never(), input).issues ?? []).map(({ path }) => path?.[0]?.key)),
 ]

@@ -17,7 +17,7 @@ const TESTS = [
   'tests/shared/doctor',
 ]
 
-/** Copies the project as it is here, with the folder of the new group and its migration, whose number is the next. */
+/** Copies the working tree, and adds the new group's folder and its migration under the next number. */
 async function copyWithNewGroup(): Promise<string> {
   const tree = await mkdtemp(join(tmpdir(), 'tenantry-new-group-'))
   onTestFinished(() => rm(tree, { recursive: true, force: true }))

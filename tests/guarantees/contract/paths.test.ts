@@ -10,7 +10,7 @@ import { ITEM, probes } from './probes.ts'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const paths = [...methodsByPath].map(([path, methods]) => ({ path, methods }))
 const item = { path: ITEM.endpoint.path, methods: ['GET'] }
-// One real path without an id, which in a run of the assembly is served by its bundle.
+// One real path without an id. In the assembly tests its bundle serves it.
 const spelled = [item, ...paths.filter(({ path }) => path === '/v1/catalog/styles')]
 const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
 

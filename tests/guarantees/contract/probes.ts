@@ -6,8 +6,8 @@ import { type Permission, PERMISSIONS } from '#shared/role/permissions.ts'
 import { text } from '#shared/schema/text.ts'
 import { routesOf } from '#tests/support/routes.ts'
 
-// A route group of the tests' own. What the pipeline guarantees for every endpoint is tested on it in depth; each real
-// route is then tested only for what its own declaration says.
+// A route group that exists only for tests. They test the guarantees of the pipeline on it in depth, and test a real route
+// only for its own declaration.
 
 const common = { summary: 'A probe' }
 

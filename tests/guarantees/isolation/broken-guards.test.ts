@@ -259,7 +259,7 @@ guards.push(
   ],
 )
 
-/** The conditions that limit the functions that write across tenants. */
+/** The conditions in the functions that write across tenants. */
 function writers(): Guard[] {
   const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
     `${name}: ${what}`,

@@ -283,7 +283,7 @@ const FAULTS: readonly (readonly [check: string, object: string, ...statements: 
   ],
 ]
 
-/** What is no fault and must not be reported. */
+/** Statements that plant no fault. The checks must report nothing. */
 const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
   [
     'a guarded table with children that reference it by tenant and id',

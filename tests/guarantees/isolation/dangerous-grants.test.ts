@@ -57,7 +57,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'delete on app.sessions': { identity_worker: 'deletes sessions that ended long ago' },
 }
 
-/** The roles that may call each function that acts past row security, and why. */
+/** The roles that may call each function that bypasses row security, and why. */
 const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.tenants_of_session(uuid)': { identity_app: 'lists the tenants to select from' },
   'app.sessions_of_session(uuid)': { identity_app: "lists the caller's sessions" },

@@ -33,7 +33,7 @@ export interface TwoTenants {
   close(): Promise<void>
 }
 
-/** A user's id, or something else, and the tenants in which the user has a live membership. */
+/** An id, and the tenants in which a user of this id has a live membership. */
 interface TestUser {
   readonly what: string
   readonly id: string | null

@@ -176,7 +176,7 @@ describe.for(BOTH)('TLS of a %s vendor', (adapter) => {
     expect(vendor.requests).toEqual([])
   })
 
-  it('verifies certificates and uses no proxy, whatever the environment says', async () => {
+  it('verifies certificates and uses no proxy, independent of the environment', async () => {
     const vendor = await startVendor(good(adapter), selfSigned())
     const plain = await startVendor(good(adapter))
     const proxied: string[] = []
