@@ -8,7 +8,7 @@ import { startCache } from '#infra/local/cache/cache.ts'
 import { loginOf, prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
-import { fillManyShops, type ManyShops } from '#tests/support/many-shops.ts'
+import { fillManyTenants, type ManyTenants } from '#tests/support/many-tenants.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { SERVICE_ENV } from './fixture.ts'
 import { createClient, expectStatus } from './http-client.ts'
@@ -17,19 +17,19 @@ import type { ServiceOptions } from './service-process.ts'
 import { median } from './statistics.ts'
 
 const MEMBERS = 50
-const FEW: ManyShops = { tenants: 10, users: 250, memberships: 500, members: MEMBERS }
-const MANY: ManyShops = { tenants: 10_000, users: 50_000, memberships: 100_000, members: MEMBERS }
+const FEW: ManyTenants = { tenants: 10, users: 250, memberships: 500, members: MEMBERS }
+const MANY: ManyTenants = { tenants: 10_000, users: 50_000, memberships: 100_000, members: MEMBERS }
 const WARM_UPS = 50
 const PAIRS = 500
 const MOST_RATIO = 1.3
 
 /** Starts a service with its own database. Returns a call of the member list as the tenant's owner. */
-async function startTenant(adminUrl: string, name: string, shape: ManyShops, cleanup: Cleanup) {
+async function startTenant(adminUrl: string, name: string, shape: ManyTenants, cleanup: Cleanup) {
   const { databaseUrl, appUrl } = await prepareDatabase(adminUrl, { name, rolePassword: 'bench-role-password' })
   const pepper = `${newToken()}${newToken()}`
   const token = newToken()
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
-  const tenantId = await fillManyShops(sql, shape)
+  const tenantId = await fillManyTenants(sql, shape)
   await sql`
     insert into app.sessions (token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, csrf_secret)
     select case when m.tenant_id = ${tenantId} and m.role_id = 1 then ${hashToken(pepper, token)}

@@ -7,7 +7,7 @@ import { type Counted, startCounted } from '#tests/support/counted.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { fillManyShops } from '#tests/support/many-shops.ts'
+import { fillManyTenants } from '#tests/support/many-tenants.ts'
 import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -210,7 +210,7 @@ describe('the cost of a page among many tenants', () => {
   let headers: Readonly<Record<string, string>>
   beforeAll(async () => {
     database = await createTestDatabase()
-    manyTenant = await fillManyShops(database.admin, {
+    manyTenant = await fillManyTenants(database.admin, {
       tenants: 2000,
       users: 5000,
       memberships: 20_000,

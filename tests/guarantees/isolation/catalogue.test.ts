@@ -31,257 +31,225 @@ const PARTITIONED = [
 const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
 const DEFINER = 'create function app.planted_count_tenants() returns bigint language sql security definer'
 
-/** Faults: the check that must report each, the object, and the statements that plant it. */
-const FAULTS: readonly (readonly [check: string, object: string, ...statements: string[]])[] = [
-  ['row-security-not-enabled', 'app.planted_notes', ONE_TABLE],
-  ['row-security-not-enabled', 'app.memberships', 'alter table app.memberships disable row level security'],
-  ['row-security-not-enabled', 'app.audit_log', 'alter table app.audit_log disable row level security'],
-  ['row-security-not-enabled', 'app.tenants', 'alter table app.tenants disable row level security'],
-  ['row-security-not-enabled', 'app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
-  [
-    'row-security-not-enabled',
-    'elsewhere.notes',
-    'create schema elsewhere',
-    'create table elsewhere.notes (tenant_id uuid)',
+type Fault = readonly [object: string, ...statements: string[]]
+/** The faults that each check must report: the object, and the statements that plant it. */
+const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
+  'row-security-not-enabled': [
+    ['app.planted_notes', ONE_TABLE],
+    ['app.memberships', 'alter table app.memberships disable row level security'],
+    ['app.audit_log', 'alter table app.audit_log disable row level security'],
+    ['app.tenants', 'alter table app.tenants disable row level security'],
+    ['app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
+    ['elsewhere.notes', 'create schema elsewhere', 'create table elsewhere.notes (tenant_id uuid)'],
+    ['app.users', 'alter table app.users add tenant_id uuid'],
   ],
-  ['row-security-not-enabled', 'app.users', 'alter table app.users add tenant_id uuid'],
-  ['row-security-not-forced', 'app.memberships', 'alter table app.memberships no force row level security'],
-  [
-    'row-security-not-forced',
-    'app.planted_events_2026',
-    NO_EVENT_TRIGGER,
-    ...PARTITIONED,
-    'alter table app.planted_events_2026 enable row level security',
-  ],
-  ['row-security-without-policy', 'app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
-  [
-    'row-security-without-policy',
-    'app.styles',
-    ...['read', 'insert', 'update', 'delete'].map((command) => `drop policy tenant_${command} on app.styles`),
-  ],
-  ['grant-without-policy', 'app.memberships', 'drop policy tenant_read on app.memberships'],
-  [
-    'grant-without-policy',
-    'app.memberships',
-    'alter policy tenant_insert on app.memberships to identity_app',
-    'grant insert on app.memberships to identity_worker',
-  ],
-  ['policy-for-public', 'app.styles open', 'create policy open on app.styles using (tenant_id is not null)'],
-  ['policy-always-true', 'app.styles open', 'create policy open on app.styles using (true)'],
-  ['policy-always-true', 'app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
-  ['policy-always-true', 'app.styles open', 'create policy open on app.styles to identity_worker using (true)'],
-  [
-    'policy-always-true',
-    'app.jobs worker_queue',
-    'alter policy worker_queue on app.jobs to identity_worker, identity_app',
-  ],
-  ['policy-always-true', 'app.jobs worker_queue', 'alter policy worker_queue on app.jobs to public'],
-  ...['app.tenants', 'app.memberships'].flatMap((table): (readonly [string, string, ...string[]])[] => [
+  'row-security-not-forced': [
+    ['app.memberships', 'alter table app.memberships no force row level security'],
     [
-      'policy-always-true',
-      `${table} operator_read`,
-      `alter policy operator_read on ${table} to identity_operator, identity_app`,
+      'app.planted_events_2026',
+      NO_EVENT_TRIGGER,
+      ...PARTITIONED,
+      'alter table app.planted_events_2026 enable row level security',
     ],
-    ['policy-always-true', `${table} operator_read`, `alter policy operator_read on ${table} to identity_app`],
-    ['policy-always-true', `${table} operator_read`, `alter policy operator_read on ${table} to identity_worker`],
+  ],
+  'row-security-without-policy': [
+    ['app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
     [
-      'policy-always-true',
-      `${table} operator_read`,
-      `drop policy operator_read on ${table}`,
-      `create policy operator_read on ${table} to identity_operator using (true)`,
+      'app.styles',
+      ...['read', 'insert', 'update', 'delete'].map((command) => `drop policy tenant_${command} on app.styles`),
     ],
-  ]),
-  ['policy-always-true', 'app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_operator'],
-  [
-    'policy-always-true',
-    'app.styles operator_read',
-    'create policy operator_read on app.styles for select to identity_operator using (true)',
   ],
-  [
-    'policy-always-true',
-    'app.audit_log worker_queue',
-    'create policy worker_queue on app.audit_log to identity_worker using (true)',
+  'grant-without-policy': [
+    ['app.memberships', 'drop policy tenant_read on app.memberships'],
+    [
+      'app.memberships',
+      'alter policy tenant_insert on app.memberships to identity_app',
+      'grant insert on app.memberships to identity_worker',
+    ],
   ],
-  ['policy-always-true', 'app.styles tenant_update', 'alter policy tenant_update on app.styles with check (true)'],
-  [
-    'policy-ignores-tenant',
-    'app.styles tenant_read',
-    'alter policy tenant_read on app.styles using (name is not null)',
+  'policy-for-public': [['app.styles open', 'create policy open on app.styles using (tenant_id is not null)']],
+  'policy-always-true': [
+    ['app.styles open', 'create policy open on app.styles using (true)'],
+    ['app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
+    ['app.styles open', 'create policy open on app.styles to identity_worker using (true)'],
+    ['app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_worker, identity_app'],
+    ['app.jobs worker_queue', 'alter policy worker_queue on app.jobs to public'],
+    ...['app.tenants', 'app.memberships'].flatMap((table): Fault[] => [
+      [`${table} operator_read`, `alter policy operator_read on ${table} to identity_operator, identity_app`],
+      [`${table} operator_read`, `alter policy operator_read on ${table} to identity_app`],
+      [`${table} operator_read`, `alter policy operator_read on ${table} to identity_worker`],
+      [
+        `${table} operator_read`,
+        `drop policy operator_read on ${table}`,
+        `create policy operator_read on ${table} to identity_operator using (true)`,
+      ],
+    ]),
+    ['app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_operator'],
+    [
+      'app.styles operator_read',
+      'create policy operator_read on app.styles for select to identity_operator using (true)',
+    ],
+    ['app.audit_log worker_queue', 'create policy worker_queue on app.audit_log to identity_worker using (true)'],
+    ['app.styles tenant_update', 'alter policy tenant_update on app.styles with check (true)'],
   ],
-  [
-    'policy-ignores-tenant',
-    'app.styles tenant_read',
-    'alter policy tenant_read on app.styles using (app.current_tenant() is not null)',
+  'policy-ignores-tenant': [
+    ['app.styles tenant_read', 'alter policy tenant_read on app.styles using (name is not null)'],
+    ['app.styles tenant_read', 'alter policy tenant_read on app.styles using (app.current_tenant() is not null)'],
+    [
+      'app.styles tenant_read',
+      "create function public.current_tenant() returns uuid language sql return 'a0000000-0000-4000-8000-000000000000'::uuid",
+      'alter policy tenant_read on app.styles using (tenant_id = (select public.current_tenant()))',
+    ],
+    [
+      'app.memberships worker_read',
+      'create policy worker_read on app.memberships for select to identity_worker using (revoked_at < now())',
+    ],
+    [
+      'app.jobs worker_queue',
+      'alter policy worker_queue on app.jobs to identity_app using (completed_at is null) with check (completed_at is null)',
+    ],
   ],
-  [
-    'policy-ignores-tenant',
-    'app.styles tenant_read',
-    "create function public.current_tenant() returns uuid language sql return 'a0000000-0000-4000-8000-000000000000'::uuid",
-    'alter policy tenant_read on app.styles using (tenant_id = (select public.current_tenant()))',
+  'policy-admits-other-tenants': [
+    [
+      'app.styles tenant_read',
+      "alter policy tenant_read on app.styles using (tenant_id = (select app.current_tenant()) or name = 'Sample')",
+    ],
+    [
+      'app.styles tenant_delete',
+      'alter policy tenant_delete on app.styles using (tenant_id <> (select app.current_tenant()))',
+    ],
   ],
-  [
-    'policy-ignores-tenant',
-    'app.memberships worker_read',
-    'create policy worker_read on app.memberships for select to identity_worker using (revoked_at < now())',
+  'policy-admits-null-tenant': [
+    [
+      'app.styles tenant_insert',
+      'alter policy tenant_insert on app.styles with check (tenant_id = (select app.current_tenant()) or tenant_id is null)',
+    ],
+    [
+      'app.styles tenant_update',
+      'alter policy tenant_update on app.styles with check (coalesce(tenant_id, app.current_tenant()) = app.current_tenant())',
+    ],
+    [
+      'app.styles everything',
+      `create policy everything on app.styles to identity_app using (tenant_id is not distinct from (select app.current_tenant()))`,
+    ],
   ],
-  [
-    'policy-ignores-tenant',
-    'app.jobs worker_queue',
-    'alter policy worker_queue on app.jobs to identity_app using (completed_at is null) with check (completed_at is null)',
+  'role-missing': [
+    ['identity_worker', 'alter role identity_worker rename to somebody'],
+    ['identity_operator', 'alter role identity_operator rename to somebody'],
   ],
-  [
-    'policy-admits-other-tenants',
-    'app.styles tenant_read',
-    "alter policy tenant_read on app.styles using (tenant_id = (select app.current_tenant()) or name = 'Sample')",
+  'role-attribute': [
+    ['identity_operator', 'alter role identity_operator bypassrls'],
+    ['identity_app', 'alter role identity_app bypassrls'],
+    ['identity_app', 'alter role identity_app superuser'],
+    ['identity_worker', 'alter role identity_worker createrole'],
+    ['identity_worker', 'alter role identity_worker createdb'],
+    ['identity_app', 'alter role identity_app replication'],
+    ['identity_resolver', 'alter role identity_resolver bypassrls'],
+    ['identity_owner', 'alter role identity_owner login'],
   ],
-  [
-    'policy-admits-other-tenants',
-    'app.styles tenant_delete',
-    'alter policy tenant_delete on app.styles using (tenant_id <> (select app.current_tenant()))',
+  'role-membership': [
+    ['identity_app', 'grant identity_owner to identity_app'],
+    ['identity_app', 'grant identity_resolver to identity_app with inherit false'],
+    ['identity_operator', 'grant identity_owner to identity_operator'],
+    ['identity_worker', 'grant pg_read_all_data to identity_worker'],
   ],
-  [
-    'policy-admits-null-tenant',
-    'app.styles tenant_insert',
-    'alter policy tenant_insert on app.styles with check (tenant_id = (select app.current_tenant()) or tenant_id is null)',
+  'role-owns-object': [
+    ['table app.styles', 'alter table app.styles owner to identity_app'],
+    ['schema workbench', 'create schema workbench authorization identity_worker'],
+    ['schema workbench', 'create schema workbench authorization identity_operator'],
   ],
-  [
-    'policy-admits-null-tenant',
-    'app.styles tenant_update',
-    'alter policy tenant_update on app.styles with check (coalesce(tenant_id, app.current_tenant()) = app.current_tenant())',
+  'owned-by-another': [
+    ['app.planted_notes', ONE_TABLE],
+    ['app.current_tenant()', 'alter function app.current_tenant() owner to postgres'],
   ],
-  [
-    'policy-admits-null-tenant',
-    'app.styles everything',
-    `create policy everything on app.styles to identity_app using (tenant_id is not distinct from (select app.current_tenant()))`,
+  'privilege-past-row-security': [
+    ['app.memberships', 'grant truncate on app.memberships to identity_app'],
+    ['app.memberships', 'grant references (id) on app.memberships to identity_app'],
+    ['app.styles', 'grant trigger on app.styles to identity_worker'],
+    ['app.tenants', 'grant truncate on app.tenants to identity_operator'],
+    ['app.styles', 'grant truncate on app.styles to public'],
   ],
-  ['role-missing', 'identity_worker', 'alter role identity_worker rename to somebody'],
-  ['role-missing', 'identity_operator', 'alter role identity_operator rename to somebody'],
-  ['role-attribute', 'identity_operator', 'alter role identity_operator bypassrls'],
-  ['role-attribute', 'identity_app', 'alter role identity_app bypassrls'],
-  ['role-attribute', 'identity_app', 'alter role identity_app superuser'],
-  ['role-attribute', 'identity_worker', 'alter role identity_worker createrole'],
-  ['role-attribute', 'identity_worker', 'alter role identity_worker createdb'],
-  ['role-attribute', 'identity_app', 'alter role identity_app replication'],
-  ['role-attribute', 'identity_resolver', 'alter role identity_resolver bypassrls'],
-  ['role-attribute', 'identity_owner', 'alter role identity_owner login'],
-  ['role-membership', 'identity_app', 'grant identity_owner to identity_app'],
-  ['role-membership', 'identity_app', 'grant identity_resolver to identity_app with inherit false'],
-  ['role-membership', 'identity_operator', 'grant identity_owner to identity_operator'],
-  ['role-membership', 'identity_worker', 'grant pg_read_all_data to identity_worker'],
-  ['role-owns-object', 'table app.styles', 'alter table app.styles owner to identity_app'],
-  ['role-owns-object', 'schema workbench', 'create schema workbench authorization identity_worker'],
-  ['role-owns-object', 'schema workbench', 'create schema workbench authorization identity_operator'],
-  ['owned-by-another', 'app.planted_notes', ONE_TABLE],
-  ['owned-by-another', 'app.current_tenant()', 'alter function app.current_tenant() owner to postgres'],
-  ['privilege-past-row-security', 'app.memberships', 'grant truncate on app.memberships to identity_app'],
-  ['privilege-past-row-security', 'app.memberships', 'grant references (id) on app.memberships to identity_app'],
-  ['privilege-past-row-security', 'app.styles', 'grant trigger on app.styles to identity_worker'],
-  ['privilege-past-row-security', 'app.tenants', 'grant truncate on app.tenants to identity_operator'],
-  ['privilege-past-row-security', 'app.styles', 'grant truncate on app.styles to public'],
-  ['grant-to-public', 'app.users', 'grant select on app.users to public'],
-  ['grant-to-public', 'app.users', 'grant select (email) on app.users to public'],
-  ['grant-to-public', 'app', 'grant usage on schema app to public'],
-  ['grant-to-public', 'app.open()', 'create function app.open() returns integer language sql return 1'],
-  ['grant-on-partition', 'app.audit_log_default', 'grant select on app.audit_log_default to identity_worker'],
-  ['grant-on-partition', 'app.audit_log_default', 'grant insert on app.audit_log_default to identity_operator'],
-  [
-    'grant-on-partition',
-    'app.planted_events_2026',
-    ...PARTITIONED,
-    'grant select on app.planted_events_2026 to identity_app',
+  'grant-to-public': [
+    ['app.users', 'grant select on app.users to public'],
+    ['app.users', 'grant select (email) on app.users to public'],
+    ['app', 'grant usage on schema app to public'],
+    ['app.open()', 'create function app.open() returns integer language sql return 1'],
   ],
-  [
-    'grant-on-partition',
-    'app.planted_events_2026',
-    ...PARTITIONED,
-    'grant insert (at) on app.planted_events_2026 to identity_worker',
+  'grant-on-partition': [
+    ['app.audit_log_default', 'grant select on app.audit_log_default to identity_worker'],
+    ['app.audit_log_default', 'grant insert on app.audit_log_default to identity_operator'],
+    ['app.planted_events_2026', ...PARTITIONED, 'grant select on app.planted_events_2026 to identity_app'],
+    ['app.planted_events_2026', ...PARTITIONED, 'grant insert (at) on app.planted_events_2026 to identity_worker'],
   ],
-  ['view-without-invoker', 'app.planted_everyone', 'create view app.planted_everyone as select * from app.memberships'],
-  ['view-without-invoker', 'app.invitations', 'alter view app.invitations reset (security_invoker)'],
-  ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions reset (security_invoker)'],
-  ['view-without-invoker', 'app.live_sessions', 'alter view app.live_sessions set (security_invoker = off)'],
-  [
-    'materialized-view',
-    'app.planted_everyone',
-    'create materialized view app.planted_everyone as select * from app.memberships',
+  'view-without-invoker': [
+    ['app.planted_everyone', 'create view app.planted_everyone as select * from app.memberships'],
+    ['app.invitations', 'alter view app.invitations reset (security_invoker)'],
+    ['app.live_sessions', 'alter view app.live_sessions reset (security_invoker)'],
+    ['app.live_sessions', 'alter view app.live_sessions set (security_invoker = off)'],
   ],
-  ['definer-not-listed', 'app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
-  [
-    'definer-not-listed',
-    'public.peek()',
-    'create function public.peek() returns integer language sql security definer return 1',
+  'materialized-view': [
+    ['app.planted_everyone', 'create materialized view app.planted_everyone as select * from app.memberships'],
   ],
-  ['definer-missing', 'app.sessions_of_session(uuid)', 'drop function app.sessions_of_session(uuid)'],
-  ['definer-missing', 'app.sessions_of_session(uuid)', 'alter function app.sessions_of_session(uuid) security invoker'],
-  ['definer-search-path', 'app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
-  [
-    'definer-search-path',
-    'app.tenants_of_session(uuid)',
-    'alter function app.tenants_of_session(uuid) reset search_path',
+  'definer-not-listed': [
+    ['app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
+    ['public.peek()', 'create function public.peek() returns integer language sql security definer return 1'],
   ],
-  [
-    'definer-search-path',
-    'app.tenants_of_session(uuid)',
-    'alter function app.tenants_of_session(uuid) set search_path = app',
+  'definer-missing': [
+    ['app.sessions_of_session(uuid)', 'drop function app.sessions_of_session(uuid)'],
+    ['app.sessions_of_session(uuid)', 'alter function app.sessions_of_session(uuid) security invoker'],
   ],
-  [
-    'definer-for-public',
-    'app.tenants_of_session(uuid)',
-    'grant execute on function app.tenants_of_session(uuid) to public',
+  'definer-search-path': [
+    ['app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
+    ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) reset search_path'],
+    ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) set search_path = app'],
   ],
-  ['definer-owner', 'app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
-  ['definer-owner', 'app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
-  ['definer-owner', 'app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) owner to postgres'],
-  [
-    'default-privileges',
-    'identity_owner in app',
-    'alter default privileges for role identity_owner in schema app grant select on tables to identity_app',
+  'definer-for-public': [
+    ['app.tenants_of_session(uuid)', 'grant execute on function app.tenants_of_session(uuid) to public'],
   ],
-  [
-    'default-privileges',
-    'identity_owner in app',
-    'alter default privileges for role identity_owner in schema app grant select on tables to identity_operator',
+  'definer-owner': [
+    ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
+    ['app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
+    ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) owner to postgres'],
   ],
-  [
-    'default-privileges',
-    'identity_owner',
-    'alter default privileges for role identity_owner grant select on tables to public',
+  'default-privileges': [
+    [
+      'identity_owner in app',
+      'alter default privileges for role identity_owner in schema app grant select on tables to identity_app',
+    ],
+    [
+      'identity_owner in app',
+      'alter default privileges for role identity_owner in schema app grant select on tables to identity_operator',
+    ],
+    ['identity_owner', 'alter default privileges for role identity_owner grant select on tables to public'],
   ],
-  [
-    'foreign-key-without-tenant',
-    'app.planted_notes planted_notes_membership_fkey',
-    ONE_TABLE,
-    'alter table app.planted_notes add membership uuid, add foreign key (membership) references app.memberships (id)',
+  'foreign-key-without-tenant': [
+    [
+      'app.planted_notes planted_notes_membership_fkey',
+      ONE_TABLE,
+      'alter table app.planted_notes add membership uuid, add foreign key (membership) references app.memberships (id)',
+    ],
+    [
+      'app.planted_notes planted_notes_owner_tenant_fkey',
+      ONE_TABLE,
+      'alter table app.planted_notes add owner_tenant uuid, add foreign key (owner_tenant) references app.tenants',
+    ],
   ],
-  [
-    'foreign-key-without-tenant',
-    'app.planted_notes planted_notes_owner_tenant_fkey',
-    ONE_TABLE,
-    'alter table app.planted_notes add owner_tenant uuid, add foreign key (owner_tenant) references app.tenants',
+  'tenant-data-without-tenant-id': [
+    [
+      'app.planted_badges planted_badges_membership_fkey',
+      'create table app.planted_badges (membership uuid references app.memberships (id))',
+    ],
   ],
-  [
-    'tenant-data-without-tenant-id',
-    'app.planted_badges planted_badges_membership_fkey',
-    'create table app.planted_badges (membership uuid references app.memberships (id))',
+  'unique-across-tenants': [
+    ['app.memberships(user_id, role_id)', 'create unique index on app.memberships (user_id, role_id)'],
+    ['app.tenants(expression)', 'create unique index on app.tenants (lower(legal_name))'],
+    ['app.planted_notes(number)', ONE_TABLE, 'alter table app.planted_notes add number integer unique'],
+    [
+      'app.planted_counts(number)',
+      'create table app.planted_counts (number integer primary key, tenant_id uuid not null)',
+    ],
   ],
-  [
-    'unique-across-tenants',
-    'app.memberships(user_id, role_id)',
-    'create unique index on app.memberships (user_id, role_id)',
-  ],
-  ['unique-across-tenants', 'app.tenants(expression)', 'create unique index on app.tenants (lower(legal_name))'],
-  [
-    'unique-across-tenants',
-    'app.planted_notes(number)',
-    ONE_TABLE,
-    'alter table app.planted_notes add number integer unique',
-  ],
-  [
-    'unique-across-tenants',
-    'app.planted_counts(number)',
-    'create table app.planted_counts (number integer primary key, tenant_id uuid not null)',
-  ],
-]
+}
 
 /** Statements that plant no fault. The checks must report nothing. */
 const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
@@ -329,29 +297,30 @@ describe('a migrated database', () => {
   })
 })
 
+const faults = Object.entries(FAULTS).flatMap(([check, each]) => each.map((fault) => [check, ...fault] as const))
+
+/** Returns what the catalogue checks report after some statements, which it rolls back. */
+async function reportedAfter(statements: readonly string[]) {
+  await sql`begin`
+  try {
+    for (const statement of statements) await sql.unsafe(statement)
+    return await checkCatalogue(sql)
+  } finally {
+    await sql`rollback`
+  }
+}
+
 describe('the catalogue checks', () => {
-  test.each(FAULTS)('report %s: %s', async (check, object, ...statements) => {
-    await sql`begin`
-    try {
-      for (const statement of statements) await sql.unsafe(statement)
-      expect(await checkCatalogue(sql)).toContainEqual(expect.objectContaining({ check, object }))
-    } finally {
-      await sql`rollback`
-    }
+  test.each(faults)('report %s: %s', async (check, object, ...statements) => {
+    expect(await reportedAfter(statements)).toContainEqual(expect.objectContaining({ check, object }))
   })
 
   test.each(CLEAN)('report nothing for %s', async (_what, ...statements) => {
-    await sql`begin`
-    try {
-      for (const statement of statements) await sql.unsafe(statement)
-      expect(await checkCatalogue(sql)).toEqual([])
-    } finally {
-      await sql`rollback`
-    }
+    expect(await reportedAfter(statements)).toEqual([])
   })
 
   test('have a planted fault each', () => {
-    expect([...new Set(FAULTS.map(([check]) => check))].toSorted()).toEqual(catalogueChecks.toSorted())
+    expect(Object.keys(FAULTS).toSorted()).toEqual(catalogueChecks.toSorted())
   })
 })
 

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 
 /** The size of a database. The tenant under test has `members` members in any size. */
-export interface ManyShops {
+export interface ManyTenants {
   readonly tenants: number
   readonly users: number
   readonly memberships: number
@@ -12,17 +12,17 @@ export interface ManyShops {
  * Fills a database with tenants whose members are spread over all users. Returns the id of the tenant under test: its
  * oldest member is the owner, every tenth is revoked, and every tenth is invited.
  */
-export async function fillManyShops(sql: postgres.Sql, shape: ManyShops): Promise<string> {
+export async function fillManyTenants(sql: postgres.Sql, shape: ManyTenants): Promise<string> {
   const { tenants, users, memberships, members } = shape
   const perTenant = Math.round((memberships - members) / (tenants - 1))
   await sql`
     insert into app.tenants (slug, legal_name, status)
-    select 'many-' || n, 'Shop ' || n, 'active' from generate_series(1, ${tenants}::int) n`
+    select 'many-' || n, 'Tenant ' || n, 'active' from generate_series(1, ${tenants}::int) n`
   await sql`
     insert into app.users (email, full_name, email_verified_at)
     select 'person' || n || '@many.test', 'Person ' || n, now() from generate_series(1, ${users}::int) n`
   await sql`
-    with tenant as (select id, slug, row_number() over (order by id) - 1 as n from app.tenants where legal_name like 'Shop %'),
+    with tenant as (select id, slug, row_number() over (order by id) - 1 as n from app.tenants where legal_name like 'Tenant %'),
          person as (select id, row_number() over (order by id) - 1 as n from app.users where full_name like 'Person %')
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at, created_at)
     select tenant.id, person.id, case when j = 0 then 1 else 2 + j % 6 end,
@@ -31,6 +31,6 @@ export async function fillManyShops(sql: postgres.Sql, shape: ManyShops): Promis
       from tenant
       cross join lateral generate_series(0, case when tenant.slug = 'many-1' then ${members}::int else ${perTenant}::int end - 1) j
       join person on person.n = (tenant.n * 7 + j * 11) % ${users}::int`
-  const [shop] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'many-1'`
-  return shop?.id ?? ''
+  const [tenant] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'many-1'`
+  return tenant?.id ?? ''
 }
