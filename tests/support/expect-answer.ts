@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { PROBLEMS } from '#shared/problem.ts'
+import { type ProblemKind, PROBLEMS } from '#shared/problem.ts'
 import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 import type { Answer } from './service.ts'
 
@@ -25,8 +25,10 @@ export function expectContract(answer: Answer, tenantId: string | null): void {
   } else expectProblem(answer)
 }
 
-/** Checks a failure against RFC 9457 and the contract. */
-export function expectProblem({ status, headers, body }: Answer): void {
+/** Checks a failure against RFC 9457 and the contract, and that it is of a kind when one is given. */
+export function expectProblem({ status, headers, body }: Answer, kind?: ProblemKind, what?: string): void {
+  if (kind !== undefined)
+    expect([status, body.type], what).toEqual([PROBLEMS[kind].status, `${PROBLEM_BASE_URL}/${kind}`])
   expect(headers.get('content-type')).toBe('application/problem+json')
   expect(body.status).toBe(status)
   expect(body.title).toBeTypeOf('string')

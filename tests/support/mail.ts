@@ -23,6 +23,8 @@ export interface TestMail {
   deliver(): Promise<number>
   /** Returns the mails to an address, newest first. */
   to(address: string): Message[]
+  /** Delivers the mails that are due. Returns the token in the newest mail to an address. */
+  tokenFor(address: string): Promise<string>
   close(): Promise<void>
 }
 
@@ -41,13 +43,18 @@ export async function startTestMail(
     credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
     maxAttempts: 1,
   })
+  const deliver = () => deliverDueMail(worker, ses, () => false)
   return {
     worker,
     ses,
     sesUrl: server.url,
     faults,
-    deliver: () => deliverDueMail(worker, ses, () => false),
+    deliver,
     to: (address) => mailbox.messages(address),
+    tokenFor: async (address) => {
+      await deliver()
+      return tokenIn(mailbox.messages(address)[0])
+    },
     close: async () => {
       faults.close()
       ses.destroy()

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { tokenIn } from '#tests/support/mail.ts'
 import { createUser, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
 import { PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -133,8 +132,7 @@ describe('audit entries of ended sessions', () => {
   it('records a password reset and the sessions that it ended', async () => {
     const { email, here, there, user } = setup
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
-    await service.mail.deliver()
-    const token = tokenIn(service.mail.to(email)[0])
+    const token = await service.mail.tokenFor(email)
     await expectEntries({ route: 'POST /v1/auth/password/reset', body: { token, password: NEW_PASSWORD } }, [
       ['here', 'session.revoked', `session ${here.id}`],
       ['there', 'session.revoked', `session ${there.id}`],

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { type Answer, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -57,8 +56,7 @@ describe('GET /v1/audit-log', () => {
     const invitation = created.body.id
     const replaced = await act('POST /v1/members/invite', { email, role: 'designer' })
     const resent = await act(`POST /v1/members/invitations/${invitation}/resend`)
-    await service.mail.deliver()
-    const token = tokenIn(service.mail.to(email)[0])
+    const token = await service.mail.tokenFor(email)
     const accepted = await act('POST /v1/auth/invitations/accept', { token, password: NEW_PASSWORD })
     const [member] = await service.sql`
       select m.id, m.user_id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
-import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
+import { expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -25,8 +24,7 @@ async function invited(email: string, { role = 'sales', by = owner } = {}): Prom
   await service.mail.deliver()
   const answer = await service.request('POST /v1/members/invite', { token: by.token, body: { email, role } })
   if (answer.status !== 200) throw new Error(`invite: ${answer.status} ${answer.text}`)
-  await service.mail.deliver()
-  return { id: answer.body.id, token: tokenIn(service.mail.to(email)[0]) }
+  return { id: answer.body.id, token: await service.mail.tokenFor(email) }
 }
 const inspect = (token: string): Promise<Answer> =>
   service.request('POST /v1/auth/invitations/inspect', { body: { token } })
@@ -100,30 +98,13 @@ describe('accepting an invitation without an account', () => {
     }
     for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`]) {
       const answer = await accept(token, { password })
-      expect(answer.status, password).toBe(422)
-      expect(answer.body.type, password).toBe(`${PROBLEM_BASE_URL}/password-rejected`)
+      expectProblem(answer, 'password-rejected', password)
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(email)).toBeUndefined()
     expect((await accept(token)).body.account_created).toBe(true)
-  })
-
-  it('ignores email, tenant, role and user in the body when an invitation is accepted', async () => {
-    const email = `true@${slug}.test`
-    const { token } = await invited(email, { role: 'viewer' })
-    const answer = await accept(token, {
-      password: NEW_PASSWORD,
-      email: `owner@${slug}.test`,
-      role: 'owner',
-      role_id: 1,
-      tenant_id: '00000000-0000-4000-8000-000000000000',
-      user_id: owner.userId,
-    })
-    expect(answer.body).toMatchObject({ email, role: 'viewer', tenant: { id: tenant }, account_created: true })
-    expect(await accountOf(email)).toBeDefined()
-    expect((await signIn(`owner@${slug}.test`)).status).toBe(401)
   })
 
   it('creates one user when two tenants invite the same address in different case', async () => {
@@ -220,8 +201,7 @@ describe('refused invitation tokens', () => {
         '../../etc/passwd',
       ]) {
         const answer = await call(token)
-        expect(answer.status, token).toBe(400)
-        expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
+        expectProblem(answer, 'token-invalid', token)
         expectContract(answer, null)
         const { headers, ...rest } = indistinguishable(answer) as { headers: [string, string][] }
         // Each attempt lowers the remaining count, whatever the token.
@@ -246,8 +226,7 @@ describe('refused invitation tokens', () => {
       await obstruct
       if (why === 'disabled') await service.sql`update app.memberships set revoked_at = null where id = ${membership}`
       const answer = await accept(token)
-      expect(answer.status, why).toBe(400)
-      expect(answer.body.type, why).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
+      expectProblem(answer, 'token-invalid', why)
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(email)).toBeUndefined()
@@ -269,8 +248,7 @@ describe('refused invitation tokens', () => {
     if (status === 'deleted') await service.sql`update app.tenants set deleted_at = now() where id = ${tenant}`
     else await service.sql`update app.tenants set status = ${status} where id = ${tenant}`
     for (const answer of [await inspect(token), await accept(token)]) {
-      expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
+      expectProblem(answer, 'token-invalid')
     }
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(`closed@${slug}.test`)).toBeUndefined()

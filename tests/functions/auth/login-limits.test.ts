@@ -4,10 +4,9 @@ import { group } from '#functions/auth/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
-import { expectContract } from '#tests/support/expect-answer.ts'
+import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -59,9 +58,8 @@ describe.each(['cache', 'database'])('login limits counted in the %s', (store) =
     expect(tally(allowed.map(({ status }) => status))).toEqual({ 401: PER_EMAIL })
     for (const password of ['a wrong password', PASSWORD]) {
       const answer = await login(service, email, password)
-      expect(answer.status).toBe(429)
+      expectProblem(answer, 'rate-limited')
       expectContract(answer, null)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/rate-limited`)
       const retry = answer.headers.get('retry-after') ?? ''
       expect(retry).toMatch(/^[1-9]\d*$/)
       expect(Number(retry)).toBeLessThanOrEqual(WINDOW_SECONDS)

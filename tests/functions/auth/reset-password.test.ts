@@ -1,9 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
-import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
-import { tokenIn } from '#tests/support/mail.ts'
+import { expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -26,8 +24,7 @@ const signsIn = async (password = NEW_PASSWORD): Promise<boolean> =>
   (await service.request('POST /v1/auth/login', { body: { email, password } })).status === 200
 async function resetToken(): Promise<string> {
   await service.request('POST /v1/auth/password/forgot', { body: { email } })
-  await service.mail.deliver()
-  return tokenIn(service.mail.to(email)[0])
+  return service.mail.tokenFor(email)
 }
 const userRow = async () => (await service.sql`select * from app.users where id = ${person.userId}`)[0]
 const state = async (): Promise<unknown> => [
@@ -99,8 +96,7 @@ describe('POST /v1/auth/password/reset', () => {
     const before = await state()
     for (const password of ['short', 'passwordpassword', `Person ${email}`, 'x'.repeat(129)]) {
       const answer = await reset(token, password)
-      expect(answer.status, password).toBe(422)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/password-rejected`)
+      expectProblem(answer, 'password-rejected', password)
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
@@ -108,29 +104,15 @@ describe('POST /v1/auth/password/reset', () => {
     expect((await reset(token)).status).toBe(204)
   })
 
-  it('returns the same 400 for an unknown, expired, malformed or wrong-purpose password reset token', async () => {
+  it('returns the same 400 for an unknown, expired or malformed password reset token', async () => {
     const expired = await resetToken()
     await service.sql`update app.tokens set expires_at = now() where user_id = ${person.userId}`
-    await service.request('POST /v1/auth/verify/resend', { token: person.token })
-    await service.mail.deliver()
-    const verification = tokenIn(service.mail.to(email)[0])
     const live = await resetToken()
     const before = await state()
     const answers = new Set<string>()
-    for (const token of [
-      newToken(),
-      expired,
-      verification,
-      person.token,
-      '',
-      'x',
-      `${live}=`,
-      live.slice(1),
-      ` ${live}`,
-    ]) {
+    for (const token of [newToken(), expired, person.token, '', 'x', `${live}=`, live.slice(1), ` ${live}`]) {
       const answer = await reset(token)
-      expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
+      expectProblem(answer, 'token-invalid')
       expectContract(answer, null)
       answers.add(JSON.stringify(indistinguishable(answer)))
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { createUser, createTenant, type MintedSession, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
@@ -36,28 +36,15 @@ describe('GET /v1/auth/sessions', () => {
     }
     const data = await list(pending)
     expect(data.find(({ id }) => id === pending.id).tenant).toBeNull()
-    expect(data.find(({ id }) => id === acme.id).tenant).toEqual({
-      id: await tenantId(service.sql, 'acme-print'),
-      slug: 'acme-print',
-      legal_name: 'Acme Print',
-      status: 'active',
-      timezone: 'America/New_York',
-      currency: 'USD',
-    })
+    const { body } = await service.request('GET /v1/auth/session', { token: acme.token })
+    expect(data.find(({ id }) => id === acme.id).tenant).toEqual(body.tenant)
   })
 
   it('shows no token, hash or address of a session', async () => {
     const [asking] = [await mint('acme-print'), await mint()]
     const answer = await service.request('GET /v1/auth/sessions', { token: asking.token })
     for (const session of answer.body.data) {
-      expect(Object.keys(session).toSorted()).toEqual([
-        'created_at',
-        'current',
-        'id',
-        'last_seen_at',
-        'tenant',
-        'user_agent',
-      ])
+      expect(Object.keys(session).toSorted().join()).toBe('created_at,current,id,last_seen_at,tenant,user_agent')
       for (const time of [session.created_at, session.last_seen_at]) {
         expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       }

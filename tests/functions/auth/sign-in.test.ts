@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createClient, type ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
-import { tokenIn } from '#tests/support/mail.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -49,8 +48,7 @@ describe('the main journeys', () => {
     const invitation = await owner.call('POST /v1/members/invite', { body: { email, role: 'sales' } })
     expect((await owner.call('GET /v1/members/invitations', { query: { limit: 1 } })).data).toEqual([invitation])
 
-    await service.mail.deliver()
-    const token = tokenIn(service.mail.to(email)[0])
+    const token = await service.mail.tokenFor(email)
     const offer = await client().call('POST /v1/auth/invitations/inspect', { body: { token } })
     expect(offer).toMatchObject({ email, role: 'sales', account_exists: false })
     const password = 'a passphrase of the newcomer'

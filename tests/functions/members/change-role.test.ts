@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { expectContract } from '#tests/support/expect-answer.ts'
+import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -72,8 +71,7 @@ describe('PATCH /v1/members/{id}', () => {
     founder.membershipId = row?.['id']
     expect((await change(founder, 'viewer')).status).toBe(200)
     const answer = await change(owner, 'admin')
-    expect(answer.status).toBe(409)
-    expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/last-owner`)
+    expectProblem(answer, 'last-owner')
     expectContract(answer, tenantId)
     expect(await roleOf(owner)).toBe('owner')
     // Invited and revoked owners do not count.

@@ -1,9 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { hashToken } from '#shared/secret/secret.ts'
-import { expectContract } from '#tests/support/expect-answer.ts'
-import { tokenIn } from '#tests/support/mail.ts'
+import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { createMember, createUser, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Answer, PEPPER, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -23,10 +21,6 @@ const invite = (email: string, role = 'sales', by = owner): Promise<Answer> =>
   service.request('POST /v1/members/invite', { token: by.token, body: { email, role } })
 const act = (route: string, by = owner): Promise<Answer> => service.request(route, { token: by.token })
 const open = (): Promise<Answer> => act('GET /v1/members/invitations')
-const mailed = async (email: string): Promise<string> => {
-  await service.mail.deliver()
-  return tokenIn(service.mail.to(email)[0])
-}
 const inspect = (token: string): Promise<Answer> =>
   service.request('POST /v1/auth/invitations/inspect', { body: { token } })
 const accept = (token: string): Promise<Answer> =>
@@ -59,7 +53,7 @@ describe('POST /v1/members/invite', () => {
     expect(await service.sql`select from app.users where email = ${email}`).toHaveLength(0)
     expect(await membershipOf(email)).toBeUndefined()
     expect(service.invoked.at(-1)).toBe('deliver-mail')
-    const raw = await mailed(email)
+    const raw = await service.mail.tokenFor(email)
     const [row] = await service.sql`select token_hash, user_id, tenant_id from app.tokens where id = ${answer.body.id}`
     expect(row).toEqual({ token_hash: hashToken(PEPPER, raw), user_id: null, tenant_id: tenant })
     for (const part of [raw, row?.['token_hash'].toString('hex'), row?.['token_hash'].toString('base64url')]) {
@@ -85,8 +79,7 @@ describe('POST /v1/members/invite', () => {
     const before = await membershipOf(`admin@${slug}.test`)
     for (const email of [`admin@${slug}.test`, `ADMIN@${slug}.TEST`]) {
       const answer = await invite(email)
-      expect(answer.status).toBe(409)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/already-member`)
+      expectProblem(answer, 'already-member')
       expectContract(answer, tenant)
     }
     expect(await membershipOf(`admin@${slug}.test`)).toEqual(before)
@@ -107,15 +100,14 @@ describe('POST /v1/members/invite', () => {
   it('replaces the token of an open invitation when the address is invited again', async () => {
     const email = `again@${slug}.test`
     const first = await invite(email, 'sales')
-    const old = await mailed(email)
+    const old = await service.mail.tokenFor(email)
     expect((await inspect(old)).status).toBe(200)
     const second = await invite(`AGAIN@${slug}.test`, 'viewer', admin)
     expect(second.body).toMatchObject({ id: first.body.id, role: 'viewer', invited_by: admin.userId })
-    const fresh = await mailed(email)
+    const fresh = await service.mail.tokenFor(email)
     expect(fresh).not.toBe(old)
     for (const answer of [await inspect(old), await accept(old)]) {
-      expect(answer.status).toBe(400)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/token-invalid`)
+      expectProblem(answer, 'token-invalid')
     }
     expect((await inspect(fresh)).body).toMatchObject({ role: 'viewer' })
     expect((await open()).body.data).toHaveLength(1)
@@ -128,7 +120,7 @@ describe('POST /v1/members/invite', () => {
     await service.mail.deliver()
     await invite(email, 'viewer')
     expect(await membershipOf(email)).toMatchObject({ id: left.membershipId, accepted_at: null, revoked_at: null })
-    const answer = await accept(await mailed(email))
+    const answer = await accept(await service.mail.tokenFor(email))
     expect(answer.status).toBe(200)
     const revived = await membershipOf(email)
     expect(revived).toMatchObject({ id: left.membershipId, revoked_at: null, role: 'viewer' })
@@ -140,7 +132,7 @@ describe('POST /v1/members/invite', () => {
   it('keeps an invitation to a higher rank when an admin tries to replace, resend or cancel it', async () => {
     const email = `partner@${slug}.test`
     const { body } = await invite(email, 'owner')
-    const raw = await mailed(email)
+    const raw = await service.mail.tokenFor(email)
     expect((await invite(email, 'viewer', admin)).status).toBe(403)
     expect((await act(`POST /v1/members/invitations/${body.id}/resend`, admin)).status).toBe(403)
     expect((await act(`DELETE /v1/members/invitations/${body.id}`, admin)).status).toBe(403)
@@ -150,13 +142,13 @@ describe('POST /v1/members/invite', () => {
   it('keeps invitations of the same address by two tenants independent', async () => {
     const email = `shared@${slug}.test`
     const first = await invite(email)
-    const raw = await mailed(email)
+    const raw = await service.mail.tokenFor(email)
     const { slug: other, owner: boss } = await service.newTenant('owner')
     const second = await invite(email, 'viewer', boss)
     expect(second.status).toBe(200)
     expect(second.body.id).not.toBe(first.body.id)
     expect((await inspect(raw)).status).toBe(200)
-    expect((await inspect(await mailed(email))).body.tenant.slug).toBe(other)
+    expect((await inspect(await service.mail.tokenFor(email))).body.tenant.slug).toBe(other)
   })
 
   it('limits invitations of a tenant per hour: returns 429, writes and sends nothing', async () => {
@@ -189,8 +181,7 @@ describe('open invitations', () => {
       await invite(`three@${slug}.test`),
       await invite(`four@${slug}.test`),
     ]
-    await service.mail.deliver()
-    expect((await accept(tokenIn(service.mail.to(`two@${slug}.test`)[0]))).status).toBe(200)
+    expect((await accept(await service.mail.tokenFor(`two@${slug}.test`))).status).toBe(200)
     await act(`DELETE /v1/members/invitations/${third.body.id}`)
     await service.sql`update app.tokens set expires_at = now() where id = ${fourth.body.id}`
     const answer = await open()
@@ -221,13 +212,13 @@ describe('open invitations', () => {
   it('resends an invitation under the same id with a new token and expiry', async () => {
     const email = `resent@${slug}.test`
     const { body } = await invite(email)
-    const old = await mailed(email)
+    const old = await service.mail.tokenFor(email)
     await service.sql`update app.tokens set expires_at = now() where id = ${body.id}`
     const answer = await act(`POST /v1/members/invitations/${body.id}/resend`, admin)
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({ id: body.id, email, role: 'sales', status: 'pending' })
     expect(Date.parse(answer.body.expires_at)).toBeGreaterThan(Date.now() + 6 * 86_400_000)
-    const fresh = await mailed(email)
+    const fresh = await service.mail.tokenFor(email)
     expect((await inspect(old)).status).toBe(400)
     expect((await inspect(fresh)).status).toBe(200)
   })
@@ -236,7 +227,7 @@ describe('open invitations', () => {
     const email = `cancelled@${slug}.test`
     await createUser(service.sql, { email })
     const { body } = await invite(email)
-    const raw = await mailed(email)
+    const raw = await service.mail.tokenFor(email)
     const answer = await act(`DELETE /v1/members/invitations/${body.id}`)
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ ...body, status: 'cancelled' })
@@ -253,7 +244,7 @@ describe('open invitations', () => {
   it('returns 404 when an accepted invitation is resent or cancelled', async () => {
     const email = `taken@${slug}.test`
     const { body } = await invite(email)
-    await accept(await mailed(email))
+    await accept(await service.mail.tokenFor(email))
     expect((await act(`POST /v1/members/invitations/${body.id}/resend`)).status).toBe(404)
     expect((await act(`DELETE /v1/members/invitations/${body.id}`)).status).toBe(404)
   })

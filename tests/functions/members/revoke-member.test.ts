@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { expectContract } from '#tests/support/expect-answer.ts'
-import { tokenIn } from '#tests/support/mail.ts'
+import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { createUser, createTenant, mintSession, type TestMember } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -81,8 +79,7 @@ describe('DELETE /v1/members/{id}', () => {
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${`founder@${slug}.test`}`
     expect((await revoke(founder?.['id'])).status).toBe(200)
     const answer = await revoke(owner.membershipId)
-    expect(answer.status).toBe(409)
-    expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/last-owner`)
+    expectProblem(answer, 'last-owner')
     expectContract(answer, tenant)
     expect(await statusOf(owner.token)).toBe(200)
   })
@@ -101,8 +98,7 @@ describe('DELETE /v1/members/{id}', () => {
     const email = `waiting@${slug}.test`
     const userId = await createUser(service.sql, { email })
     await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales' } })
-    await service.mail.deliver()
-    const raw = tokenIn(service.mail.to(email)[0])
+    const raw = await service.mail.tokenFor(email)
     const [membership] = await service.sql`select id from app.memberships where user_id = ${userId}`
     expect((await revoke(membership?.['id'])).status).toBe(200)
     await service.mail.deliver()
@@ -116,8 +112,7 @@ describe('DELETE /v1/members/{id}', () => {
     const email = `replay@${slug}.test`
     const body = { email, role: 'sales' }
     await service.request('POST /v1/members/invite', { token: owner.token, body })
-    await service.mail.deliver()
-    const token = tokenIn(service.mail.to(email)[0])
+    const token = await service.mail.tokenFor(email)
     const accept = () =>
       service.request('POST /v1/auth/invitations/accept', { body: { token, password: 'a passphrase of the replay' } })
     expect((await accept()).body.account_created).toBe(true)

@@ -5,6 +5,7 @@ import { json, type LocalReply, startHttpServer } from '#infra/local/http-server
 import type { Database } from '#shared/db/connect.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
+import { expectProblem } from '#tests/support/expect-answer.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -243,7 +244,7 @@ describe('VENDOR_TENANT_LIMIT', () => {
     const before = [asked, service.vault.faults.counts().kms]
     for (const request of [() => post(tenant, 'one more'), () => put(tenant, id), () => verify(tenant, id)]) {
       const refused = await request()
-      expect([refused.status, refused.body.type]).toEqual([429, expect.stringMatching(/rate-limited$/)])
+      expectProblem(refused, 'rate-limited')
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     }
     expect([asked, service.vault.faults.counts().kms]).toEqual(before)

@@ -3,6 +3,7 @@ import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { VERIFY_TIMEOUT_MS } from '#shared/vendor/vendor.ts'
+import { expectProblem } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -85,8 +86,7 @@ describe('POST /v1/vendor-accounts', () => {
     async (_, change) => {
       const before = await rows()
       const refused = await connect(change)
-      expect(refused.status).toBe(422)
-      expect(refused.body.type).toMatch(/\/vendor-rejected$/)
+      expectProblem(refused, 'vendor-rejected')
       expect(refused.text).not.toContain('not the secret')
       expect(await rows()).toBe(before)
     },
@@ -160,8 +160,7 @@ describe('KMS failures', () => {
     await fault('kms', mode)
     const [before, asked] = [await rows(), vendorCalls()]
     const answer = await connect({}, other)
-    expect(answer.status).toBe(503)
-    expect(answer.body.type).toMatch(/\/dependency-unavailable$/)
+    expectProblem(answer, 'dependency-unavailable')
     expect(answer.headers.get('retry-after')).toBe('5')
     expect(await rows()).toBe(before)
     expect(vendorCalls()).toBe(asked)
@@ -233,10 +232,10 @@ describe('PUT /v1/vendor-accounts/{id}/secret', () => {
   it('keeps the current secret when the vendor refuses the new one or is unreachable', async () => {
     const { body } = await connect()
     const refused = await put(body.id, 'wrong')
-    expect([refused.status, refused.body.type]).toEqual([422, expect.stringMatching(/vendor-rejected$/)])
+    expectProblem(refused, 'vendor-rejected')
     await fault('vendor', 'refuse')
     const unreachable = await put(body.id, 'another')
-    expect([unreachable.status, unreachable.body.type]).toEqual([503, expect.stringMatching(/vendor-unreachable$/)])
+    expectProblem(unreachable, 'vendor-unreachable')
     expect(unreachable.headers.get('retry-after')).not.toBeNull()
     expect(await secretOf(body.id)).toBe(SS.secret)
   })
@@ -258,7 +257,7 @@ describe('POST /v1/vendor-accounts/{id}/verify', () => {
     await fault('vendor', 'refuse')
     const { body } = await connect()
     const down = await verify(body.id)
-    expect([down.status, down.body.type]).toEqual([503, expect.stringMatching(/vendor-unreachable$/)])
+    expectProblem(down, 'vendor-unreachable')
     await fault('vendor', 'ok')
     expect((await verify(body.id)).body).toMatchObject({ status: 'verified', last_error: null })
 

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
-import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
+import { expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { type Answer, PEPPER } from '#tests/support/service.ts'
@@ -115,8 +114,7 @@ describe('access', () => {
       expect([401, 403]).not.toContain(answer.status)
       expect(answer.status).toBeLessThan(500)
     } else {
-      expect(answer.status).toBe(403)
-      expect(answer.body.type).toBe(`${PROBLEM_BASE_URL}/tenant-not-selected`)
+      expectProblem(answer, 'tenant-not-selected')
     }
   })
 

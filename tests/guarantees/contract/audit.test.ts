@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { tokenIn } from '#tests/support/mail.ts'
 import { mintSession, type TestTenant } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
@@ -32,19 +31,14 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
   'POST /v1/auth/password/reset': async ({ slug }) => {
     const email = `owner@${slug}.test`
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
-    return { body: { token: await mailedToken(email), password: 'a passphrase of the audit' } }
+    return { body: { token: await service.mail.tokenFor(email), password: 'a passphrase of the audit' } }
   },
   'POST /v1/auth/invitations/accept': async ({ slug, owner }) => {
     const email = `invited@${slug}.test`
     await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'viewer' } })
-    const token = await mailedToken(email)
+    const token = await service.mail.tokenFor(email)
     return { body: { token, full_name: 'An Invited Person', password: 'a passphrase of the audit' } }
   },
-}
-
-async function mailedToken(email: string): Promise<string> {
-  await service.mail.deliver()
-  return tokenIn(service.mail.to(email)[0])
 }
 
 async function succeed(route: Route): Promise<string> {

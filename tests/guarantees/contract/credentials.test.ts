@@ -228,23 +228,3 @@ describe('headers', () => {
     expect(hashes[0]).toBe(hashes[1])
   })
 })
-
-describe('fields of a login that the API does not know', () => {
-  it('ignores unknown fields of a login', async () => {
-    const [victim] = await service.sql`select id from app.users where email = 'owner@bolt.test'`
-    const [shop] = await service.sql`select id from app.tenants where slug = 'bolt-apparel'`
-    const extra = {
-      user_id: victim?.['id'],
-      id: victim?.['id'],
-      tenant_id: shop?.['id'],
-      role: 'owner',
-      permissions: ['*'],
-    }
-    const login = await service.request('POST /v1/auth/login', {
-      body: { email: 'viewer@acme.test', password: PASSWORD, ...extra },
-    })
-    expect(login.body.user.email).toBe('viewer@acme.test')
-    const who = await service.request('GET /v1/auth/session', { token: login.body.token })
-    expect(who.body).toMatchObject({ user: { email: 'viewer@acme.test' }, tenant: null, role: null, permissions: [] })
-  })
-})

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { expectContract } from '#tests/support/expect-answer.ts'
+import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { fieldsOf, type Route, routes, withId } from '#tests/support/routes.ts'
 import { sampleBody } from '#tests/support/samples.ts'
@@ -29,8 +28,7 @@ beforeAll(async () => {
 })
 
 function expectRefusal(route: Route, answer: Answer, pointer: RegExp, what: string): void {
-  expect(answer.status, what).toBe(422)
-  expect(answer.body.type, what).toBe(`${PROBLEM_BASE_URL}/validation-failed`)
+  expectProblem(answer, 'validation-failed', what)
   expectSafe(route, answer)
   for (const error of answer.body.errors) expect(error.pointer, what).toMatch(pointer)
 }
@@ -59,6 +57,8 @@ describe('a field of a body', () => {
     `${'a'.repeat(10_000)}@${CANARY}.test`,
     `${'a@'.repeat(5000)}${CANARY}`,
   ]
+  /** Fields that would decide who acts, on whom, where or with which rights, if a route took them from its body. */
+  const FORGED = `${CANARY} id tenant tenant_id user_id email role role_id permissions status rank`.split(' ')
   const HOSTILE = [
     '',
     ' ',
@@ -79,8 +79,8 @@ describe('a field of a body', () => {
     const schema = endpoint.body ?? v.never()
     const sample = sampleBody({ name, endpoint })
     expect(refusedBy(schema, sample)).toEqual([])
-    const more = { ...sample, [CANARY]: 1, id: 1, tenant_id: 1, user_id: 1, status: 200, rank: 1e3 }
-    expect(v.parse(schema, more)).toEqual(v.parse(schema, sample))
+    const forged = Object.fromEntries(FORGED.map((field) => [field, 1]))
+    expect(v.parse(schema, { ...forged, ...sample })).toEqual(v.parse(schema, sample))
   })
 
   it.each(withBody)('$name rejects a body without a required field and names the field', async (route) => {

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, inject, test } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { createTestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { definerGuarantee, definersGuarantee, isReader } from './function-guarantees.ts'
-import { type Guarantee } from './guarantee.ts'
+import { type Guarantee, holdsAfter } from './guarantee.ts'
 import {
   invitationsGuarantee,
   lastOwnerGuarantee,
@@ -48,22 +48,6 @@ const [invitations] = await admin<
 const asMigrated = await createTwoTenants('as migrated')
 
 afterAll(() => Promise.all([world.close(), asMigrated.close()]))
-
-/** Checks a guarantee after some statements, and rolls back. */
-async function holdsAfter(
-  statements: readonly string[],
-  { holds }: Guarantee,
-  { admin }: Pick<TwoTenants, 'admin'> = world,
-): Promise<void> {
-  await admin`begin`
-  try {
-    for (const statement of statements) await admin.unsafe(statement)
-    await admin`set local role identity_app`
-    await holds(admin)
-  } finally {
-    await admin`rollback`
-  }
-}
 
 /** A guard, the statements that remove it, and the guarantees that must break. */
 type Guard = readonly [guard: string, statements: readonly string[], needed: readonly Guarantee[]]
@@ -134,6 +118,27 @@ for (const name of world.partitions) {
   ])
 }
 
+const policiesFor = (role: string) => policies.filter((policy) => policy.role === role)
+
+/** Each policy of a role. */
+const dropped = (role: string, guarantee: Guarantee): Guard[] =>
+  policiesFor(role).map(({ table, policy }) => [
+    `${table}: the policy ${policy}`,
+    [`drop policy ${policy} on ${table}`],
+    [guarantee],
+  ])
+
+/** The tenant, which a further policy of a role ignores. */
+const opened = (role: string, command: string, tables: readonly string[], guarantee: Guarantee): Guard[] =>
+  tables.map((table) => {
+    const clause = command === 'insert' ? 'with check' : 'using'
+    return [
+      `${table}: the tenant, for ${command} by ${role}`,
+      [`create policy open on ${table} for ${command} to ${role} ${clause} (true)`],
+      [guarantee, everyTableGuarantee],
+    ]
+  })
+
 const CURRENT_TENANT = 'create or replace function app.current_tenant() returns uuid language sql stable parallel safe'
 guards.push(
   [
@@ -156,77 +161,35 @@ guards.push(
     ['alter view app.live_sessions set (security_invoker = false)', 'alter view app.live_sessions owner to postgres'],
     [liveSessionsGuarantee(world)],
   ],
-  ...policies
-    .filter(({ role }) => role === 'identity_resolver')
-    .map(
-      ({ table, policy }): Guard => [
-        `${table}: the policy ${policy}`,
-        [`drop policy ${policy} on ${table}`],
-        [definersGuarantee(world)],
-      ],
-    ),
-  ...policies
-    .filter(({ role }) => role === 'identity_worker')
-    .map(
-      ({ table, policy }): Guard => [
-        `${table}: the policy ${policy}`,
-        [`drop policy ${policy} on ${table}`],
-        [workerGuarantee(world)],
-      ],
-    ),
-  ...policies
-    .filter(({ role }) => role === 'identity_operator')
-    .flatMap(({ table, policy }): Guard[] => [
-      [`${table}: the policy ${policy}`, [`drop policy ${policy} on ${table}`], [operatorGuarantee(world)]],
+  ...dropped('identity_resolver', definersGuarantee(world)),
+  ...dropped('identity_worker', workerGuarantee(world)),
+  ...dropped('identity_operator', operatorGuarantee(world)),
+  ...policiesFor('identity_operator').flatMap(({ table, policy }): Guard[] => [
+    [
+      `${table}: the role of ${policy}`,
+      [`alter policy ${policy} on ${table} to identity_operator, identity_app`],
       [
-        `${table}: the role of ${policy}`,
-        [`alter policy ${policy} on ${table} to identity_operator, identity_app`],
-        [
-          ...world.tables.filter(({ name }) => name === table).map((of) => guaranteesOf(world, of).read),
-          everyTableGuarantee,
-        ],
+        ...world.tables.filter(({ name }) => name === table).map((of) => guaranteesOf(world, of).read),
+        everyTableGuarantee,
       ],
-      [
-        `${table}: the SELECT of ${policy}`,
-        [`drop policy ${policy} on ${table}`, `create policy ${policy} on ${table} to identity_operator using (true)`],
-        [operatorGuarantee(world), everyTableGuarantee],
-      ],
-    ]),
-  ...['app.tenants', 'app.memberships'].map(
-    (table): Guard => [
-      `${table}: the tenant, for the worker`,
-      [`create policy open on ${table} to identity_worker using (true)`],
-      [workerGuarantee(world), everyTableGuarantee],
     ],
-  ),
-  ...['app.tenants', 'app.memberships', 'app.audit_log'].map(
-    (table): Guard => [
-      `${table}: the tenant, for insert by operators`,
-      [`create policy open on ${table} for insert to identity_operator with check (true)`],
+    [
+      `${table}: the SELECT of ${policy}`,
+      [`drop policy ${policy} on ${table}`, `create policy ${policy} on ${table} to identity_operator using (true)`],
       [operatorGuarantee(world), everyTableGuarantee],
     ],
+  ]),
+  ...opened('identity_worker', 'all', ['app.tenants', 'app.memberships'], workerGuarantee(world)),
+  ...opened('identity_operator', 'update', ['app.tenants'], operatorGuarantee(world)),
+  ...opened(
+    'identity_operator',
+    'insert',
+    ['app.tenants', 'app.memberships', 'app.audit_log'],
+    operatorGuarantee(world),
   ),
-  ...['app.data_keys', 'app.vendor_accounts'].flatMap((table) =>
-    ['select', 'update'].map(
-      (command): Guard => [
-        `${table}: the tenant, for ${command} by the vault`,
-        [`create policy open on ${table} for ${command} to identity_vault using (true)`],
-        [vaultGuarantee(world), everyTableGuarantee],
-      ],
-    ),
-  ),
-  ...['app.data_keys', 'app.audit_log'].map(
-    (table): Guard => [
-      `${table}: the tenant, for insert by the vault`,
-      [`create policy open on ${table} for insert to identity_vault with check (true)`],
-      [vaultGuarantee(world), everyTableGuarantee],
-    ],
-  ),
-  [
-    'app.tenants: the tenant, for update by operators',
-    ['create policy open on app.tenants for update to identity_operator using (true)'],
-    [operatorGuarantee(world), everyTableGuarantee],
-  ],
+  ...opened('identity_vault', 'select', ['app.data_keys', 'app.vendor_accounts'], vaultGuarantee(world)),
+  ...opened('identity_vault', 'update', ['app.data_keys', 'app.vendor_accounts'], vaultGuarantee(world)),
+  ...opened('identity_vault', 'insert', ['app.data_keys', 'app.audit_log'], vaultGuarantee(world)),
   ...bodies
     .filter(({ name }) => isReader(name))
     .flatMap(({ name, definition }) =>
@@ -342,72 +305,50 @@ function writers(): Guard[] {
 
 describe.each(guards)('without %s', (_guard, statements, needed) => {
   test.each(needed)('breaks: $title', async (guarantee) => {
-    await expect(holdsAfter([], guarantee)).resolves.toBeUndefined()
-    await expect(holdsAfter(statements, guarantee)).rejects.toThrow(AssertionError)
+    await holdsAfter(admin, [], guarantee)
+    await expect(holdsAfter(admin, statements, guarantee)).rejects.toThrow(AssertionError)
   })
 })
 
 // The copy above has every grant. These guards are the absence of a grant, so they need the grants of the migrations.
-describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>([
-  ['app.jobs: no grant', 'grant select on app.jobs to identity_app', queueGuarantee(asMigrated)],
-  ['app.jobs: no grant on a column', 'grant select (kind) on app.jobs to identity_app', queueGuarantee(asMigrated)],
-  ['app.jobs: no grant to add', 'grant insert on app.jobs to identity_app', queueGuarantee(asMigrated)],
-  ['app.jobs: no grant to delete', 'grant delete on app.jobs to identity_app', queueGuarantee(asMigrated)],
+const absentGrants: readonly (readonly [guarantee: Guarantee, ...grants: string[]])[] = [
   [
-    'app.audit_log: no grant to change',
-    'grant update on app.audit_log to identity_worker',
+    queueGuarantee(asMigrated),
+    ...['select', 'select (kind)', 'insert', 'delete'].map((what) => `${what} on app.jobs to identity_app`),
+  ],
+  [
     appendOnlyGuarantee(asMigrated),
+    'update on app.audit_log to identity_worker',
+    'delete on app.audit_log to identity_app',
+    'select on app.audit_log_default to identity_app',
   ],
   [
-    'app.audit_log: no grant to delete',
-    'grant delete on app.audit_log to identity_app',
-    appendOnlyGuarantee(asMigrated),
-  ],
-  [
-    'app.audit_log_default: no grant',
-    'grant select on app.audit_log_default to identity_app',
-    appendOnlyGuarantee(asMigrated),
-  ],
-  [
-    'app.audit_log: no grant to the worker',
-    'grant select on app.audit_log to identity_worker',
     workerGuarantee(asMigrated),
+    'select on app.audit_log to identity_worker',
+    'insert on app.audit_log to identity_worker',
+    'select on app.tenants to identity_worker',
   ],
   [
-    'app.audit_log: no grant to add, to the worker',
-    'grant insert on app.audit_log to identity_worker',
-    workerGuarantee(asMigrated),
-  ],
-  [
-    'app.tenants: no further column for the worker',
-    'grant select on app.tenants to identity_worker',
-    workerGuarantee(asMigrated),
-  ],
-  ['app.jobs: no grant to operators', 'grant select on app.jobs to identity_operator', operatorGuarantee(asMigrated)],
-  [
-    'app.memberships: no grant to change, to operators',
-    'grant update (role_id) on app.memberships to identity_operator',
     operatorGuarantee(asMigrated),
+    'select on app.jobs to identity_operator',
+    'update (role_id) on app.memberships to identity_operator',
   ],
-  ...[
-    'select (password_hash) on app.users',
-    'update (password_hash) on app.users',
-    'select (token_key) on app.sessions',
-    'select (csrf_secret) on app.sessions',
-    'select (token_hash) on app.tokens',
-    'delete on app.tenants',
-    'delete on app.memberships',
-    'delete on app.rate_limits',
-    'truncate on app.roles',
-  ].map(
-    (grant) =>
-      [
-        `operators: no grant to ${grant}`,
-        `grant ${grant} to identity_operator`,
-        operatorSecretsGuarantee(asMigrated),
-      ] as const,
-  ),
-  ...[
+  [
+    operatorSecretsGuarantee(asMigrated),
+    ...[
+      'select (password_hash) on app.users',
+      'update (password_hash) on app.users',
+      'select (token_key) on app.sessions',
+      'select (csrf_secret) on app.sessions',
+      'select (token_hash) on app.tokens',
+      'delete on app.tenants',
+      'delete on app.memberships',
+      'delete on app.rate_limits',
+      'truncate on app.roles',
+    ].map((grant) => `${grant} to identity_operator`),
+  ],
+  [
+    sealedColumnsGuarantee(asMigrated),
     'select (sealed_secret) on app.vendor_accounts to identity_app',
     'select (data_key_id) on app.vendor_accounts to identity_app',
     'update (account_number) on app.vendor_accounts to identity_app',
@@ -421,13 +362,15 @@ describe.each<readonly [guard: string, statement: string, guarantee: Guarantee]>
     'select (id) on app.vendor_accounts to identity_worker',
     'select (wrapped_key) on app.data_keys to identity_operator',
     'execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_worker',
-  ].map((grant) => [`no grant to ${grant}`, `grant ${grant}`, sealedColumnsGuarantee(asMigrated)] as const),
-])('without %s', (_guard, statement, guarantee) => {
-  test(`breaks: ${guarantee.title}`, async () => {
-    await expect(holdsAfter([], guarantee, asMigrated)).resolves.toBeUndefined()
-    await expect(holdsAfter([statement], guarantee, asMigrated)).rejects.toThrow(AssertionError)
-  })
-})
+  ],
+]
+test.each(absentGrants.flatMap(([guarantee, ...grants]) => grants.map((grant) => ({ grant, guarantee }))))(
+  'with a grant of $grant breaks: $guarantee.title',
+  async ({ grant, guarantee }) => {
+    await holdsAfter(asMigrated.admin, [], guarantee)
+    await expect(holdsAfter(asMigrated.admin, [`grant ${grant}`], guarantee)).rejects.toThrow(AssertionError)
+  },
+)
 
 test('every policy is removed in some test', () => {
   const text = guards.map(([guard]) => guard).join('\n')
@@ -460,58 +403,59 @@ describe('on its own copy', () => {
     )
   })
 
-  test('without memberships_keep_an_owner, or a part of it, a tenant loses its last owner', async () => {
+  /** Expects a guarantee to hold on a fresh database, and to break after each of the statements alone. */
+  async function eachBreaks(
+    prepare: (admin: postgres.Sql) => Promise<readonly [guarantee: Guarantee, statements: readonly string[]]>,
+  ): Promise<void> {
     const database = await createTestDatabase()
     const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
-    const [row] = await admin<{ tenant: string; definition: string }[]>`
-      select id as tenant, pg_get_functiondef('app.keep_an_owner'::regproc) as definition from app.tenants limit 1`
-    const { tenant = '', definition = '' } = row ?? {}
-    const within = { admin }
-    await holdsAfter([], lastOwnerGuarantee(tenant), within)
-    for (const statement of [
-      'drop trigger memberships_keep_an_owner on app.memberships',
-      'alter table app.memberships disable trigger memberships_keep_an_owner',
-      replaced(definition, 'm.role_id = 1', 'true'),
-      replaced(definition, 'new.tenant_id = old.tenant_id and', ''),
-      replaced(definition, 'new.role_id = 1 and', ''),
-      replaced(definition, 'and new.accepted_at is not null', ''),
-      replaced(definition, 'and new.revoked_at is null)', ')'),
-      replaced(definition, 'and m.accepted_at is not null', ''),
-      replaced(definition, 'and m.revoked_at is null)', ')'),
-    ]) {
-      await expect(holdsAfter([statement], lastOwnerGuarantee(tenant), within), statement).rejects.toThrow(
-        AssertionError,
-      )
+    const [guarantee, statements] = await prepare(admin)
+    await holdsAfter(admin, [], guarantee)
+    for (const statement of statements) {
+      await expect(holdsAfter(admin, [statement], guarantee), statement).rejects.toThrow(AssertionError)
     }
     await admin.end()
     await database.drop()
-  })
+  }
 
-  test('without vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of them, secrets move between keys', async () => {
-    const database = await createTestDatabase()
-    const admin = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
-    const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
-    const [row] = await admin<{ grow: string }[]>`
-      select pg_get_functiondef('app.secret_versions_grow'::regproc) as grow`
-    const guarantee = sealedRowsGuarantee([own, other])
-    await holdsAfter([], guarantee, { admin })
-    const dropped = 'alter table app.vendor_accounts drop constraint vendor_accounts_key_is_usable'
-    for (const statement of [
-      dropped,
-      `${dropped}, add foreign key (data_key_id) references app.data_keys (id)`,
-      `alter table app.data_keys add unique (id, tenant_id);
-       ${dropped}, add foreign key (data_key_id, tenant_id) references app.data_keys (id, tenant_id)`,
-      `alter table app.data_keys add unique (id, usable);
-       ${dropped}, add foreign key (data_key_id, data_key_usable) references app.data_keys (id, usable)`,
-      'drop trigger vendor_accounts_versions_grow on app.vendor_accounts',
-      'alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow',
-      replaced(row?.grow ?? '', 'new.secret_version < old.secret_version', 'false'),
-    ]) {
-      await expect(holdsAfter([statement], guarantee, { admin }), statement).rejects.toThrow(AssertionError)
-    }
-    await admin.end()
-    await database.drop()
-  })
+  test('without memberships_keep_an_owner, or a part of it, a tenant loses its last owner', () =>
+    eachBreaks(async (admin) => {
+      const [row] = await admin<{ tenant: string; definition: string }[]>`
+        select id as tenant, pg_get_functiondef('app.keep_an_owner'::regproc) as definition from app.tenants limit 1`
+      const { tenant = '', definition = '' } = row ?? {}
+      const parts = [
+        'drop trigger memberships_keep_an_owner on app.memberships',
+        'alter table app.memberships disable trigger memberships_keep_an_owner',
+        replaced(definition, 'm.role_id = 1', 'true'),
+        replaced(definition, 'new.tenant_id = old.tenant_id and', ''),
+        replaced(definition, 'new.role_id = 1 and', ''),
+        replaced(definition, 'and new.accepted_at is not null', ''),
+        replaced(definition, 'and new.revoked_at is null)', ')'),
+        replaced(definition, 'and m.accepted_at is not null', ''),
+        replaced(definition, 'and m.revoked_at is null)', ')'),
+      ]
+      return [lastOwnerGuarantee(tenant), parts]
+    }))
+
+  test('without vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of them, secrets move between keys', () =>
+    eachBreaks(async (admin) => {
+      const [own = '', other = ''] = (await admin<{ id: string }[]>`select id from app.tenants`).map(({ id }) => id)
+      const [row] = await admin<{ grow: string }[]>`
+        select pg_get_functiondef('app.secret_versions_grow'::regproc) as grow`
+      const noKey = 'alter table app.vendor_accounts drop constraint vendor_accounts_key_is_usable'
+      const parts = [
+        noKey,
+        `${noKey}, add foreign key (data_key_id) references app.data_keys (id)`,
+        `alter table app.data_keys add unique (id, tenant_id);
+         ${noKey}, add foreign key (data_key_id, tenant_id) references app.data_keys (id, tenant_id)`,
+        `alter table app.data_keys add unique (id, usable);
+         ${noKey}, add foreign key (data_key_id, data_key_usable) references app.data_keys (id, usable)`,
+        'drop trigger vendor_accounts_versions_grow on app.vendor_accounts',
+        'alter table app.vendor_accounts disable trigger vendor_accounts_versions_grow',
+        replaced(row?.grow ?? '', 'new.secret_version < old.secret_version', 'false'),
+      ]
+      return [sealedRowsGuarantee([own, other]), parts]
+    }))
 
   test('without the transaction-local set_tenant the next transaction sees rows', async () => {
     await breaks(

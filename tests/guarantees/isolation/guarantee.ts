@@ -11,6 +11,22 @@ export interface Guarantee {
   readonly holds: (sql: postgres.Sql) => Promise<void>
 }
 
+/** Checks a guarantee after some statements, on a superuser's connection, which can become every role. Rolls back. */
+export async function holdsAfter(
+  admin: postgres.Sql,
+  statements: readonly string[],
+  { holds }: Guarantee,
+): Promise<void> {
+  await admin`begin`
+  try {
+    for (const statement of statements) await admin.unsafe(statement)
+    await admin`set local role identity_app`
+    await holds(admin)
+  } finally {
+    await admin`rollback`
+  }
+}
+
 /** The result of a statement. */
 export interface Outcome {
   /** Rows returned or changed. */

@@ -70,12 +70,6 @@ const remove = ({ token }: Member, { membershipId }: Member): Promise<Answer> =>
 const accept = (token: string, password = `a sentence of nobody else ${randomUUID()}`): Promise<Answer> =>
   service.request('POST /v1/auth/invitations/accept', { body: { token, full_name: 'A Person', password } })
 
-/** Delivers due mail. Returns the token of the newest email to an address. */
-async function mailedTo(email: string): Promise<string> {
-  await service.mail.deliver()
-  return tokenIn(service.mail.to(email)[0])
-}
-
 const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
 const ascending = (one: number, other: number): number => one - other
 
@@ -103,7 +97,7 @@ const waiting = (count: number) =>
 describe('password resets', () => {
   const forgot = async (email: string): Promise<string> => {
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
-    return mailedTo(email)
+    return service.mail.tokenFor(email)
   }
   const reset = (token: string, password: string): Promise<Answer> =>
     service.request('POST /v1/auth/password/reset', { body: { token, password } })
@@ -151,7 +145,7 @@ describe('invitations', () => {
     for (let round = 0; round < 15; round += 1) {
       const email = newAddress()
       expect((await invite(owner, email)).status).toBe(200)
-      const token = await mailedTo(email)
+      const token = await service.mail.tokenFor(email)
       const answers = await Promise.all(Array.from({ length: 10 }, () => accept(token)))
       expect(new Set(statuses(answers))).toEqual(new Set([200]))
       expect(answers.filter(({ body }) => body.account_created)).toHaveLength(1)
@@ -207,7 +201,7 @@ describe('invitations', () => {
     for (let round = 0; round < 40; round += 1) {
       const email = newAddress()
       const { body } = await invite(owner, email)
-      const token = await mailedTo(email)
+      const token = await service.mail.tokenFor(email)
       const late = async (call: () => Promise<Answer>) => {
         await jitter(4)
         return call()
@@ -231,7 +225,7 @@ describe('invitations', () => {
     const owner = await newMember(tenant)
     const email = newAddress()
     const { body } = await invite(owner, email)
-    const token = await mailedTo(email)
+    const token = await service.mail.tokenFor(email)
     const gate = await service.sql.reserve()
     await gate`begin`
     await gate`select from app.tenants where id = ${tenant.id} for no key update`
@@ -253,7 +247,7 @@ describe('invitations', () => {
     const email = newAddress()
     await createUser(service.sql, { email })
     await invite(owner, email, 'admin')
-    const token = await mailedTo(email)
+    const token = await service.mail.tokenFor(email)
     const [outstanding] = await service.sql<{ id: string }[]>`
       select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
     const gate = await service.sql.reserve()
@@ -307,7 +301,7 @@ describe('owners', () => {
       const [owner, inviter] = [await newMember(tenant), await newMember(tenant, 'admin')]
       const email = newAddress()
       await invite(inviter, email)
-      const token = await mailedTo(email)
+      const token = await service.mail.tokenFor(email)
       const [accepted, removed] = await Promise.all([
         jitter(3).then(() => accept(token)),
         jitter(3).then(() => remove(owner, inviter)),
@@ -370,7 +364,7 @@ describe('suspension', () => {
       ]
       const email = newAddress()
       await invite(owner, email)
-      const token = await mailedTo(email)
+      const token = await service.mail.tokenFor(email)
       const pending = await Promise.all(others.map((member) => mintSession(service.sql, { email: member.email })))
       const suspend = async () => {
         await jitter(6)

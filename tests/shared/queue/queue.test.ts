@@ -143,15 +143,6 @@ describe('enqueue', () => {
     expect(jobs).toHaveLength(3)
   })
 
-  it('ignores a tenant id in the payload of a job', async () => {
-    const kind = newKind()
-    await app.transaction('read write', async (sql) => {
-      await sql`select app.set_tenant(${acme})`
-      await add(sql, kind, { tenant_id: bolt })
-    })
-    expect((await claimOne(kind)).tenant_id).toBe(acme)
-  })
-
   it('enqueues nothing in a rolled-back transaction and shows no job before the commit', async () => {
     const kind = newKind()
     const failed = app.transaction('read write', async (sql) => {
