@@ -48,16 +48,13 @@ const oneOf = <const Value extends string>(name: string, values: readonly [Value
   return { name, type, fallback: values[0], description, schema: v.picklist(values, `must be ${type}`) }
 }
 
-const flag = (name: string, description: string): Setting<boolean> => {
-  const setting = oneOf(name, ['true', 'false'], description)
-  return {
-    ...setting,
-    schema: v.pipe(
-      setting.schema,
-      v.transform((value) => value === 'true'),
-    ),
-  }
-}
+const mapped = <From, To>(setting: Setting<From>, map: (value: From) => To): Setting<To> => ({
+  ...setting,
+  schema: v.pipe(setting.schema, v.transform(map)),
+})
+
+const flag = (name: string, description: string): Setting<boolean> =>
+  mapped(oneOf(name, ['true', 'false'], description), (value) => value === 'true')
 
 const url = (name: string, fallback: string, description: string) => ({
   name,
@@ -70,24 +67,12 @@ const url = (name: string, fallback: string, description: string) => ({
   ),
 })
 
-const baseUrl = (name: string, fallback: string, description: string): Setting<string> => {
-  const setting = url(name, fallback, description)
-  return {
-    ...setting,
-    schema: v.pipe(
-      setting.schema,
-      v.transform((value) => value.replace(/\/+$/, '')),
-    ),
-  }
-}
+const baseUrl = (name: string, fallback: string, description: string): Setting<string> =>
+  mapped(url(name, fallback, description), (value) => value.replace(/\/+$/, ''))
 
 const list = (name: string, description: string): Setting<readonly string[]> => ({
-  ...text(name, description),
+  ...mapped(text(name, description), (value) => value.split(',').filter((item) => item !== '')),
   type: 'comma-separated list',
-  schema: v.pipe(
-    v.string(),
-    v.transform((value) => value.split(',').filter((item) => item !== '')),
-  ),
 })
 
 /** Every setting of the functions, at its place in `Config`. */

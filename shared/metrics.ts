@@ -7,12 +7,6 @@ const metrics = new Metrics({
   defaultDimensions: { stage: process.env['STAGE'] ?? 'local' },
 })
 
-const UNITS = {
-  Count: MetricUnit.Count,
-  Milliseconds: MetricUnit.Milliseconds,
-  Seconds: MetricUnit.Seconds,
-} as const
-
 /**
  * Every custom metric, with its unit and its extra dimension. CloudWatch stores each twice: with the dimensions service and
  * stage, and with the extra dimension as well. Each value of a dimension costs money, so a tenant, a user or a route is
@@ -59,7 +53,7 @@ export const METRICS = {
   DatabaseLost: { unit: 'Count', by: 'function' },
   /** Audit entries whose month has no partition. */
   AuditRowsWithoutPartition: { unit: 'Count', by: 'function' },
-} as const satisfies Record<string, { unit: keyof typeof UNITS; by: string }>
+} as const satisfies Record<string, { unit: keyof typeof MetricUnit; by: string }>
 
 export type MetricName = keyof typeof METRICS
 
@@ -118,7 +112,7 @@ function writeMetrics(): void {
   for (const { by, of, values } of pending.values()) {
     metrics.addDimensions({}).addDimensions({ [by]: of })
     for (const [name, each] of values)
-      for (const value of each) metrics.addMetric(name, UNITS[METRICS[name].unit], value)
+      for (const value of each) metrics.addMetric(name, MetricUnit[METRICS[name].unit], value)
     metrics.publishStoredMetrics()
   }
   pending.clear()

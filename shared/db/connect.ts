@@ -8,20 +8,19 @@ import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 /** A value in a statement. Values are sent as parameters, never as text of the statement. */
 export type SqlValue = string | number | boolean | Date | Uint8Array | null
 
-export interface Sql {
-  /**
-   * Runs one statement immediately and returns its rows, whose type is named at the tag. Throws the PostgresError of the
-   * server; without a response, DatabaseUnavailable or the error of the socket.
-   */
-  <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Row[]>
+/**
+ * Runs one statement immediately and returns its rows, whose type is named at the tag. Throws the PostgresError of the
+ * server; without a response, DatabaseUnavailable or the error of the socket.
+ */
+type Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => Promise<Row[]>
+
+export interface Sql extends Run {
   /**
    * Returns the same tag; after the commit of its statement, `job` is invoked, once for each transaction. Throws when the
    * function does not name `invoke:JOB` among its needs.
    */
   readonly invoking: (job: InvokedJob) => Sql
 }
-
-type Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => Promise<Row[]>
 
 /** The jobs that a function may invoke after a commit, with the call that does it and never rejects. */
 export type Invocations = ReadonlyMap<InvokedJob, () => Promise<void>>

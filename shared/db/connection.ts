@@ -120,11 +120,7 @@ async function within<T>(deadline: number, promise: PromiseLike<T>): Promise<T> 
  * Waits for a response until `deadline` (milliseconds since the epoch). Throws the server's error. Without a response,
  * throws DatabaseUnavailable or the error of the socket, and discards the connection.
  */
-export async function responseTo<Rows>(
-  connection: Connection,
-  query: PromiseLike<Rows>,
-  deadline: number,
-): Promise<Rows> {
+export async function responseTo<T>(connection: Connection, query: PromiseLike<T>, deadline: number): Promise<T> {
   try {
     return await within(deadline, query)
   } catch (error) {

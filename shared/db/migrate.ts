@@ -45,13 +45,7 @@ export interface Waits {
   readonly otherRunMs: number
 }
 
-const WAITS: Waits = {
-  lockTimeoutMs: 1000,
-  tries: 30,
-  pauseMs: 1000,
-  statementTimeoutMs: 300_000,
-  otherRunMs: 600_000,
-}
+const WAITS: Waits = { lockTimeoutMs: 1000, tries: 30, pauseMs: 1000, statementTimeoutMs: 300_000, otherRunMs: 600_000 }
 
 // The first line of a file with one statement that cannot run in a transaction block, and the role that runs it.
 const NO_TRANSACTION = /^-- migrate: no-transaction as (\w+)\n/

@@ -51,11 +51,14 @@ export const writeInTenant = <T>(
     return write(sql as TenantTransaction)
   })
 
-/** Opens transactions in the tenant of one member. Each call is a transaction of its own. */
-export interface TenantTransactions {
-  read<T>(work: (sql: TenantTransaction) => Promise<T>): Promise<T>
-  write<T>(work: (sql: TenantTransaction) => Promise<T>): Promise<T>
+/** Opens transactions for one principal. Each call is a transaction of its own. */
+interface Transactions<Read extends Sql, Write extends Sql> {
+  read<T>(work: (sql: Read) => Promise<T>): Promise<T>
+  write<T>(work: (sql: Write) => Promise<T>): Promise<T>
 }
+
+/** The transactions of a member, in the scope of the tenant. */
+export type TenantTransactions = Transactions<TenantTransaction, TenantTransaction>
 
 export const tenantTransactions = (database: Database, scope: Scope): TenantTransactions => ({
   read: (work) => readInTenant(database, scope.tenantId, work),
@@ -66,14 +69,11 @@ export const tenantTransactions = (database: Database, scope: Scope): TenantTran
 export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 
 /**
- * Opens transactions for one session. Each call is a transaction of its own. `write` first locks the user and checks the
- * session again (app.enter_session): no write commits after a revocation of the session was confirmed. It throws the
- * PostgresError TN401 before `work` is called when the session is no longer live.
+ * The transactions of a session. `write` first locks the user and checks the session again (app.enter_session): no write
+ * commits after a revocation of the session was confirmed. It throws the PostgresError TN401 before `work` is called when
+ * the session is no longer live.
  */
-export interface SessionTransactions {
-  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
-  write<T>(work: (sql: SessionTransaction) => Promise<T>): Promise<T>
-}
+export type SessionTransactions = Transactions<Sql, SessionTransaction>
 
 export const sessionTransactions = (database: Database, sessionId: string): SessionTransactions => ({
   read: (work) => database.transaction('read only', work),

@@ -19,11 +19,8 @@ export class UnhealthyDatabase extends Error {
 
   constructor(diagnoses: readonly Diagnosis[]) {
     const faults = diagnoses.filter(({ severity }) => severity === 'fault')
-    super(
-      [`The database has ${faults.length} fault${faults.length === 1 ? '' : 's'}:`, ...faults.map(inOneLine)].join(
-        '\n',
-      ),
-    )
+    const title = `The database has ${faults.length} fault${faults.length === 1 ? '' : 's'}:`
+    super([title, ...faults.map(inOneLine)].join('\n'))
     this.diagnoses = diagnoses
   }
 }

@@ -20,13 +20,9 @@ export interface Diagnosis {
 
 const diagnose =
   (severity: Diagnosis['severity']) =>
-  (check: string, object: string, fault: string, repair: string): Diagnosis => ({
-    severity,
-    check,
-    object,
-    fault,
-    repair,
-  })
+  (check: string, object: string, what: string, repair: string): Diagnosis => {
+    return { severity, check, object, fault: what, repair }
+  }
 const fault = diagnose('fault')
 const warning = diagnose('warning')
 const unseen = diagnose('unseen')
@@ -63,9 +59,8 @@ export async function grants(tx: Transaction): Promise<Diagnosis[]> {
     const found: Diagnosis[] = []
     if (extra.length > 0) {
       const what = `${grantee} holds ${extra.join(', ')}, which shared/doctor/grants.json does not list`
-      found.push(
-        difference('grant-not-listed', object, what, `revoke ${extra.join(', ')} on ${where} from ${grantee};`),
-      )
+      const repair = `revoke ${extra.join(', ')} on ${where} from ${grantee};`
+      found.push(difference('grant-not-listed', object, what, repair))
     }
     if (missing.length > 0) {
       const what = `${grantee} lacks ${missing.join(', ')}, which its statements need`
@@ -112,14 +107,11 @@ export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
           where s.setrole = r.oid and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
             and split_part(config, '=', 1) = wanted and split_part(config, '=', 2) !~ '^0+[a-z]*$')
      order by 1, 2`
-  return rows.map(({ role, setting }) =>
-    fault(
-      'role-timeout',
-      role,
-      `no ${setting} is set: one statement may keep a connection and its locks forever`,
-      `set it as migrations/0001-database-roles.sql does: alter role ${role} set ${setting} = …`,
-    ),
-  )
+  return rows.map(({ role, setting }) => {
+    const what = `no ${setting} is set: one statement may keep a connection and its locks forever`
+    const repair = `set it as migrations/0001-database-roles.sql does: alter role ${role} set ${setting} = …`
+    return fault('role-timeout', role, what, repair)
+  })
 }
 
 /** Lists the logins with more power than the service's roles. Keep them few and known. */
@@ -184,12 +176,10 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
              or (c.relrowsecurity and not (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)) as hidden
       from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'app'
      where c.relkind = 'r' and c.relispartition and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' order by 1`
-  const late = parents
-    .filter(({ ahead }) => !ahead)
-    .map(({ name }) => {
-      const what = 'the partition of next month does not exist'
-      return warning('partitions-ahead', name, what, 'find out why the job maintain does not run')
-    })
+  const noneAhead = 'the partition of next month does not exist'
+  const late = parents.flatMap(({ name, ahead }) =>
+    ahead ? [] : [warning('partitions-ahead', name, noneAhead, 'find out why the job maintain does not run')],
+  )
   const check = 'default-partition'
   const what = 'the default partition contains rows, because their month had no partition'
   const repair = 'call app.create_audit_partition for their month: it moves them'
@@ -220,12 +210,8 @@ export async function deadLetteredJobs(tx: Transaction): Promise<Diagnosis[]> {
     select kind, count(*)::int as count from app.jobs where dead_at is not null and completed_at is null group by 1 order by 1`
   return rows.map(({ kind, count }) => {
     const what = count === 1 ? 'one job is dead-lettered' : `${count} jobs are dead-lettered`
-    return warning(
-      check,
-      `app.jobs ${kind}`,
-      what,
-      'read last_error, remove its cause, then set dead_at to null and attempts to 0',
-    )
+    const repair = 'read last_error, remove its cause, then set dead_at to null and attempts to 0'
+    return warning(check, `app.jobs ${kind}`, what, repair)
   })
 }
 

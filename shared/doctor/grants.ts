@@ -47,16 +47,11 @@ const byColumn = (privileges: readonly string[] = []): string[] =>
     return columns === undefined ? [privilege] : columns.split(', ').map((column) => `${type} (${column})`)
   })
 
-/** The privileges of a grantee on an object that the file does not list, and the listed ones that are missing. */
-export interface GrantDifference {
-  readonly grantee: string
-  readonly object: string
-  readonly extra: readonly string[]
-  readonly missing: readonly string[]
-}
-
-/** Returns where the privileges in a database differ from GRANTS. The catalogue checks cover those of PUBLIC. */
-export function compareGrants(actual: Grants): GrantDifference[] {
+/**
+ * Returns where the privileges in a database differ from GRANTS: what a grantee holds beyond the file (`extra`), and lacks of
+ * it (`missing`). The catalogue checks cover those of PUBLIC.
+ */
+export function compareGrants(actual: Grants) {
   return [...new Set([...Object.keys(GRANTS), ...Object.keys(actual)])]
     .filter((grantee) => grantee !== 'public')
     .flatMap((grantee) => {

@@ -1,11 +1,5 @@
 import { type CatalogueCheck, type Finding, OWNER_FUNCTIONS } from '#shared/doctor/catalogue.ts'
 
-/** One line on what is wrong and one on how to repair it. A repair that ends in a semicolon is SQL. */
-export interface Remedy {
-  readonly fault: string
-  readonly repair: string
-}
-
 /** The tables whose migration calls app.enforce_tenant with more than the table. */
 const GUARD_ARGUMENTS: Readonly<Record<string, string>> = {
   'app.tenants': ", 'id'",
@@ -31,134 +25,97 @@ function policyRepair(object: string): string {
   return `drop policy ${name} on ${table};`
 }
 
-const grantee = (detail: string): [role: string, privilege: string] => {
+// The detail of a finding about a privilege is `role privilege`.
+function held(detail: string): string {
   const [role = '', privilege = ''] = detail.split(' ')
-  return [role, privilege]
+  return `${role} holds ${privilege.toUpperCase()}`
 }
 
-const REMEDIES: Readonly<Record<CatalogueCheck, (object: string, detail: string) => Remedy>> = {
-  'row-security-not-enabled': (table) => ({
-    fault: 'row security is off: a role that may read the table reads the rows of every tenant',
-    repair: guard(table),
-  }),
-  'row-security-not-forced': (table) => ({
-    fault: 'row security does not bind the owner of the table',
-    repair: guard(table),
-  }),
-  'row-security-without-policy': (table) => ({
-    fault: 'row security is on, but there is no policy: no role sees a row',
-    repair: guard(table),
-  }),
-  'grant-without-policy': (table, detail) => ({
-    fault: `${detail} is granted, but no policy allows it: the statement finds no row`,
-    repair: guard(table),
-  }),
-  'policy-for-public': (policy) => ({
-    fault: 'the policy is for PUBLIC, which includes every future role',
-    repair: policyRepair(policy),
-  }),
-  'policy-always-true': (policy) => ({
-    fault: 'the policy admits the rows of every tenant',
-    repair: policyRepair(policy),
-  }),
-  'policy-ignores-tenant': (policy, expression) => ({
-    fault: `the policy does not compare the tenant of the row with app.current_tenant(): ${expression}`,
-    repair: policyRepair(policy),
-  }),
-  'policy-admits-other-tenants': (policy, expression) => ({
-    fault: `the policy admits more than the rows of the tenant: ${expression}`,
-    repair: policyRepair(policy),
-  }),
-  'policy-admits-null-tenant': (policy, expression) => ({
-    fault: `the policy lets a tenant write rows without a tenant: ${expression}`,
-    repair: policyRepair(policy),
-  }),
-  'role-missing': (role) => ({
-    fault: 'the role does not exist',
-    repair: `create ${role} as migrations/0001-database-roles.sql does`,
-  }),
-  'role-attribute': (role, attribute) => ({
-    fault: `the role holds ${attribute.toUpperCase()}`,
-    repair: `alter role ${role} no${attribute};`,
-  }),
-  'role-membership': (role, other) => ({
-    fault: `the role is a member of ${other} and may use its privileges`,
-    repair: `revoke ${other} from ${role};`,
-  }),
-  'role-owns-object': (object, role) => ({
-    fault: `${role} owns it and may drop its guard`,
-    repair: `alter ${object} owner to identity_owner;`,
-  }),
-  'owned-by-another': (object, owner) => ({
-    fault: `${owner} owns it, and FORCE ROW LEVEL SECURITY may not bind that role`,
-    repair: `alter ${kind(object)} owner to identity_owner;`,
-  }),
-  'privilege-past-row-security': (table, detail) => {
-    const [role, privilege] = grantee(detail)
-    return {
-      fault: `${role} holds ${privilege.toUpperCase()}, which bypasses row security`,
-      repair: `revoke ${privilege} on ${table} from ${role};`,
-    }
-  },
-  'grant-to-public': (object, privilege) => ({
-    fault: `every role holds ${privilege.toUpperCase()} on it`,
-    repair: `revoke ${privilege} on ${object.includes('.') ? kind(object) : `schema ${object}`} from public;`,
-  }),
-  'grant-on-partition': (table, detail) => {
-    const [role, privilege] = grantee(detail)
-    return {
-      fault: `${role} holds ${privilege.toUpperCase()} on a partition, which bypasses the policies of its parent`,
-      repair: `revoke ${privilege} on ${table} from ${role};`,
-    }
-  },
-  'view-without-invoker': (view) => ({
-    fault: 'the view reads with the privileges of its owner: the policies for the reader do not apply',
-    repair: `alter view ${view} set (security_invoker = true);`,
-  }),
-  'materialized-view': (view) => ({
-    fault: 'a materialized view stores rows without row security',
-    repair: `drop materialized view ${view};`,
-  }),
-  'definer-not-listed': (routine) => ({
-    fault: 'a SECURITY DEFINER function that shared/doctor/catalogue.ts does not list',
-    repair: `alter routine ${routine} security invoker;`,
-  }),
-  'definer-missing': (routine) => ({
-    fault: 'a SECURITY DEFINER function of the service is missing, or has become SECURITY INVOKER',
-    repair: `create ${routine} as its migration does`,
-  }),
-  'definer-search-path': (routine, settings) => ({
-    fault: `a SECURITY DEFINER function with an unsafe search_path: ${settings || 'none'}`,
-    repair: `alter routine ${routine} set search_path = pg_catalog, pg_temp;`,
-  }),
-  'definer-for-public': (routine) => ({
-    fault: 'every role may call a SECURITY DEFINER function',
-    repair: `revoke execute on routine ${routine} from public;`,
-  }),
-  'definer-owner': (routine, owner) => ({
-    fault: `a SECURITY DEFINER function runs as ${owner}`,
-    repair: `alter routine ${routine} owner to ${OWNER_FUNCTIONS.includes(routine) ? 'identity_owner' : 'identity_resolver'};`,
-  }),
-  'default-privileges': (object, acl) => ({
-    fault: `default privileges open every future object: ${acl}`,
-    repair: `revoke them: alter default privileges for role ${object.replace(' in ', ' in schema ')} revoke …`,
-  }),
-  'foreign-key-without-tenant': (object, parent) => {
-    const { table, name } = parts(object)
-    return {
-      fault: `the foreign key to ${parent} omits the tenant: a row may point into another tenant`,
-      repair: `replace constraint ${name} of ${table} with one on the tenant's column and the id`,
-    }
-  },
-  'tenant-data-without-tenant-id': (object, parent) => ({
-    fault: `the table references ${parent} and has no tenant_id`,
-    repair: `add tenant_id to ${parts(object).table}, reference (id, tenant_id), and call app.enforce_tenant`,
-  }),
-  'unique-across-tenants': (object, index) => ({
-    fault: `the key ${index} is unique across tenants: a violation reveals what another tenant has`,
-    repair: `add tenant_id to ${index}, or list ${object} in shared/doctor/catalogue.ts`,
-  }),
+function revoke(table: string, detail: string): string {
+  const [role = '', privilege = ''] = detail.split(' ')
+  return `revoke ${privilege} on ${table} from ${role};`
+}
+
+type ByCheck = Readonly<Record<CatalogueCheck, (object: string, detail: string) => string>>
+
+/** What is wrong, in one line. */
+const FAULTS: ByCheck = {
+  'row-security-not-enabled': () =>
+    'row security is off: a role that may read the table reads the rows of every tenant',
+  'row-security-not-forced': () => 'row security does not bind the owner of the table',
+  'row-security-without-policy': () => 'row security is on, but there is no policy: no role sees a row',
+  'grant-without-policy': (_, detail) => `${detail} is granted, but no policy allows it: the statement finds no row`,
+  'policy-for-public': () => 'the policy is for PUBLIC, which includes every future role',
+  'policy-always-true': () => 'the policy admits the rows of every tenant',
+  'policy-ignores-tenant': (_, expression) =>
+    `the policy does not compare the tenant of the row with app.current_tenant(): ${expression}`,
+  'policy-admits-other-tenants': (_, expression) => `the policy admits more than the rows of the tenant: ${expression}`,
+  'policy-admits-null-tenant': (_, expression) => `the policy lets a tenant write rows without a tenant: ${expression}`,
+  'role-missing': () => 'the role does not exist',
+  'role-attribute': (_, attribute) => `the role holds ${attribute.toUpperCase()}`,
+  'role-membership': (_, other) => `the role is a member of ${other} and may use its privileges`,
+  'role-owns-object': (_, role) => `${role} owns it and may drop its guard`,
+  'owned-by-another': (_, owner) => `${owner} owns it, and FORCE ROW LEVEL SECURITY may not bind that role`,
+  'privilege-past-row-security': (_, detail) => `${held(detail)}, which bypasses row security`,
+  'grant-to-public': (_, privilege) => `every role holds ${privilege.toUpperCase()} on it`,
+  'grant-on-partition': (_, detail) => `${held(detail)} on a partition, which bypasses the policies of its parent`,
+  'view-without-invoker': () =>
+    'the view reads with the privileges of its owner: the policies for the reader do not apply',
+  'materialized-view': () => 'a materialized view stores rows without row security',
+  'definer-not-listed': () => 'a SECURITY DEFINER function that shared/doctor/catalogue.ts does not list',
+  'definer-missing': () => 'a SECURITY DEFINER function of the service is missing, or has become SECURITY INVOKER',
+  'definer-search-path': (_, settings) =>
+    `a SECURITY DEFINER function with an unsafe search_path: ${settings || 'none'}`,
+  'definer-for-public': () => 'every role may call a SECURITY DEFINER function',
+  'definer-owner': (_, owner) => `a SECURITY DEFINER function runs as ${owner}`,
+  'default-privileges': (_, acl) => `default privileges open every future object: ${acl}`,
+  'foreign-key-without-tenant': (_, parent) =>
+    `the foreign key to ${parent} omits the tenant: a row may point into another tenant`,
+  'tenant-data-without-tenant-id': (_, parent) => `the table references ${parent} and has no tenant_id`,
+  'unique-across-tenants': (_, index) =>
+    `the key ${index} is unique across tenants: a violation reveals what another tenant has`,
+}
+
+/** How to repair it, in one line. A repair that ends in a semicolon is SQL. */
+const REPAIRS: ByCheck = {
+  'row-security-not-enabled': guard,
+  'row-security-not-forced': guard,
+  'row-security-without-policy': guard,
+  'grant-without-policy': guard,
+  'policy-for-public': policyRepair,
+  'policy-always-true': policyRepair,
+  'policy-ignores-tenant': policyRepair,
+  'policy-admits-other-tenants': policyRepair,
+  'policy-admits-null-tenant': policyRepair,
+  'role-missing': (role) => `create ${role} as migrations/0001-database-roles.sql does`,
+  'role-attribute': (role, attribute) => `alter role ${role} no${attribute};`,
+  'role-membership': (role, other) => `revoke ${other} from ${role};`,
+  'role-owns-object': (object) => `alter ${object} owner to identity_owner;`,
+  'owned-by-another': (object) => `alter ${kind(object)} owner to identity_owner;`,
+  'privilege-past-row-security': revoke,
+  'grant-to-public': (object, privilege) =>
+    `revoke ${privilege} on ${object.includes('.') ? kind(object) : `schema ${object}`} from public;`,
+  'grant-on-partition': revoke,
+  'view-without-invoker': (view) => `alter view ${view} set (security_invoker = true);`,
+  'materialized-view': (view) => `drop materialized view ${view};`,
+  'definer-not-listed': (routine) => `alter routine ${routine} security invoker;`,
+  'definer-missing': (routine) => `create ${routine} as its migration does`,
+  'definer-search-path': (routine) => `alter routine ${routine} set search_path = pg_catalog, pg_temp;`,
+  'definer-for-public': (routine) => `revoke execute on routine ${routine} from public;`,
+  'definer-owner': (routine) =>
+    `alter routine ${routine} owner to ${OWNER_FUNCTIONS.includes(routine) ? 'identity_owner' : 'identity_resolver'};`,
+  'default-privileges': (object) =>
+    `revoke them: alter default privileges for role ${object.replace(' in ', ' in schema ')} revoke …`,
+  'foreign-key-without-tenant': (object) =>
+    `replace constraint ${parts(object).name} of ${parts(object).table} with one on the tenant's column and the id`,
+  'tenant-data-without-tenant-id': (object) =>
+    `add tenant_id to ${parts(object).table}, reference (id, tenant_id), and call app.enforce_tenant`,
+  'unique-across-tenants': (object, index) =>
+    `add tenant_id to ${index}, or list ${object} in shared/doctor/catalogue.ts`,
 }
 
 /** Returns what a finding means and how to repair it. */
-export const remedyFor = ({ check, object, detail = '' }: Finding): Remedy => REMEDIES[check](object, detail)
+export const remedyFor = ({ check, object, detail = '' }: Finding) => ({
+  fault: FAULTS[check](object, detail),
+  repair: REPAIRS[check](object, detail),
+})

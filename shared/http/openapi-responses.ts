@@ -26,18 +26,14 @@ export interface Refusal {
 
 const EXAMPLE_ID = '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
 
-/** A response that several operations share under a name. */
-export interface NamedResponse {
-  readonly status: number
-  readonly name: string
-  readonly response: Part
-}
-
-/** Returns the failure responses of an endpoint, by status. `gateway` are the failures that API Gateway makes on any route. */
+/**
+ * Returns the failure responses of an endpoint, by status. Operations share a response under its name. `gateway` are the
+ * failures that API Gateway makes on any route.
+ */
 export function failureResponses(
   endpoint: Endpoint,
   options: { gateway: readonly Refusal[]; config: Config; jsonSchema: (schema: Schema) => JsonSchema },
-): NamedResponse[] {
+) {
   const byStatus = Map.groupBy(refusalsOf(endpoint, options.gateway), ({ status }) => status)
   return [...byStatus]
     .toSorted(([a], [b]) => a - b)

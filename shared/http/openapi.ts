@@ -1,4 +1,4 @@
-import { type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
+import { type ConversionConfig, type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import { type Endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
@@ -51,10 +51,7 @@ export function openApiDocument(
 ): object {
   const definitions = namedSchemas(operations)
   const schemas = toJsonSchemaDefs(definitions, conversion)
-  const jsonSchema = (schema: Schema): JsonSchema => {
-    const { $schema: _, $defs: __, ...converted } = toJsonSchema(schema, { ...conversion, definitions })
-    return converted
-  }
+  const jsonSchema = (schema: Schema) => convert(schema, { ...conversion, definitions })
   const media = (schema: JsonSchema) => ({ schema, example: exampleOf(schema, schemas) })
   const responses = new Map<string, Part>()
   const paths: Record<string, Record<string, Part>> = {}
@@ -111,13 +108,13 @@ export function openApiDocument(
   }
 }
 
-const pathParameters = (path: string): Part[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: toJsonId() }))
-
-function toJsonId(): JsonSchema {
-  const { $schema: _, ...schema } = toJsonSchema(Id, conversion)
-  return schema
+function convert(schema: Schema, config: ConversionConfig = conversion): JsonSchema {
+  const { $schema: _, $defs: __, ...converted } = toJsonSchema(schema, config)
+  return converted
 }
+
+const pathParameters = (path: string): Part[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: convert(Id) }))
 
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[] =>
   Object.entries(properties).map(([name, property]) => {

@@ -28,11 +28,7 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(rateLimit())
     .handler(async (_event, context) => {
       const { status, headers, body } = await runEndpoint(context.request)
-      return body === null
-        ? { statusCode: status, headers: { ...headers }, body: '' }
-        : {
-            statusCode: status,
-            headers: { 'content-type': 'application/json', ...headers },
-            body: JSON.stringify(body),
-          }
+      if (body === null) return { statusCode: status, headers: { ...headers }, body: '' }
+      const sent = { 'content-type': 'application/json', ...headers }
+      return { statusCode: status, headers: sent, body: JSON.stringify(body) }
     })

@@ -9,12 +9,7 @@ import { User } from '#shared/user/user.ts'
 export const Member = v.pipe(
   v.object({
     id: Id,
-    user: v.object({
-      id: Id,
-      email: Address,
-      full_name: User.entries.full_name,
-      avatar_url: User.entries.avatar_url,
-    }),
+    user: v.object({ id: Id, email: Address, full_name: User.entries.full_name, avatar_url: User.entries.avatar_url }),
     role: Role,
     invited_by: v.nullable(Id),
     accepted_at: v.nullable(Timestamp),

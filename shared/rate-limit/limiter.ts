@@ -1,6 +1,8 @@
 import { Ratelimit } from '@upstash/ratelimit'
 import { Redis } from '@upstash/redis'
-import type { Sql } from '#shared/db/connect.ts'
+import type { Database, Sql } from '#shared/db/connect.ts'
+import { describeError, log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
 import { countAttempt, forgetAttempts } from '#shared/rate-limit/queries.ts'
 
@@ -38,6 +40,9 @@ const windowKeys = ({ name, subject, windowSeconds }: Limit): [string, string] =
   const identifier = `${prefixOf(name)}:${subject.toString('base64url')}`
   return [`${identifier}:${window}`, `${identifier}:${window - 1}`]
 }
+
+/** Counts one attempt. Returns null when it is allowed. */
+type Count = (limit: Limit) => Promise<Refusal | null>
 
 /** The REST API of the cache. */
 export interface CacheAccess {
@@ -101,16 +106,13 @@ export function createLimiter(
     }
   }
 
-  const countInCache = async (limit: Limit): Promise<Refusal | null> => {
+  const countInCache: Count = async (limit) => {
     const { success, reset } = await windowFor(limit).limit(limit.subject.toString('base64url'))
     if (success) return null
     return { limit, retryAfterSeconds: Math.max(1, Math.ceil((reset - Date.now()) / 1000)) }
   }
 
-  const firstRefusal = async (
-    limits: readonly Limit[],
-    count: (limit: Limit) => Promise<Refusal | null>,
-  ): Promise<Refusal | null> => {
+  const firstRefusal = async (limits: readonly Limit[], count: Count): Promise<Refusal | null> => {
     for (const limit of limits) {
       const refusal = await count(limit)
       if (refusal !== null) return refusal
@@ -118,11 +120,7 @@ export function createLimiter(
     return null
   }
 
-  const lastRefusal = async (
-    limits: readonly Limit[],
-    count: (limit: Limit) => Promise<Refusal | null>,
-    before: Refusal | null,
-  ): Promise<Refusal | null> => {
+  const lastRefusal = async (limits: readonly Limit[], count: Count, before: Refusal | null) => {
     let refusal = before
     // Once refused, in place of the later limits the refusing one is asked again, which counts nothing more.
     for (const limit of limits) refusal = (await count(refusal?.limit ?? limit)) ?? refusal
@@ -148,3 +146,14 @@ export function createLimiter(
     },
   }
 }
+
+/** Returns the limiter of a function. Does not connect yet. */
+export const openLimiter = (cache: CacheAccess, { sql }: Database): Limiter =>
+  createLimiter({
+    ...cache,
+    sql,
+    degraded: (error) => {
+      log.error('the cache failed; counting rate limits in the database alone', { error: describeError(error) })
+      countMetric('LimiterDegraded')
+    },
+  })

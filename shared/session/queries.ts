@@ -1,23 +1,13 @@
 import type { Sql } from '#shared/db/connect.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
-import type { Principal } from '#shared/session/session.ts'
-import type { TenantStatus } from '#shared/tenant/tenant.ts'
+import type { Principal, Session } from '#shared/session/session.ts'
+import type { Tenant } from '#shared/tenant/tenant.ts'
+import type { User } from '#shared/user/user.ts'
 
-interface LiveSessionRow {
+interface LiveSessionRow extends Omit<Session, 'id'>, Omit<User, 'id'>, Omit<Tenant, 'id'> {
   session_id: string
-  idle_expires_at: Date
-  absolute_expires_at: Date
   user_id: string
-  email: string
-  email_verified_at: Date | null
-  full_name: string | null
-  avatar_url: string | null
   tenant_id: string | null
-  slug: string
-  legal_name: string
-  status: TenantStatus
-  timezone: string
-  currency: string
   membership_id: string
   role_id: number
   role_code: string

@@ -13,22 +13,22 @@ export const Session = v.pipe(
 
 export type Session = Readonly<v.InferOutput<typeof Session>>
 
-/** The user of a live session without a tenant. */
-export interface PendingPrincipal {
+interface SessionUser {
   readonly session: Session
   readonly user: User
-  readonly tenant: null
-  readonly role: null
   readonly permissions: readonly string[]
 }
 
+/** The user of a live session without a tenant. */
+export interface PendingPrincipal extends SessionUser {
+  readonly tenant: null
+  readonly role: null
+}
+
 /** The user of a live session in a tenant, where they have a live membership. */
-export interface TenantPrincipal {
-  readonly session: Session
-  readonly user: User
+export interface TenantPrincipal extends SessionUser {
   readonly tenant: Tenant
   readonly role: Role
-  readonly permissions: readonly string[]
   readonly membershipId: string
 }
 

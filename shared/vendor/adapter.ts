@@ -29,11 +29,8 @@ const UNSENDABLE = /[\p{Cc}\p{Cs}\uFFFE\uFFFF]/u
  * 7617, section 2) nor an XML Schema token allows, and characters that UTF-8 or XML 1.0 (section 2.2) cannot represent.
  */
 export function textFaults({ accountNumber, secret }: VendorCredential): readonly CredentialFault[] {
-  const fields = [
-    { field: 'account_number', value: accountNumber },
-    { field: 'secret', value: secret },
-  ] as const
-  return fields.flatMap(({ field, value }) => {
+  const fields = [['account_number', accountNumber] as const, ['secret', secret] as const]
+  return fields.flatMap(([field, value]) => {
     if (value === '') return [{ field, detail: 'must not be empty' }]
     return UNSENDABLE.test(value) ? [{ field, detail: 'must not contain control characters' }] : []
   })

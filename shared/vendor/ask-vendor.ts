@@ -19,17 +19,10 @@ export function mustBeSendable({ adapter }: Vendor, credential: VendorCredential
 /** Verifies a credential with its vendor. Returns null if accepted, else REFUSED or the reason for no verdict. */
 export async function askVendor(config: Config, vendor: Vendor, credential: VendorCredential): Promise<string | null> {
   const verdict = await verifyCredential(vendor, credential, { urls: config.vendor.urls })
-  switch (verdict.outcome) {
-    case 'accepted':
-      return null
-    case 'refused':
-      return REFUSED
-    case 'unreachable':
-      log.warn('a vendor gave no verdict on a credential; the account keeps its status', {
-        vendor: vendor.code,
-        reason: verdict.reason,
-      })
-      countMetric('VendorUnreachable', vendor.code)
-      return verdict.reason
-  }
+  if (verdict.outcome === 'accepted') return null
+  if (verdict.outcome === 'refused') return REFUSED
+  const { reason } = verdict
+  log.warn('a vendor gave no verdict on a credential; the account keeps its status', { vendor: vendor.code, reason })
+  countMetric('VendorUnreachable', vendor.code)
+  return reason
 }

@@ -1,4 +1,4 @@
-import type { CredentialFault, VendorAdapter, VendorCredential } from '#shared/vendor/adapter.ts'
+import type { CredentialFault, VendorCredential } from '#shared/vendor/adapter.ts'
 import { type UnreachableReason, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 import { promoStandards } from '#shared/vendor/promo-standards.ts'
 import { ssActivewear } from '#shared/vendor/ss-activewear.ts'
@@ -7,10 +7,7 @@ import type { VendorUrls } from '#shared/schema/vendor-urls.ts'
 /** The time limit of a verification, including the DNS lookup. */
 export const VERIFY_TIMEOUT_MS = 5000
 
-const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards } satisfies Record<
-  string,
-  VendorAdapter
->
+const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards }
 
 /** The values of `adapter` in app.vendors. */
 export type AdapterName = keyof typeof ADAPTERS

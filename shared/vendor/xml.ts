@@ -17,13 +17,7 @@ export class XmlError extends Error {
   override name = 'XmlError'
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&apos;',
-}
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' }
 
 /** Escapes a text for an element or an attribute. Requires a text that XML 1.0 can represent. */
 export const escapeXml = (text: string): string =>

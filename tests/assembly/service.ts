@@ -7,7 +7,7 @@ import { type ApiMethod, type Invoke, serveApi } from '#infra/local/gateway/gate
 import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
-import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
+import { openLimiter } from '#shared/rate-limit/limiter.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
 import { accessOf, COMMON_NEEDS, connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'

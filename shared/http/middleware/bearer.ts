@@ -16,12 +16,8 @@ export const bearer = (): Middleware => ({
     if (scheme.toLowerCase() !== 'bearer') throw refused('malformed', 'not a bearer token')
     if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
       throw refused('malformed', 'malformed token', true)
-    const { database, config } = runtime
-    context.request.principal = await authenticate(
-      database.sql,
-      tokenHashes(runtime, token),
-      config.session.idleSeconds,
-    )
+    const { idleSeconds } = runtime.config.session
+    context.request.principal = await authenticate(runtime.database.sql, tokenHashes(runtime, token), idleSeconds)
     if (context.request.principal === null) throw refused('unknown', 'no live session has this token', true)
   },
 })
