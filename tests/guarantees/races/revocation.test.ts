@@ -105,6 +105,22 @@ const roleChanged: Case = {
   refusal: 403,
 }
 
+/** An owner's request that takes the membership's access away. */
+const byOwner = (how: string, method: 'PATCH' | 'DELETE', refusal: 401 | 403, restore: Case['restore']): Case => ({
+  how,
+  revoke: async ({ service }) => {
+    const [membership] = await service.database.admin<{ id: string }[]>`
+      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${EMAIL}`
+    const token = await service.signIn('owner@acme.test', 'acme-print')
+    const body = method === 'PATCH' ? { role: 'viewer' } : undefined
+    await expectStatus(service.request(`${method} /v1/members/${membership?.id}`, { token, body }), 200)
+  },
+  restore,
+  refusal,
+})
+const memberRemoved = byOwner('revoked with its membership by an owner', 'DELETE', 401, membershipRevoked.restore)
+const memberDemoted = byOwner('left without the permission by an owner', 'PATCH', 403, roleChanged.restore)
+
 /**
  * Runs rounds of six writers on one session that is revoked during their work. `early` counts the rows before the
  * response to the revocation, `late` the rows after it.
@@ -150,7 +166,7 @@ async function race(service: TestService, { revoke, restore }: Case, rounds: num
 describe('writes during a revocation', () => {
   const service = useService({ groups: [writes] })
 
-  it.for([...bySession, membershipRevoked, roleChanged])(
+  it.for([...bySession, membershipRevoked, roleChanged, memberRemoved, memberDemoted])(
     'commits no write of a session after the response that it is $how',
     async (revocation) => {
       const { early, late, endings } = await race(service, revocation, ROUNDS)
