@@ -243,9 +243,7 @@ describe('VENDOR_TENANT_LIMIT', () => {
     }
     const before = [asked, service.vault.faults.counts().kms]
     for (const request of [() => post(tenant, 'one more'), () => put(tenant, id), () => verify(tenant, id)]) {
-      const refused = await request()
-      expectProblem(refused, 'rate-limited')
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+      expectProblem(await request(), 'rate-limited')
     }
     expect([asked, service.vault.faults.counts().kms]).toEqual(before)
     verdict = 200

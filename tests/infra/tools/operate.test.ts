@@ -133,20 +133,13 @@ describe('create-tenant', () => {
 
 describe('set-status', () => {
   const STATUSES: readonly TenantStatus[] = ['trial', 'active', 'past_due', 'suspended', 'cancelled']
-  const ALLOWED = new Set([
-    'trial>active',
-    'trial>past_due',
-    'trial>suspended',
-    'trial>cancelled',
-    'active>past_due',
-    'active>suspended',
-    'active>cancelled',
-    'past_due>active',
-    'past_due>suspended',
-    'past_due>cancelled',
-    'suspended>active',
-    'suspended>cancelled',
-  ])
+  const ALLOWED: Readonly<Record<TenantStatus, readonly TenantStatus[]>> = {
+    trial: ['active', 'past_due', 'suspended', 'cancelled'],
+    active: ['past_due', 'suspended', 'cancelled'],
+    past_due: ['active', 'suspended', 'cancelled'],
+    suspended: ['active', 'cancelled'],
+    cancelled: [],
+  }
 
   it.each(STATUSES.flatMap((from) => STATUSES.map((to) => [from, to] as const)))(
     'allows a change from %s to %s exactly if the transition is listed',
@@ -154,7 +147,7 @@ describe('set-status', () => {
       await service.database.admin`update app.tenants set status = ${from} where slug = 'bolt-apparel'`
       const outcome = await run({ command: 'set-status', slug: 'bolt-apparel', status: to })
       const [tenant] = await service.database.admin`select status from app.tenants where slug = 'bolt-apparel'`
-      const allowed = ALLOWED.has(`${from}>${to}`)
+      const allowed = ALLOWED[from].includes(to)
       expect('done' in outcome).toBe(allowed)
       expect(mayBecome(from, to)).toBe(allowed)
       expect(tenant?.['status']).toBe(allowed ? to : from)
