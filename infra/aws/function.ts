@@ -48,6 +48,16 @@ const NETWORK_INTERFACES = [
   'ec2:UnassignPrivateIpAddresses',
 ]
 
+// The AWS SDK imports these only when the environment has no credentials, and Lambda always sets them. A bundle omits them.
+const UNUSED_CREDENTIAL_PROVIDERS = [
+  '@aws-sdk/credential-provider-http',
+  '@aws-sdk/credential-provider-ini',
+  '@aws-sdk/credential-provider-process',
+  '@aws-sdk/credential-provider-sso',
+  '@aws-sdk/credential-provider-web-identity',
+  '@smithy/credential-provider-imds',
+]
+
 /** The Lambda `tenantry-STAGE-NAME`: its bundle, a role with only the grants that its needs imply, an encrypted log group. */
 export class TenantryFunction extends Construct {
   readonly function: NodejsFunction
@@ -111,6 +121,7 @@ export class TenantryFunction extends Construct {
         sourcesContent: false,
         // The tested version of the SDK, instead of the one that the runtime happens to have.
         bundleAwsSDK: true,
+        externalModules: UNUSED_CREDENTIAL_PROVIDERS,
         banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
         commandHooks: {
           beforeInstall: () => [],
