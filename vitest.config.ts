@@ -4,6 +4,8 @@ import { defineConfig } from 'vitest/config'
 const TIMING = 'tests/**/*.timing.*'
 // Tests that take minutes: npm run test:slow.
 const SLOW = 'tests/**/*.slow.*'
+// Tests that `npm test` runs with few rounds and one variant: npm run test:slow runs all of them.
+const ROUNDS = ['tests/guarantees/races/*.test.ts', 'tests/guarantees/faults/{cache,postgres}.test.ts']
 // Tests of the synthesized assembly: npm run test:assembly.
 const ASSEMBLY = 'tests/assembly/**'
 // Tests of the example group, which run in a copy of the project.
@@ -17,6 +19,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    provide: { thorough: false },
     env: { POWERTOOLS_LOG_LEVEL: 'SILENT', POWERTOOLS_METRICS_DISABLED: 'true' },
     projects: [
       {
@@ -28,7 +31,15 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
-      { extends: true, test: { name: 'slow', include: [`${SLOW}test.ts`], maxWorkers: 2 } },
+      {
+        extends: true,
+        test: {
+          name: 'slow',
+          include: [`${SLOW}test.ts`, ...ROUNDS],
+          maxWorkers: 2,
+          provide: { thorough: true },
+        },
+      },
       // One file at a time, so that nothing of ours runs beside a measurement.
       {
         extends: true,

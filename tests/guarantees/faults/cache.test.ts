@@ -9,6 +9,7 @@ import { keyedHash } from '#shared/secret/secret.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { type ServerProcess, startServerProcess } from '#tests/support/server-process.ts'
+import { variants } from '#tests/support/rounds.ts'
 import { PEPPER } from '#tests/support/service.ts'
 
 let database: TestDatabase
@@ -46,7 +47,7 @@ async function startServer(): Promise<ServerProcess> {
 
 const broken = [{ mode: 'refuse' }, { mode: 'hang' }, { mode: 'slow', ms: 1500 }] as const
 
-describe.for(broken)('a cache in mode %j', (fault) => {
+describe.for(variants(broken))('a cache in mode %j', (fault) => {
   it('keeps logins working and stops calling a cache that fails', async () => {
     const server = await startServer()
     await faults.set({ part: 'cache', ...fault })

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
+import { rounds } from '#tests/support/rounds.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -103,7 +104,7 @@ describe('password resets', () => {
     service.request('POST /v1/auth/login', { body: { email, password } })
 
   it('applies exactly one of fifty concurrent resets with the same token', async () => {
-    for (let round = 0; round < 5; round += 1) {
+    for (const round of rounds(5)) {
       const email = newAddress()
       await createUser(service.sql, { email })
       const old = await mintSession(service.sql, { email })
@@ -122,7 +123,7 @@ describe('password resets', () => {
   })
 
   it('applies one of two concurrent resets with different tokens, without a 5xx', async () => {
-    for (let round = 0; round < 15; round += 1) {
+    for (const round of rounds(15)) {
       const email = newAddress()
       await createUser(service.sql, { email })
       const tokens = [await forgot(email), await forgot(email)]
@@ -140,7 +141,7 @@ describe('invitations', () => {
   it('creates one user and one membership when an invitation is accepted ten times concurrently', async () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
-    for (let round = 0; round < 15; round += 1) {
+    for (const _round of rounds(15)) {
       const email = newAddress()
       expect((await invite(owner, email)).status).toBe(200)
       const token = await service.mail.tokenFor(email)
@@ -161,7 +162,7 @@ describe('invitations', () => {
   it('creates one invitation and one working link when an address is invited ten times concurrently', async () => {
     const tenant = await newTenant()
     const [owner, second] = [await newMember(tenant), await newMember(tenant, 'admin')]
-    for (let round = 0; round < 15; round += 1) {
+    for (const _round of rounds(15)) {
       const email = newAddress()
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) => invite(index % 2 === 0 ? owner : second, email)),
@@ -177,7 +178,7 @@ describe('invitations', () => {
   it('creates one user when the invitations of two tenants are accepted concurrently', async () => {
     const tenants = [await newTenant(), await newTenant()] as const
     const inviters = [await newMember(tenants[0]), await newMember(tenants[1])] as const
-    for (let round = 0; round < 20; round += 1) {
+    for (const _round of rounds(20)) {
       const email = newAddress()
       await invite(inviters[0], email)
       await service.mail.deliver()
@@ -196,7 +197,7 @@ describe('invitations', () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
     const seen = new Set<string>()
-    for (let round = 0; round < 40; round += 1) {
+    for (const _round of rounds(40)) {
       const email = newAddress()
       const { body } = await invite(owner, email)
       const token = await service.mail.tokenFor(email)
@@ -260,7 +261,6 @@ describe('invitations', () => {
 })
 
 describe('owners', () => {
-  const ROUNDS = 30
   const ALLOWED = [200, 401, 403, 404, 409]
 
   it.for([
@@ -269,7 +269,7 @@ describe('owners', () => {
     ['each demoting themselves', (actor: Member) => changeRole(actor, actor, 'admin')],
     ['each removing themselves', (actor: Member) => remove(actor, actor)],
   ] as const)('keeps one owner, without a 5xx, with two owners %s concurrently', async ([, act]) => {
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (const _round of rounds(30)) {
       const tenant = await newTenant()
       const [first, second] = [await newMember(tenant), await newMember(tenant)]
       const answers = await Promise.all([act(first, second), act(second, first)])
@@ -280,7 +280,7 @@ describe('owners', () => {
   })
 
   it('lets owners of two tenants concurrently remove each other from the tenant of the other', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (const _round of rounds(20)) {
       const [here, there] = [await newTenant(), await newTenant()]
       const [a, b] = [await newMember(here), await newMember(there)]
       const [aThere, bHere] = [await newMember(there, 'owner', a.email), await newMember(here, 'owner', b.email)]
@@ -290,7 +290,7 @@ describe('owners', () => {
   })
 
   it('returns no 5xx when an inviter is removed while the invitation is accepted', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (const _round of rounds(20)) {
       const tenant = await newTenant()
       const [owner, inviter] = [await newMember(tenant), await newMember(tenant, 'admin')]
       const email = newAddress()
@@ -311,7 +311,7 @@ describe('owners', () => {
 describe('suspension', () => {
   it('leaves no live session in a tenant suspended during selections, invitations and acceptances', async () => {
     const seen = new Set<number>()
-    for (let round = 0; round < 20; round += 1) {
+    for (const _round of rounds(20, () => seen.has(200))) {
       const tenant = await newTenant()
       const [owner, ...others] = [
         await newMember(tenant),

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { PASSWORD, startService, type TestService } from '#tests/support/service.ts'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { rounds } from '#tests/support/rounds.ts'
+import { PASSWORD, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
 
@@ -11,7 +12,6 @@ vi.hoisted(() => {
 })
 
 const WRITERS = 6
-const ROUNDS = 12
 const EMAIL = 'sales@acme.test'
 
 interface Revoked {
@@ -122,13 +122,13 @@ const memberRemoved = byOwner('revoked with its membership by an owner', 'DELETE
 const memberDemoted = byOwner('left without the permission by an owner', 'PATCH', 403, roleChanged.restore)
 
 /**
- * Runs rounds of six writers on one session that is revoked during their work. `early` counts the rows before the
- * response to the revocation, `late` the rows after it.
+ * Runs rounds of six writers on one session that is revoked during their work, until one wrote `expected`. `early`
+ * counts the rows before the response to the revocation, `late` the rows after it.
  */
-async function race(service: TestService, { revoke, restore }: Case, rounds: number) {
+async function race(service: TestService, { revoke, restore }: Case, expected: 'early' | 'late') {
   const { admin } = service.database
   const outcome = { early: 0, late: 0, endings: new Set<number>() }
-  for (let round = 0; round < rounds; round += 1) {
+  for (const _round of rounds(12, () => outcome[expected] > 0)) {
     const brand = randomUUID()
     const [token, otherToken] = await Promise.all([service.signIn(EMAIL, 'acme-print'), service.signIn(EMAIL)])
     const rows = async (): Promise<number> => {
@@ -163,21 +163,19 @@ async function race(service: TestService, { revoke, restore }: Case, rounds: num
   return outcome
 }
 
-describe('writes during a revocation', () => {
+describe('with every lock', () => {
   const service = useService({ groups: [writes] })
 
   it.for([...bySession, membershipRevoked, roleChanged, memberRemoved, memberDemoted])(
     'commits no write of a session after the response that it is $how',
     async (revocation) => {
-      const { early, late, endings } = await race(service, revocation, ROUNDS)
+      const { early, late, endings } = await race(service, revocation, 'early')
       expect(early).toBeGreaterThan(0)
       expect(late).toBe(0)
       expect([...endings]).toEqual([revocation.refusal])
     },
   )
-})
 
-describe('a revocation during overlapping writes', () => {
   // The transactions of these loops overlap, so at any moment one of them holds its locks. A lock that lets later writers
   // overtake a waiting revocation never becomes free for it.
   const LOOPS = 4
@@ -186,8 +184,6 @@ describe('a revocation during overlapping writes', () => {
   it.for(bySession.filter(({ how }) => how !== 'revoked in the database'))(
     'waits for writes in progress but not for later ones when a session is $how',
     async ({ revoke, restore }) => {
-      const service = await startService({ groups: [writes] })
-      onTestFinished(() => service.close())
       const [token, otherToken] = await Promise.all([service.signIn(EMAIL, 'acme-print'), service.signIn(EMAIL)])
       const over = new AbortController()
       let written = 0
@@ -216,35 +212,30 @@ describe('a revocation during overlapping writes', () => {
   )
 })
 
-describe('the same races without the decisive lock', () => {
-  async function unguarded(change: (service: TestService) => Promise<unknown>): Promise<TestService> {
-    const service = await startService({ groups: [writes] })
-    onTestFinished(() => service.close())
-    await change(service)
-    return service
-  }
+describe('without a lock that decides', () => {
+  const service = useService({ groups: [writes] })
 
   it('finds late writes when a revocation is no key change', async () => {
-    const service = await unguarded(
-      ({ database: { admin } }) => admin`
-        alter table app.sessions drop constraint sessions_revocation_is_a_key_change`,
-    )
+    await service.sql`alter table app.sessions drop constraint sessions_revocation_is_a_key_change`
     const revoked = bySession.find(({ how }) => how === 'revoked in the database')
     if (revoked === undefined) throw new Error('there is no such case')
-    expect((await race(service, revoked, ROUNDS)).late).toBeGreaterThan(0)
+    expect((await race(service, revoked, 'late')).late).toBeGreaterThan(0)
   })
 
-  it.for([membershipRevoked, roleChanged])(
-    'finds late writes of a session $how when entering the tenant locks nothing',
-    async (revocation) => {
-      const service = await unguarded(async ({ database: { admin } }) => {
-        const [entry] = await admin<{ text: string }[]>`
-          select pg_get_functiondef('app.enter_tenant'::regproc) as text`
-        const unlocked = entry?.text.replaceAll(/ for (key )?share;/g, ';') ?? ''
-        expect(unlocked).not.toBe(entry?.text)
-        await admin.unsafe(unlocked)
-      })
-      expect((await race(service, revocation, ROUNDS)).late).toBeGreaterThan(0)
-    },
-  )
+  describe('when entering the tenant locks nothing', () => {
+    beforeAll(async () => {
+      const [entry] = await service.sql<{ text: string }[]>`
+        select pg_get_functiondef('app.enter_tenant'::regproc) as text`
+      const unlocked = entry?.text.replaceAll(/ for (key )?share;/g, ';') ?? ''
+      expect(unlocked).not.toBe(entry?.text)
+      await service.sql.unsafe(unlocked)
+    })
+
+    it.for([membershipRevoked, roleChanged])(
+      'finds late writes of a session $how when entering the tenant locks nothing',
+      async (revocation) => {
+        expect((await race(service, revocation, 'late')).late).toBeGreaterThan(0)
+      },
+    )
+  })
 })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { rounds } from '#tests/support/rounds.ts'
 import { type Answer, PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
@@ -62,7 +63,7 @@ describe('concurrent requests of one session', () => {
     const { acme, bolt } = await tenantIds()
     const before = await deadlocks()
     const seen = new Set<number>()
-    for (let round = 0; round < 50; round += 1) {
+    for (const _round of rounds(50, () => seen.has(201))) {
       const [token, other] = await Promise.all([
         service.signIn('both@shops.test', 'acme-print'),
         service.signIn('both@shops.test'),
@@ -102,7 +103,7 @@ describe('concurrent selections of a tenant', () => {
   it('leaves a session in one of two concurrently selected tenants, and every response is consistent', async () => {
     const { acme, bolt } = await tenantIds()
     const winners = new Set<string>()
-    for (let round = 0; round < 50; round += 1) {
+    for (const round of rounds(50, () => winners.size === 2)) {
       const token = await service.signIn('both@shops.test', round % 2 === 0 ? 'acme-print' : undefined)
       const select = async (id: string): Promise<void> => {
         await jitter(3)
@@ -135,7 +136,7 @@ describe('concurrent selections of a tenant', () => {
       while (!over.signal.aborted) seen.add((await service.request('GET /v1/auth/session', { token })).status)
     }
     const choose = async (_: unknown, index: number) => {
-      for (let turn = 0; turn < 200; turn += 1) {
+      for (const turn of rounds(200)) {
         const id = (turn + index) % 2 === 0 ? acme : bolt
         seen.add((await service.request(`POST /v1/auth/tenants/${id}/select`, { token })).status)
       }
@@ -150,7 +151,7 @@ describe('concurrent selections of a tenant', () => {
   it('never reports a session as ended when another tenant is selected during its writes', async () => {
     const { bolt } = await tenantIds()
     const seen = new Set<number>()
-    for (let round = 0; round < 40; round += 1) {
+    for (const _round of rounds(40, () => seen.has(201))) {
       const token = await service.signIn('both@shops.test', 'acme-print')
       const write = async () => {
         await jitter(4)
@@ -201,7 +202,7 @@ describe('concurrent password changes', () => {
 
   it('lets exactly one of two sessions change the password concurrently', async () => {
     const before = await deadlocks()
-    for (let round = 0; round < 25; round += 1) {
+    for (const round of rounds(25)) {
       await reset()
       const tokens = await Promise.all([service.signIn(EMAIL), service.signIn(EMAIL)])
       const passwords = [`the first of two sentences ${round}`, `the second of two sentences ${round}`]
@@ -220,7 +221,7 @@ describe('concurrent password changes', () => {
 
   it('creates no session for the old password once its change is confirmed', async () => {
     const seen = new Set<number>()
-    for (let round = 0; round < 25; round += 1) {
+    for (const round of rounds(25)) {
       await reset()
       const token = await service.signIn(EMAIL)
       const logins = Promise.all(
@@ -242,7 +243,7 @@ describe('concurrent password changes', () => {
   it('creates no session once the user is disabled', async () => {
     const { admin } = service.database
     const seen = new Set<number>()
-    for (let round = 0; round < 25; round += 1) {
+    for (const _round of rounds(25)) {
       await reset()
       const logins = Promise.all(
         Array.from({ length: 5 }, async () => {
