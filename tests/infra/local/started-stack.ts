@@ -41,7 +41,7 @@ export async function ownState(): Promise<string> {
 
 export interface LaunchOptions {
   readonly args?: string[]
-  readonly env?: Record<string, string>
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** Runs `npm start` on a state, on free ports. */
