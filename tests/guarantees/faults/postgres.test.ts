@@ -92,7 +92,7 @@ describe('a restart of Postgres under load', () => {
       const brand = randomUUID()
       const viewerToken = await own.server.signIn('viewer@acme.test')
       const running = load(brand, viewerToken)
-      for (const _round of rounds(4, () => running.statuses.has(503))) {
+      for (const _ of rounds(4, () => running.statuses.has(503))) {
         await delay(400 + Math.random() * 200)
         await own.cluster.stop(mode)
         await delay(Math.random() * 200)

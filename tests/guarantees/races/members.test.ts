@@ -141,7 +141,7 @@ describe('invitations', () => {
   it('creates one user and one membership when an invitation is accepted ten times concurrently', async () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
-    for (const _round of rounds(15)) {
+    for (const _ of rounds(15)) {
       const email = newAddress()
       expect((await invite(owner, email)).status).toBe(200)
       const token = await service.mail.tokenFor(email)
@@ -162,7 +162,7 @@ describe('invitations', () => {
   it('creates one invitation and one working link when an address is invited ten times concurrently', async () => {
     const tenant = await newTenant()
     const [owner, second] = [await newMember(tenant), await newMember(tenant, 'admin')]
-    for (const _round of rounds(15)) {
+    for (const _ of rounds(15)) {
       const email = newAddress()
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) => invite(index % 2 === 0 ? owner : second, email)),
@@ -178,7 +178,7 @@ describe('invitations', () => {
   it('creates one user when the invitations of two tenants are accepted concurrently', async () => {
     const tenants = [await newTenant(), await newTenant()] as const
     const inviters = [await newMember(tenants[0]), await newMember(tenants[1])] as const
-    for (const _round of rounds(20)) {
+    for (const _ of rounds(20)) {
       const email = newAddress()
       await invite(inviters[0], email)
       await service.mail.deliver()
@@ -197,7 +197,7 @@ describe('invitations', () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
     const seen = new Set<string>()
-    for (const _round of rounds(40)) {
+    for (const _ of rounds(40)) {
       const email = newAddress()
       const { body } = await invite(owner, email)
       const token = await service.mail.tokenFor(email)
@@ -269,7 +269,7 @@ describe('owners', () => {
     ['each demoting themselves', (actor: Member) => changeRole(actor, actor, 'admin')],
     ['each removing themselves', (actor: Member) => remove(actor, actor)],
   ] as const)('keeps one owner, without a 5xx, with two owners %s concurrently', async ([, act]) => {
-    for (const _round of rounds(30)) {
+    for (const _ of rounds(30)) {
       const tenant = await newTenant()
       const [first, second] = [await newMember(tenant), await newMember(tenant)]
       const answers = await Promise.all([act(first, second), act(second, first)])
@@ -280,7 +280,7 @@ describe('owners', () => {
   })
 
   it('lets owners of two tenants concurrently remove each other from the tenant of the other', async () => {
-    for (const _round of rounds(20)) {
+    for (const _ of rounds(20)) {
       const [here, there] = [await newTenant(), await newTenant()]
       const [a, b] = [await newMember(here), await newMember(there)]
       const [aThere, bHere] = [await newMember(there, 'owner', a.email), await newMember(here, 'owner', b.email)]
@@ -290,7 +290,7 @@ describe('owners', () => {
   })
 
   it('returns no 5xx when an inviter is removed while the invitation is accepted', async () => {
-    for (const _round of rounds(20)) {
+    for (const _ of rounds(20)) {
       const tenant = await newTenant()
       const [owner, inviter] = [await newMember(tenant), await newMember(tenant, 'admin')]
       const email = newAddress()
@@ -311,7 +311,7 @@ describe('owners', () => {
 describe('suspension', () => {
   it('leaves no live session in a tenant suspended during selections, invitations and acceptances', async () => {
     const seen = new Set<number>()
-    for (const _round of rounds(20, () => seen.has(200))) {
+    for (const _ of rounds(20, () => seen.has(200))) {
       const tenant = await newTenant()
       const [owner, ...others] = [
         await newMember(tenant),

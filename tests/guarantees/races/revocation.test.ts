@@ -128,7 +128,7 @@ const memberDemoted = byOwner('left without the permission by an owner', 'PATCH'
 async function race(service: TestService, { revoke, restore }: Case, expected: 'early' | 'late') {
   const { admin } = service.database
   const outcome = { early: 0, late: 0, endings: new Set<number>() }
-  for (const _round of rounds(12, () => outcome[expected] > 0)) {
+  for (const _ of rounds(12, () => outcome[expected] > 0)) {
     const brand = randomUUID()
     const [token, otherToken] = await Promise.all([service.signIn(EMAIL, 'acme-print'), service.signIn(EMAIL)])
     const rows = async (): Promise<number> => {

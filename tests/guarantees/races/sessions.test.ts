@@ -63,7 +63,7 @@ describe('concurrent requests of one session', () => {
     const { acme, bolt } = await tenantIds()
     const before = await deadlocks()
     const seen = new Set<number>()
-    for (const _round of rounds(50, () => seen.has(201))) {
+    for (const _ of rounds(50, () => seen.has(201))) {
       const [token, other] = await Promise.all([
         service.signIn('both@shops.test', 'acme-print'),
         service.signIn('both@shops.test'),
@@ -151,7 +151,7 @@ describe('concurrent selections of a tenant', () => {
   it('never reports a session as ended when another tenant is selected during its writes', async () => {
     const { bolt } = await tenantIds()
     const seen = new Set<number>()
-    for (const _round of rounds(40, () => seen.has(201))) {
+    for (const _ of rounds(40, () => seen.has(201))) {
       const token = await service.signIn('both@shops.test', 'acme-print')
       const write = async () => {
         await jitter(4)
@@ -243,7 +243,7 @@ describe('concurrent password changes', () => {
   it('creates no session once the user is disabled', async () => {
     const { admin } = service.database
     const seen = new Set<number>()
-    for (const _round of rounds(25)) {
+    for (const _ of rounds(25)) {
       await reset()
       const logins = Promise.all(
         Array.from({ length: 5 }, async () => {
