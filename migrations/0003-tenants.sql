@@ -38,3 +38,7 @@ create function app.is_open(p_status text) returns boolean
   return p_status in ('trial', 'active', 'past_due');
 revoke all on function app.is_open(text) from public;
 grant execute on function app.is_open(text) to identity_app, identity_worker, identity_operator, identity_resolver;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.tenants is
+  'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, deleted_at';

@@ -20,3 +20,8 @@ grant select, insert (id, email, email_verified_at, password_hash, full_name),
 grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
 grant select (id, email, full_name, disabled_at), update (disabled_at) on app.users to identity_operator;
 grant select (id, disabled_at) on app.users to identity_resolver;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.users is
+  'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, last_login_at, created_at, '
+  'disabled_at; linked: id';

@@ -46,3 +46,7 @@ from (values
   ('*',                array['owner'])
 ) as p(permission, codes)
 join app.roles r on r.code = any (p.codes);
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.roles is 'platform: id, code, label, rank';
+comment on table app.role_permissions is 'platform: role_id, permission';

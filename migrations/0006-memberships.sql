@@ -51,3 +51,7 @@ $$;
 revoke all on function app.keep_an_owner() from public;
 create trigger memberships_keep_an_owner after update or delete on app.memberships
   for each row execute function app.keep_an_owner();
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.memberships is
+  'linked: id, user_id, invited_by; tenant: tenant_id, role_id, accepted_at, revoked_at, created_at';

@@ -210,3 +210,8 @@ alter function app.tenants_of_session(uuid) owner to identity_resolver;
 alter function app.sessions_of_session(uuid) owner to identity_resolver;
 alter function app.end_sessions(uuid, uuid, boolean, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.sessions is
+  'secret: token_key, csrf_secret; personal: user_agent, last_seen_at, created_at; linked: id, user_id, ip_hash; '
+  'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at';

@@ -56,3 +56,8 @@ $$;
 revoke all on function app.operators_write_invitations() from public;
 create trigger tokens_operators_write_invitations before insert or update on app.tokens
   for each row when (current_user = 'identity_operator') execute function app.operators_write_invitations();
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.tokens is
+  'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id; '
+  'platform: purpose, expires_at, consumed_at, created_at';

@@ -96,3 +96,8 @@ grant create on schema app to identity_resolver;
 alter function app.record_failed_sign_in(uuid, text, bytea) owner to identity_resolver;
 alter function app.record_own_change(uuid, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.audit_log is
+  'personal: before, after; linked: actor_user_id, target_id, ip_hash; '
+  'tenant: id, tenant_id, occurred_at, action, target_type, request_id';

@@ -77,3 +77,8 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
 end;
 revoke all on function app.claim_jobs(text, integer, integer, integer) from public;
 grant execute on function app.claim_jobs(text, integer, integer, integer) to identity_worker;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.jobs is
+  'personal: payload; linked: idempotency_key; tenant: tenant_id; '
+  'platform: id, kind, run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error, created_at';

@@ -40,3 +40,6 @@ end
 $$;
 revoke all on function app.count_attempt(bytea, integer, integer) from public;
 grant execute on function app.count_attempt(bytea, integer, integer) to identity_app;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.rate_limits is 'linked: key; platform: window_start, attempts';

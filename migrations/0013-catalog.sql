@@ -56,3 +56,8 @@ from (values
 ) as g(code, aliases)
 join app.sizes s on s.code = g.code
 cross join unnest(g.aliases) as a;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.styles is 'tenant: id, tenant_id, style_number, name, brand, category, vendors, search';
+comment on table app.sizes is 'platform: id, code, position';
+comment on table app.size_aliases is 'platform: alias, size_id';

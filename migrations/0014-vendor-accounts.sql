@@ -123,3 +123,13 @@ grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to iden
 grant create on schema app to identity_resolver;
 alter function app.open_vendor_secret(uuid, text, uuid, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.vendors is 'platform: code, name, adapter';
+comment on table app.data_keys is
+  'secret: wrapped_key; tenant: id, tenant_id, purpose, status, usable, created_at, retired_at, destroyed_at; '
+  'platform: kms_key_arn';
+comment on table app.vendor_accounts is
+  'secret: sealed_secret; linked: created_by; tenant: id, tenant_id, vendor, label, account_number, status, '
+  'verified_at, checked_at, last_error, created_at, rotated_at, revoked_at, secret_version, data_key_id, '
+  'data_key_usable';

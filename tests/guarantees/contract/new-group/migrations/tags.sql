@@ -9,3 +9,4 @@ create table app.tags (
 );
 select app.enforce_tenant('app.tags');
 grant select, insert (tenant_id, name) on app.tags to identity_app;
+comment on table app.tags is 'tenant: id, tenant_id, name';

@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, expect, test } from 'vitest'
+import { createTestDatabase } from '#tests/support/database.ts'
+
+const database = await createTestDatabase()
+afterAll(() => database.drop())
+
+const page = readFileSync(new URL('../../../infra/data-classification.md', import.meta.url), 'utf8')
+const [, header = ''] = /^\| class \|(.*)\|$/m.exec(page) ?? []
+const CLASSES = header.split('|').map((name) => name.trim())
+
+/** Returns the columns that the comment of a table names, with their classes: `secret: token_hash; linked: id, user_id`. */
+const classed = (comment: string | null): [column: string, name: string][] =>
+  (comment ?? '').split('; ').flatMap((part) => {
+    const [name = '', columns = ''] = part.split(': ')
+    return columns.split(', ').map((column): [string, string] => [column, name])
+  })
+
+test('the comment of each table gives each column exactly one class of infra/data-classification.md', async () => {
+  const tables = await database.admin<{ name: string; comment: string | null; columns: string[] }[]>`
+    select c.oid::regclass::text as name, obj_description(c.oid, 'pg_class') as comment,
+           array(select attname::text from pg_attribute
+                  where attrelid = c.oid and attnum > 0 and not attisdropped order by 1) as columns
+      from pg_class c
+     where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`
+  expect(tables.length).toBeGreaterThan(10)
+  for (const { name, comment, columns } of tables) {
+    const given = classed(comment)
+    expect(given.map(([column]) => column).toSorted(), `comment on table ${name}`).toEqual(columns)
+    expect(CLASSES, `comment on table ${name}`).toEqual(expect.arrayContaining(given.map(([, name]) => name)))
+  }
+})
