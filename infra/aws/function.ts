@@ -3,12 +3,13 @@ import { Duration, Stack } from 'aws-cdk-lib'
 import { type ISecurityGroup, SubnetType, type Vpc } from 'aws-cdk-lib/aws-ec2'
 import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
-import { NodejsFunction, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs'
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
 import { reservedConcurrency, type Stage, VENDOR_URLS } from '#infra/stages.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { bundling } from './bundling.ts'
 import type { Database } from './database.ts'
 import type { Keys } from './keys.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
@@ -46,16 +47,6 @@ const NETWORK_INTERFACES = [
   'ec2:DescribeNetworkInterfaces',
   'ec2:DescribeSubnets',
   'ec2:UnassignPrivateIpAddresses',
-]
-
-// The AWS SDK imports these only when the environment has no credentials, and Lambda always sets them. A bundle omits them.
-const UNUSED_CREDENTIAL_PROVIDERS = [
-  '@aws-sdk/credential-provider-http',
-  '@aws-sdk/credential-provider-ini',
-  '@aws-sdk/credential-provider-process',
-  '@aws-sdk/credential-provider-sso',
-  '@aws-sdk/credential-provider-web-identity',
-  '@smithy/credential-provider-imds',
 ]
 
 /** The Lambda `tenantry-STAGE-NAME`: its bundle, a role with only the grants that its needs imply, an encrypted log group. */
@@ -111,24 +102,7 @@ export class TenantryFunction extends Construct {
       awsSdkConnectionReuse: false,
       projectRoot: ROOT,
       depsLockFilePath: `${ROOT}package-lock.json`,
-      bundling: {
-        format: OutputFormat.ESM,
-        target: 'node24',
-        mainFields: ['module', 'main'],
-        minify: true,
-        sourceMap: true,
-        sourceMapMode: SourceMapMode.DEFAULT,
-        sourcesContent: false,
-        // The tested version of the SDK, instead of the one that the runtime happens to have.
-        bundleAwsSDK: true,
-        externalModules: UNUSED_CREDENTIAL_PROVIDERS,
-        banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
-        commandHooks: {
-          beforeInstall: () => [],
-          beforeBundling: () => [],
-          afterBundling: (from, to) => (needs.includes('database:owner') ? [`cp -r ${from}/migrations ${to}`] : []),
-        },
-      },
+      bundling: bundling(needs),
     })
   }
 
