@@ -1,0 +1,46 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { glob } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+
+const root = new URL('../../', import.meta.url)
+const text = (file: string): string => readFileSync(new URL(file, root), 'utf8')
+const page = text('infra/security.md')
+
+// What has cryptography in it. `fetch` and the AWS SDK bring TLS of their own.
+const MODULES = 'node:crypto|node:tls|node:https|hash-wasm|@aws-sdk/client-kms'
+
+/** Returns the names of cryptography that a file imports or calls: functions, and the commands of KMS. */
+function cryptography(source: string): string[] {
+  const imported = [...source.matchAll(new RegExp(`import \\{([^}]*)\\} from '(?:${MODULES})'`, 'g'))]
+    .flatMap(([, names = '']) => names.split(','))
+    .map((name) => name.trim().split(' as ')[0] ?? '')
+  const global = [...source.matchAll(/\b(?:crypto\.subtle|crypto\.getRandomValues|Math\.random)\b/g)].flat()
+  // Ids are no secrets, and any function may make them.
+  const calls = imported.filter((name) => /^[a-z]\w*$|Command$/.test(name) && name !== 'randomUUID')
+  return [...calls, ...global]
+}
+
+it('names files that exist, and lines of code that they contain', () => {
+  const named = [...page.matchAll(/`((?:functions|infra|migrations|shared|tests)\/[\w./-]+)`(?: `([^`]+)`)?/g)]
+  expect(named.length).toBeGreaterThan(50)
+  const wrong = named.filter(([, file = '', code]) =>
+    existsSync(new URL(file, root)) ? code !== undefined && !text(file).includes(code) : true,
+  )
+  expect(wrong.map(([words]) => words)).toEqual([])
+})
+
+it('lists each file that calls cryptography, and what it calls', async () => {
+  const found = new Map<string, string>()
+  for await (const file of glob('{functions,shared,infra}/**/*.ts', { cwd: root })) {
+    const names = file.startsWith('infra/local/') ? [] : cryptography(text(file))
+    if (names.length > 0) found.set(file, [...new Set(names)].toSorted().join(' '))
+  }
+  const table = page.slice(page.indexOf('| File | Calls'), page.indexOf('### Rules for keys'))
+  const listed = new Map(
+    [...table.matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gm)].map(([, file = '', names = '']) => [
+      file,
+      names.replaceAll('`', '').trim(),
+    ]),
+  )
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(found))
+})
