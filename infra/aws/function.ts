@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Duration, Stack } from 'aws-cdk-lib'
-import { type ISecurityGroup, SubnetType, type Vpc } from 'aws-cdk-lib/aws-ec2'
+import { SubnetType } from 'aws-cdk-lib/aws-ec2'
 import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs'
@@ -14,14 +14,14 @@ import type { Database } from './database.ts'
 import type { Keys } from './keys.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 import type { Mail } from './mail.ts'
+import type { Network } from './network.ts'
 import type { Secrets } from './secrets.ts'
 
 /** The parts of a stage that its functions may use. */
 export interface FunctionContext {
   readonly stage: string
   readonly config: Stage
-  readonly vpc: Vpc
-  readonly securityGroup: ISecurityGroup
+  readonly network: Network
   readonly keys: Keys
   readonly secrets: Secrets
   readonly database: Database
@@ -67,7 +67,7 @@ export class TenantryFunction extends Construct {
     },
   ) {
     super(scope, props.name)
-    const { stage, config, vpc, securityGroup, logs, settings } = context
+    const { stage, config, network, logs, settings } = context
     const { kind, name, needs, handlerFile, timeoutSeconds, deadLetterQueue } = props
     const { memoryMib } = config
     const concurrency = reservedConcurrency(config, kind, name)
@@ -89,9 +89,9 @@ export class TenantryFunction extends Construct {
       role,
       logGroup: group,
       tracing: Tracing.ACTIVE,
-      vpc,
+      vpc: network.vpc,
       vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
-      securityGroups: [securityGroup],
+      securityGroups: [network.functions, ...(needs.includes('vault') ? [network.vendors] : [])],
       environment: {
         NODE_ENV: 'production',
         NODE_OPTIONS: '--enable-source-maps',

@@ -1,6 +1,10 @@
 import { FlowLogDestination, Peer, Port, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2'
 import { Construct } from 'constructs'
+import { VENDOR_URLS } from '#infra/stages.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
+
+// Other than HTTPS, which every function may use. URL leaves out the port of the scheme.
+const VENDOR_PORTS = new Set(Object.values(VENDOR_URLS).flatMap((url) => Number(new URL(url).port) || []))
 
 /**
  * A VPC in two availability zones. The functions' subnets reach the internet through NAT, because the cache and the vendors
@@ -9,6 +13,8 @@ import { type LogKeeping, logGroup } from './logs.ts'
 export class Network extends Construct {
   readonly vpc: Vpc
   readonly functions: SecurityGroup
+  /** For the functions that call vendors, in addition to `functions`. */
+  readonly vendors: SecurityGroup
 
   constructor(scope: Construct, id: string, { natGateways, logs }: { natGateways: number; logs: LogKeeping }) {
     super(scope, id)
@@ -28,5 +34,11 @@ export class Network extends Construct {
       allowAllOutbound: false,
     })
     this.functions.addEgressRule(Peer.anyIpv4(), Port.HTTPS, 'AWS, the cache, the vendors')
+    this.vendors = new SecurityGroup(this, 'Vendors', {
+      vpc: this.vpc,
+      description: 'Functions that call vendors: outbound to the ports of the vendors, no inbound',
+      allowAllOutbound: false,
+    })
+    for (const port of VENDOR_PORTS) this.vendors.addEgressRule(Peer.anyIpv4(), Port.tcp(port), 'a vendor')
   }
 }

@@ -35,8 +35,8 @@ export class Tenantry extends Stack {
     const keys = new Keys(this, 'Keys', { keep, otherVaultKeys: addresses.vaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
     const network = new Network(this, 'Network', { natGateways: config.natGateways, logs })
-    const { vpc, functions: securityGroup } = network
-    const database = new Database(this, 'Database', { vpc, clients: securityGroup, keys, config: config.database })
+    const { vpc, functions: clients } = network
+    const database = new Database(this, 'Database', { vpc, clients, keys, config: config.database })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
@@ -44,8 +44,7 @@ export class Tenantry extends Stack {
     const context: FunctionContext = {
       stage,
       config,
-      vpc,
-      securityGroup,
+      network,
       keys,
       secrets,
       database,

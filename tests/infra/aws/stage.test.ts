@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
-import { reservedConcurrency, type Stage, STAGES } from '#infra/stages.ts'
+import { reservedConcurrency, type Stage, STAGES, VENDOR_URLS } from '#infra/stages.ts'
 import { type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
@@ -151,7 +151,7 @@ describe('a function', () => {
         Architectures: ['arm64'],
         TracingConfig: { Mode: 'Active' },
         ReservedConcurrentExecutions: expect.any(Number),
-        VpcConfig: { SubnetIds: expect.any(Array), SecurityGroupIds: [expect.anything()] },
+        VpcConfig: { SubnetIds: expect.any(Array), SecurityGroupIds: expect.any(Array) },
       })
     }
   })
@@ -356,11 +356,17 @@ describe('the network', () => {
     }
   })
 
-  it('lets functions connect only to the database and to HTTPS', () => {
-    const out = prod.one('AWS::EC2::SecurityGroup', 'NetworkFunctions').Properties.SecurityGroupEgress
-    expect(out.map(({ FromPort, ToPort, IpProtocol }: any) => [IpProtocol, FromPort, ToPort])).toEqual([
-      ['tcp', 443, 443],
-    ])
+  it('lets functions connect only to the database, to HTTPS, and with the vault to the ports of the vendors', () => {
+    const vendorPorts = Object.values(VENDOR_URLS).map((url) => Number(new URL(url).port || 443))
+    expect(vendorPorts).toContain(8080)
+    for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
+      const rules = Properties.VpcConfig.SecurityGroupIds.flatMap(
+        (id: unknown) => prod.referred(id).Properties.SecurityGroupEgress,
+      )
+      const ports = rules.map(({ IpProtocol, FromPort, ToPort }: any) => [IpProtocol, FromPort, ToPort])
+      const expected = new Set([443, ...(declared.get(name)?.needs.includes('vault') ? vendorPorts : [])])
+      expect(ports, name).toEqual([...expected].map((port) => ['tcp', port, port]))
+    }
     const more = prod.ofType('AWS::EC2::SecurityGroupEgress')
     expect(more.map(({ Properties }) => prod.named(Properties.DestinationSecurityGroupId))).toEqual([
       'DatabaseSecurityGroup',
