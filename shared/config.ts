@@ -78,7 +78,8 @@ const list = (name: string, description: string): Setting<readonly string[]> => 
 /** Every setting of the functions, at its place in `Config`. */
 export const SETTINGS = {
   secretIds: {
-    serviceSecret: text('SERVICE_SECRET_ID', 'secret of the pepper and the mail key'),
+    pepper: text('PEPPER_SECRET_ID', 'secret with the pepper'),
+    mailKey: text('MAIL_KEY_SECRET_ID', 'secret with the mail key'),
     cache: text('CACHE_SECRET_ID', 'secret with the URL and token of the cache'),
     database: text('DATABASE_SECRET_ID', "secret with the login of the function's database role"),
     roles: list('ROLE_SECRET_IDS', 'secrets with the logins of all service roles, for `migrate`'),

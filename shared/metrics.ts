@@ -27,7 +27,7 @@ export const METRICS = {
   ServerError: { unit: 'Count', by: 'function' },
   /** The cache failed, and the database alone counted. */
   LimiterDegraded: { unit: 'Count', by: 'function' },
-  /** The service secret could not be read again; the cached value is in use. */
+  /** The pepper or the mail key could not be read again; the cached values are in use. */
   SecretRefreshFailed: { unit: 'Count', by: 'function' },
   KmsFailed: { unit: 'Count', by: 'function' },
   /** An encrypted secret or its data key could not be decrypted in the context in which it is stored. */

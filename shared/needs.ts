@@ -18,7 +18,8 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   database:ROLE   connects as that role (DATABASE_SECRET_ID)
  *   role-passwords  reads the secrets of all roles (ROLE_SECRET_IDS)
  *   cache           the cache of the rate limits (CACHE_SECRET_ID); they are counted in the database too
- *   service-secret  the pepper and the mail key (SERVICE_SECRET_ID)
+ *   pepper          the pepper (PEPPER_SECRET_ID), which finds sessions and tokens
+ *   mail-key        the mail key (MAIL_KEY_SECRET_ID), which makes single-use tokens
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   mail            sends mail
  *   invoke:JOB      invokes a job after a commit
@@ -27,7 +28,8 @@ export type Need =
   | `database:${DatabaseRole}`
   | 'role-passwords'
   | 'cache'
-  | 'service-secret'
+  | 'pepper'
+  | 'mail-key'
   | 'vault'
   | 'mail'
   | `invoke:${InvokedJob}`

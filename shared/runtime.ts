@@ -8,7 +8,7 @@ import { type DatabaseRole, databaseRole, INVOKED_JOBS, type InvokedJob, type Ne
 import { once } from '#shared/once.ts'
 import type { CacheAccess, Limiter } from '#shared/rate-limit/limiter.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
-import { type ServiceSecret, ServiceSecretSchema } from '#shared/secret/service-secret.ts'
+import { type MailKey, MailKeySecret, type Pepper, PepperSecret } from '#shared/secret/token-secrets.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 
 type Given<N extends Need, Named extends Need, Part> = [Extract<N, Named>] extends [never] ? unknown : Part
@@ -20,7 +20,8 @@ export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
   { readonly database: Database }
 > &
   Given<N, 'cache', { readonly limiter: Limiter }> &
-  Given<N, 'service-secret', ServiceSecret> &
+  Given<N, 'pepper', Pepper> &
+  Given<N, 'mail-key', MailKey> &
   Given<N, 'vault', { readonly vault: Vault }>
 
 /** Every part that any function can have: the runtime as the pipeline sees it, which serves endpoints with any needs. */
@@ -38,7 +39,8 @@ export interface RuntimeSource<N extends Need = Need> {
 /** The credentials that a runtime is built from; null for what the needs do not name. */
 export interface Credentials {
   readonly login: ReadLogin | null
-  readonly serviceSecret: ServiceSecret | null
+  readonly pepper: Pepper | null
+  readonly mailKey: MailKey | null
   readonly cache: CacheAccess | null
   readonly vaultLogin: ReadLogin | null
 }
@@ -56,7 +58,8 @@ const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string
 function requireSettings({ secretIds, vault }: Config, needs: readonly Need[]): void {
   const missing = [
     ...(databaseRole(needs) !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
-    ...(needs.includes('service-secret') && secretIds.serviceSecret === '' ? ['SERVICE_SECRET_ID'] : []),
+    ...(needs.includes('pepper') && secretIds.pepper === '' ? ['PEPPER_SECRET_ID'] : []),
+    ...(needs.includes('mail-key') && secretIds.mailKey === '' ? ['MAIL_KEY_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
     ...(needs.includes('vault') && secretIds.vaultDatabase === '' ? ['VAULT_DATABASE_SECRET_ID'] : []),
     ...(needs.includes('vault') && vault.keyId === '' ? ['VAULT_KEY_ID'] : []),
@@ -64,17 +67,27 @@ function requireSettings({ secretIds, vault }: Config, needs: readonly Need[]): 
   if (missing.length > 0) throw new ConfigError(`Settings that are required here: ${missing.join(', ')}`)
 }
 
-async function readCredentials({ secretIds, database }: Config, needs: readonly Need[]): Promise<Credentials> {
+/** Reads the pepper and the mail key, or null for what the needs do not name. */
+async function readTokenSecrets({ secretIds }: Config, needs: readonly Need[], options: { timeoutMs?: number } = {}) {
+  const [pepper, mailKey] = await Promise.all([
+    needs.includes('pepper') ? readSecret(secretIds.pepper, PepperSecret, options) : null,
+    needs.includes('mail-key') ? readSecret(secretIds.mailKey, MailKeySecret, options) : null,
+  ])
+  return { pepper, mailKey }
+}
+
+async function readCredentials(config: Config, needs: readonly Need[]): Promise<Credentials> {
+  const { secretIds, database } = config
   const loginBy = (secretId: string) => secretLogin(secretId, database.host || null)
   const readLogin = loginBy(secretIds.database)
-  const [serviceSecret, cache, login] = await Promise.all([
-    needs.includes('service-secret') ? readSecret(secretIds.serviceSecret, ServiceSecretSchema) : null,
+  const [tokenSecrets, cache, login] = await Promise.all([
+    readTokenSecrets(config, needs),
     needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
     databaseRole(needs) === null ? null : readLogin('AWSCURRENT'),
   ])
   return {
     login: login === null ? null : beginningWith(login, readLogin),
-    serviceSecret,
+    ...tokenSecrets,
     cache,
     vaultLogin: needs.includes('vault') ? loginBy(secretIds.vaultDatabase) : null,
   }
@@ -117,7 +130,8 @@ export function createRuntime<const N extends Need>(
     ...(named.includes('cache')
       ? { limiter: given(openLimiter, 'cache')(given(credentials.cache, 'cache'), given(database, 'cache')) }
       : {}),
-    ...(named.includes('service-secret') ? given(credentials.serviceSecret, 'service-secret') : {}),
+    ...(named.includes('pepper') ? given(credentials.pepper, 'pepper') : {}),
+    ...(named.includes('mail-key') ? given(credentials.mailKey, 'mail-key') : {}),
     ...(named.includes('vault')
       ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault')) }
       : {}),
@@ -126,17 +140,17 @@ export function createRuntime<const N extends Need>(
   return runtime as unknown as RuntimeFor<N>
 }
 
-/** How long an instance uses a service secret that was changed, at most, while Secrets Manager can be reached. */
-export const SERVICE_SECRET_TTL_MS = 300_000
+/** How long an instance uses a pepper or a mail key that was changed, at most, while Secrets Manager can be reached. */
+export const TOKEN_SECRETS_TTL_MS = 300_000
 const RETRY_AFTER_MS = 30_000
 const REFRESH_TIMEOUT_MS = 1000
 
 /**
  * The runtime of this process. Throws ConfigError when a setting does not parse or is missing for a need.
  *
- * Secrets are read at the first `open`; after a failure the next call tries again. `open` reads the service secret again
- * when it is older than SERVICE_SECRET_TTL_MS, and its request waits for that: a Lambda is frozen between requests. When
- * that fails within a second, `open` keeps the cached value and tries again half a minute later.
+ * Secrets are read at the first `open`; after a failure the next call tries again. `open` reads the pepper and the
+ * mail key again when they are older than TOKEN_SECRETS_TTL_MS, and its request waits for that: a Lambda is frozen between requests. When
+ * that fails within a second, `open` keeps the cached values and tries again half a minute later.
  */
 export function openRuntime<const N extends Need>(
   { needs }: { readonly needs: readonly N[] },
@@ -144,22 +158,24 @@ export function openRuntime<const N extends Need>(
 ): RuntimeSource<N> {
   const config = parseConfig(process.env)
   requireSettings(config, needs)
-  const hasSecret = needs.some((need) => need === 'service-secret')
+  const hasSecret = needs.some((need) => need === 'pepper' || need === 'mail-key')
   let staleAt = 0
   let refreshing: Promise<void> | null = null
   const opened = once(async () => {
     const credentials = await readCredentials(config, needs)
-    staleAt = Date.now() + SERVICE_SECRET_TTL_MS
+    staleAt = Date.now() + TOKEN_SECRETS_TTL_MS
     return createRuntime(needs, config, credentials, parts)
   })
   const refresh = async (runtime: RuntimeFor<N>): Promise<void> => {
     try {
-      const { serviceSecret } = config.secretIds
-      Object.assign(runtime, await readSecret(serviceSecret, ServiceSecretSchema, { timeoutMs: REFRESH_TIMEOUT_MS }))
-      staleAt = Date.now() + SERVICE_SECRET_TTL_MS
+      const { pepper, mailKey } = await readTokenSecrets(config, needs, { timeoutMs: REFRESH_TIMEOUT_MS })
+      Object.assign(runtime, pepper, mailKey)
+      staleAt = Date.now() + TOKEN_SECRETS_TTL_MS
     } catch (error) {
       staleAt = Date.now() + RETRY_AFTER_MS
-      log.error('could not refresh the service secret; keeping the cached value', { error: describeError(error) })
+      log.error('could not refresh the pepper or the mail key; keeping the cached values', {
+        error: describeError(error),
+      })
       countMetric('SecretRefreshFailed')
     }
     refreshing = null

@@ -15,7 +15,7 @@ const WINDOW_SECONDS = 3600
  * every case. Returns 204.
  */
 export async function requestMail(
-  { client, runtime }: { client: ClientInfo; runtime: RuntimeFor<'service-secret' | 'cache'> },
+  { client, runtime }: { client: ClientInfo; runtime: RuntimeFor<'pepper' | 'cache'> },
   {
     route,
     recipient,

@@ -2,7 +2,7 @@ import type { LimitInput } from '#shared/http/endpoint.ts'
 import { Problem } from '#shared/problem.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { keyedHash, type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
-import type { ServiceSecret } from '#shared/secret/service-secret.ts'
+import type { Pepper } from '#shared/secret/token-secrets.ts'
 import { isToken } from '#shared/token/token.ts'
 
 /** A 400, the same for a token that is unknown, expired, malformed or for another purpose. */
@@ -10,9 +10,9 @@ export const tokenInvalid = (reason: string): Problem =>
   new Problem('token-invalid', { detail: 'This link is invalid or has expired.', reason })
 
 /** Returns the hashes under which a token may be stored. Throws `token-invalid` for a malformed token. */
-export function hashSentToken(secrets: ServiceSecret, token: string): TokenHashes {
+export function hashSentToken(peppers: Pepper, token: string): TokenHashes {
   if (!isToken(token)) throw tokenInvalid('malformed token')
-  return tokenHashes(secrets, token)
+  return tokenHashes(peppers, token)
 }
 
 /** Limits the tokens that a client may try. */

@@ -31,7 +31,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     ttlSeconds: number,
   ) => {
     const [current, ...others] = mailTokens(runtime, purpose, nonce)
-    // An earlier attempt may have stored and sent the token before the service secret was rotated.
+    // An earlier attempt may have stored and sent the token before the pepper or the mail key was changed.
     for (const { token, hash } of others) {
       const expiresAt = await findExpiry(database.sql, hash)
       if (expiresAt !== null) return { to, expiresAt, token, webBaseUrl }

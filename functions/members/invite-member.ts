@@ -15,7 +15,7 @@ export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Invite a person by email',
-  needs: ['invoke:deliver-mail'],
+  needs: ['mail-key', 'invoke:deliver-mail'],
   body: v.object({ email: Email, role: RoleCode }),
   reply: Invitation,
   problems: ['already-member'],

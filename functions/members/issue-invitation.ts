@@ -13,7 +13,7 @@ export async function issueInvitation(
     sql,
     principal,
     runtime,
-  }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: RuntimeFor<'service-secret'> },
+  }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: RuntimeFor<'pepper' | 'mail-key'> },
   { email, userId, roleId }: { email: string; userId: string | null; roleId: number },
 ): Promise<InvitationRecord> {
   const nonce = newNonce()

@@ -11,7 +11,7 @@ export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Resend an open invitation with a new link',
-  needs: ['invoke:deliver-mail'],
+  needs: ['mail-key', 'invoke:deliver-mail'],
   reply: Invitation,
   limits: inviteLimits,
   async handle(context) {

@@ -12,7 +12,7 @@ import type { Command, KeyCommand, Outcome } from './commands.ts'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
 import * as queries from './queries.ts'
 
-type Runtime = RuntimeFor<'database:operator' | 'service-secret'>
+type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
 
 /** The commands that each run in one transaction. */
 export type TenantCommand = Exclude<Command, KeyCommand>

@@ -169,7 +169,8 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
     ...(needs.includes('role-passwords')
       ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets.get(name))).join() }
       : {}),
-    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: readable(secrets.service) } : {}),
+    ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: readable(secrets.pepper) } : {}),
+    ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: readable(secrets.mailKey) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
     ...(needs.includes('vault')
       ? {

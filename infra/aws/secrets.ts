@@ -8,10 +8,12 @@ const RANDOM = { passwordLength: 64, excludePunctuation: true }
 /** The secrets other than the database's. None rotates automatically. */
 export class Secrets extends Construct {
   /**
-   * The service secret: pepper and mail key, generated once. A new pepper ends every session and every link in a mail. Never
-   * change how it is generated, because CloudFormation then generates a new one.
+   * The pepper, generated once. A new one ends every session and every link in a mail. Never change how it is generated,
+   * because CloudFormation then generates a new one. The same is true of the mail key.
    */
-  readonly service: Secret
+  readonly pepper: Secret
+  /** The mail key, from which single-use tokens are derived. */
+  readonly mailKey: Secret
   /** URL and token of the cache. The operator fills it in, because the cache is not in AWS. */
   readonly cache: Secret
 
@@ -25,17 +27,15 @@ export class Secrets extends Construct {
         generateSecretString,
         description,
       })
-    // Secrets Manager generates one value per secret. So the mail key has a secret of its own and is resolved into this one.
-    const mailKey = secret(
-      'MailKey',
-      RANDOM,
-      'The mail key, from which single-use tokens are derived. Functions read it from the service secret',
+    this.pepper = secret(
+      'Pepper',
+      { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'pepper' },
+      'The pepper, which hashes tokens and personal values',
     )
-    const template = JSON.stringify({ mail_key: mailKey.secretValue.unsafeUnwrap() })
-    this.service = secret(
-      'Service',
-      { ...RANDOM, secretStringTemplate: template, generateStringKey: 'pepper' },
-      'The service secret: pepper and mail key',
+    this.mailKey = secret(
+      'MailKey',
+      { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'mail_key' },
+      'The mail key, from which single-use tokens are derived',
     )
     // This URL never responds. Until the operator replaces it, the database counts rate limits alone.
     this.cache = secret(

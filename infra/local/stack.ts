@@ -49,7 +49,8 @@ export interface Stack {
 }
 
 const SECRETS = {
-  service: 'tenantry/service',
+  pepper: 'tenantry/pepper',
+  mailKey: 'tenantry/mail-key',
   cache: 'tenantry/cache',
   app: 'tenantry/database/app',
   worker: 'tenantry/database/worker',
@@ -121,7 +122,8 @@ export async function startStack(options: {
     const secretsManager = opened(
       await startSecretsManager({
         secrets: {
-          [SECRETS.service]: JSON.stringify({ pepper: kept.pepper, mail_key: kept.mailKey }),
+          [SECRETS.pepper]: JSON.stringify({ pepper: kept.pepper }),
+          [SECRETS.mailKey]: JSON.stringify({ mail_key: kept.mailKey }),
           [SECRETS.cache]: JSON.stringify({ url: cache.url, token: cache.token }),
           [SECRETS.app]: login(appUrl),
           [SECRETS.worker]: login(workerUrl),
@@ -235,7 +237,8 @@ function secretsFor(needs: readonly Need[]): Record<string, string> {
   return {
     ...(role === null ? {} : { DATABASE_SECRET_ID: SECRETS[role] }),
     ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => SECRETS[name]).join() } : {}),
-    ...(needs.includes('service-secret') ? { SERVICE_SECRET_ID: SECRETS.service } : {}),
+    ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: SECRETS.pepper } : {}),
+    ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: SECRETS.mailKey } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
     ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: SECRETS.vault } : {}),
   }

@@ -3,18 +3,17 @@ import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import type { ServiceSecret } from '#shared/secret/service-secret.ts'
+import type { Pepper } from '#shared/secret/token-secrets.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 
 /** Returns the keyed hash of a client's address: no address is stored in clear. */
-export const ipHash = ({ pepper }: Pick<ServiceSecret, 'pepper'>, { ip }: ClientInfo): Buffer =>
-  keyedHash(pepper, 'ip', ip)
+export const ipHash = ({ pepper }: Pick<Pepper, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
 
 /** The parts of a request that go into its audit entries. */
 export interface AuditContext {
   readonly client: ClientInfo
   readonly requestId: string
-  readonly runtime: Pick<ServiceSecret, 'pepper'>
+  readonly runtime: Pick<Pepper, 'pepper'>
 }
 
 interface MemberContext extends AuditContext {

@@ -50,8 +50,8 @@ type SqlFor<A extends Access, R extends string> = A extends TenantAccess
       : Sql
 
 /** The needs that follow from who may call, and from the limits. */
-const SESSION_NEEDS = ['database:app', 'service-secret'] as const
-const LIMIT_NEEDS = ['database:app', 'service-secret', 'cache'] as const
+const SESSION_NEEDS = ['database:app', 'pepper'] as const
+const LIMIT_NEEDS = ['database:app', 'pepper', 'cache'] as const
 type AccessNeeds<A extends Access> = A extends 'anyone' ? never : (typeof SESSION_NEEDS)[number]
 type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
 

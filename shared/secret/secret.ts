@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
-import type { ServiceSecret } from '#shared/secret/service-secret.ts'
+import type { Pepper } from '#shared/secret/token-secrets.ts'
 
 /** Returns 256 random bits as 43 characters of base64url, for a session token. */
 export const newToken = (): string => randomBytes(32).toString('base64url')
@@ -14,10 +14,10 @@ export const hashToken = (pepper: string, token: string): Buffer =>
 /** The hashes that a token may be stored under: by the current pepper and, during a rotation, by the previous one. */
 export type TokenHashes = readonly [current: Buffer, previous: Buffer | null]
 
-export const tokenHashes = (
-  { pepper, pepperPrevious }: Pick<ServiceSecret, 'pepper' | 'pepperPrevious'>,
-  token: string,
-): TokenHashes => [hashToken(pepper, token), pepperPrevious === undefined ? null : hashToken(pepperPrevious, token)]
+export const tokenHashes = ({ pepper, pepperPrevious }: Pepper, token: string): TokenHashes => [
+  hashToken(pepper, token),
+  pepperPrevious === undefined ? null : hashToken(pepperPrevious, token),
+]
 
 /**
  * Returns a hash of a personal value (the address of a client, an email). Without the pepper, trying all values does not

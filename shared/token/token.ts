@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { TOKEN_PATTERN, hashToken } from '#shared/secret/secret.ts'
-import type { ServiceSecret } from '#shared/secret/service-secret.ts'
+import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
 
 export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
 
@@ -26,7 +26,7 @@ export interface StoredToken {
  * may come from any of them.
  */
 export const mailTokens = (
-  { pepper, pepperPrevious, mailKey, mailKeyPrevious }: ServiceSecret,
+  { pepper, pepperPrevious, mailKey, mailKeyPrevious }: TokenSecrets,
   purpose: TokenPurpose,
   nonce: string,
 ): readonly [StoredToken, ...StoredToken[]] => {

@@ -18,7 +18,8 @@ export const REPLACED_SETTINGS = [
 /** Fields of secrets, by the beginning of the secret's id. The template must have each field. */
 export const SECRET_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   // The tests create sessions and read single-use tokens themselves.
-  SecretsService: { pepper: PEPPER, mail_key: MAIL_KEY },
+  SecretsPepper: { pepper: PEPPER },
+  SecretsMailKey: { mail_key: MAIL_KEY },
 }
 
 /** The beginning of the id of the secret that an operator fills in. Here it has the local cache's address. */

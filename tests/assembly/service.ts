@@ -71,7 +71,7 @@ export async function startFromAssembly(
     config,
     accessOf({
       login: loginOf(database.appUrl),
-      serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
+      tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
       cache: { url: cache.url, token: cache.token },
       vaultLogin: loginOf(database.vaultUrl),
     }),

@@ -30,7 +30,7 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(connections) },
       access: {
         login: loginOf(databaseUrl),
-        serviceSecret: { pepper: fixture.pepper, mailKey: fixture.pepper },
+        tokenSecrets: { pepper: fixture.pepper, mailKey: fixture.pepper },
         cache: { url: cache.url, token: cache.token },
       },
     } satisfies ServiceOptions)

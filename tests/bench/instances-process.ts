@@ -17,14 +17,16 @@ const config = parseConfig(env)
 const secrets = await startSecretsManager({
   secrets: {
     login: JSON.stringify(access.login),
-    service: JSON.stringify({ pepper: access.serviceSecret.pepper, mail_key: access.serviceSecret.mailKey }),
+    pepper: JSON.stringify({ pepper: access.tokenSecrets.pepper }),
+    'mail-key': JSON.stringify({ mail_key: access.tokenSecrets.mailKey }),
     cache: JSON.stringify(access.cache),
   },
 })
 const instanceEnv = {
   ...env,
   DATABASE_SECRET_ID: 'login',
-  SERVICE_SECRET_ID: 'service',
+  PEPPER_SECRET_ID: 'pepper',
+  MAIL_KEY_SECRET_ID: 'mail-key',
   CACHE_SECRET_ID: 'cache',
   // No measured request decrypts a vendor secret.
   VAULT_DATABASE_SECRET_ID: 'login',

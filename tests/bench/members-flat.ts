@@ -52,7 +52,7 @@ async function startTenant(adminUrl: string, name: string, shape: ManyTenants, c
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: '1' },
       access: {
         login: loginOf(appUrl),
-        serviceSecret: { pepper, mailKey: pepper },
+        tokenSecrets: { pepper, mailKey: pepper },
         cache: { url: cache.url, token: cache.token },
       },
     } satisfies ServiceOptions,

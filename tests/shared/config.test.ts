@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 
 const SECRET_IDS = [
-  'SERVICE_SECRET_ID',
+  'PEPPER_SECRET_ID',
+  'MAIL_KEY_SECRET_ID',
   'CACHE_SECRET_ID',
   'DATABASE_SECRET_ID',
   'ROLE_SECRET_IDS',
@@ -27,7 +28,7 @@ const failure = (env: Record<string, string | undefined>): string => {
 describe('parseConfig', () => {
   it('returns the documented defaults for an empty environment', () => {
     expect(parseConfig({})).toMatchObject({
-      secretIds: { serviceSecret: '', cache: '', database: '', roles: [] },
+      secretIds: { pepper: '', mailKey: '', cache: '', database: '', roles: [] },
       database: { tls: 'verify-full', caFile: '', host: '', prepare: true },
       session: { idleSeconds: 12 * 3600, absoluteSeconds: 7 * 86_400, pendingSeconds: 15 * 60 },
       login: { windowSeconds: 15 * 60, emailLimit: 10, ipLimit: 100 },
@@ -61,7 +62,8 @@ describe('parseConfig', () => {
   it('reads the ids of the secrets', () => {
     const env = Object.fromEntries(SECRET_IDS.map((name) => [name, `${name},second`]))
     expect(parseConfig(env).secretIds).toEqual({
-      serviceSecret: 'SERVICE_SECRET_ID,second',
+      pepper: 'PEPPER_SECRET_ID,second',
+      mailKey: 'MAIL_KEY_SECRET_ID,second',
       cache: 'CACHE_SECRET_ID,second',
       database: 'DATABASE_SECRET_ID,second',
       roles: ['ROLE_SECRET_IDS', 'second'],

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
-import { openRuntime, SERVICE_SECRET_TTL_MS } from '#shared/runtime.ts'
+import { openRuntime, TOKEN_SECRETS_TTL_MS } from '#shared/runtime.ts'
 
 const long = (name: string) => `${name} that only this test uses`
 const BEFORE = { pepper: long('a pepper'), mail_key: long('a mail key') }
@@ -11,13 +11,15 @@ const CHANGED = {
   mail_key_previous: long('another mail key'),
 }
 const AFTER = { pepper: CHANGED.pepper, mail_key: BEFORE.mail_key }
-const open = () => openRuntime({ needs: ['service-secret'] })
+const open = () => openRuntime({ needs: ['pepper', 'mail-key'] })
 
 const secrets: Record<string, string> = {}
-const hold = (secret: unknown) => {
-  secrets['service'] = JSON.stringify(secret)
+/** Stores the fields of each secret, as an operator does. */
+const hold = (fields: Readonly<Record<string, string>>) => {
+  for (const name of ['pepper', 'mail_key'])
+    secrets[name] = JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([key]) => key.startsWith(name))))
 }
-const lose = () => delete secrets['service']
+const lose = () => delete secrets['pepper']
 let server: Awaited<ReturnType<typeof startSecretsManager>>
 const wait = (milliseconds: number) => vi.setSystemTime(Date.now() + milliseconds)
 const peppers = async (source: Pick<ReturnType<typeof open>, 'open'>) => {
@@ -31,7 +33,8 @@ beforeAll(async () => {
   vi.stubEnv('AWS_REGION', 'us-east-1')
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'test')
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test')
-  vi.stubEnv('SERVICE_SECRET_ID', 'service')
+  vi.stubEnv('PEPPER_SECRET_ID', 'pepper')
+  vi.stubEnv('MAIL_KEY_SECRET_ID', 'mail_key')
 })
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -45,14 +48,14 @@ afterAll(async () => {
   await server.close()
 })
 
-describe('the service secret', () => {
-  it('reads the service secret again at the first request after five minutes', async () => {
-    expect(SERVICE_SECRET_TTL_MS).toBe(300_000)
+describe('the pepper and the mail key', () => {
+  it('reads the pepper and the mail key again at the first request after five minutes', async () => {
+    expect(TOKEN_SECRETS_TTL_MS).toBe(300_000)
     const source = open()
     const first = await source.open()
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
     hold(CHANGED)
-    wait(SERVICE_SECRET_TTL_MS - 1)
+    wait(TOKEN_SECRETS_TTL_MS - 1)
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
     wait(1)
     expect(await Promise.all([peppers(source), peppers(source)])).toEqual([
@@ -62,7 +65,7 @@ describe('the service secret', () => {
     expect(first).toMatchObject({ mailKey: BEFORE.mail_key, mailKeyPrevious: CHANGED.mail_key_previous })
     hold(AFTER)
     expect(await peppers(source)).toEqual([CHANGED.pepper, BEFORE.pepper])
-    wait(SERVICE_SECRET_TTL_MS * 100)
+    wait(TOKEN_SECRETS_TTL_MS * 100)
     expect(await peppers(source)).toEqual([AFTER.pepper, undefined])
     expect(await source.open()).toBe(first)
   })
@@ -70,24 +73,21 @@ describe('the service secret', () => {
   it.each([
     ['gone', lose],
     ['not whole', () => hold({ ...CHANGED, pepper_previous: 'short' })],
-    ['no JSON', () => (secrets['service'] = 'pepper=x')],
-  ])(
-    'keeps the cached service secret when the stored one is %s, and retries after half a minute',
-    async (_what, spoil) => {
-      const source = open()
-      await source.open()
-      spoil()
-      wait(SERVICE_SECRET_TTL_MS)
-      expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
-      hold(CHANGED)
-      wait(29_999)
-      expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
-      wait(1)
-      expect(await peppers(source)).toEqual([CHANGED.pepper, BEFORE.pepper])
-    },
-  )
+    ['no JSON', () => (secrets['pepper'] = 'pepper=x')],
+  ])('keeps the cached pepper when the stored one is %s, and retries after half a minute', async (_what, spoil) => {
+    const source = open()
+    await source.open()
+    spoil()
+    wait(TOKEN_SECRETS_TTL_MS)
+    expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
+    hold(CHANGED)
+    wait(29_999)
+    expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
+    wait(1)
+    expect(await peppers(source)).toEqual([CHANGED.pepper, BEFORE.pepper])
+  })
 
-  it('reads the service secret again at the next request after a failed read', async () => {
+  it('reads the pepper again at the next request after a failed read', async () => {
     const source = open()
     lose()
     await expect(source.open()).rejects.toThrow()
@@ -95,11 +95,14 @@ describe('the service secret', () => {
     expect(await peppers(source)).toEqual([BEFORE.pepper, undefined])
   })
 
-  it.each(['pepper_previous', 'mail_key_previous'])(
-    'rejects a service secret with a %s that is too short',
-    async (name) => {
-      hold({ ...BEFORE, [name]: 'short' })
-      await expect(open().open()).rejects.toThrow(name)
-    },
-  )
+  it('reads only the secret that a function needs', async () => {
+    delete secrets['mail_key']
+    const runtime = await openRuntime({ needs: ['pepper'] }).open()
+    expect(runtime).toEqual({ config: expect.anything(), pepper: BEFORE.pepper })
+  })
+
+  it.each(['pepper_previous', 'mail_key_previous'])('rejects a %s that is too short', async (name) => {
+    hold({ ...BEFORE, [name]: 'short' })
+    await expect(open().open()).rejects.toThrow(name)
+  })
 })

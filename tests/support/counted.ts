@@ -42,7 +42,7 @@ export async function startCounted(
   const config = parseConfig({ DATABASE_TLS: 'disable', DATABASE_CONNECTIONS: '1', ...env })
   const access = accessOf({
     login: loginOf(urlFor(database.appUrl, { hostname: '127.0.0.1', port: wire.port })),
-    serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
+    tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
     cache: { url: cache.url, token: cache.token },
   })
   let invoked = 0

@@ -11,7 +11,7 @@ import { startSes } from '#infra/local/aws/ses.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 
 /** The runtime of the jobs that tests run. */
-export type MailWorker = RuntimeFor<'database:worker' | 'service-secret' | 'vault'>
+export type MailWorker = RuntimeFor<'database:worker' | 'pepper' | 'mail-key' | 'vault'>
 
 /** The mailer, which runs when a test calls `deliver`, with a local SES. */
 export interface TestMail {

@@ -127,7 +127,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   })
   const credentials = accessOf({
     login: loginOf(database.appUrl),
-    serviceSecret: { pepper: PEPPER, mailKey: MAIL_KEY },
+    tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
     cache: { url: cache.url, token: cache.token },
     vaultLogin: loginOf(database.vaultUrl),
   })

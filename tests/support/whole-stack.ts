@@ -54,7 +54,8 @@ export async function startWholeStack({
   const secretsManager = opened(
     await startSecretsManager({
       secrets: {
-        service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+        pepper: JSON.stringify({ pepper: PEPPER }),
+        'mail-key': JSON.stringify({ mail_key: MAIL_KEY }),
         cache: JSON.stringify({ url: cache.url, token: cache.token }),
         'database:app': login(database.appUrl),
         'database:worker': login(database.workerUrl),
@@ -82,7 +83,8 @@ export async function startWholeStack({
           AWS_LAMBDA_FUNCTION_NAME: `tenantry-test-${name}`,
           STAGE: 'test',
           DATABASE_SECRET_ID: needs.find((need) => need.startsWith('database:')) ?? '',
-          SERVICE_SECRET_ID: 'service',
+          PEPPER_SECRET_ID: 'pepper',
+          MAIL_KEY_SECRET_ID: 'mail-key',
           CACHE_SECRET_ID: 'cache',
           VAULT_DATABASE_SECRET_ID: 'vault',
           VAULT_KEY_ID: vault.keyArn,

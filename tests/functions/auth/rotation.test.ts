@@ -5,7 +5,7 @@ import { routeGroups } from '#infra/route-groups.ts'
 import type { Sql, SqlValue } from '#shared/db/connect.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
-import type { ServiceSecret } from '#shared/secret/service-secret.ts'
+import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
 import { authenticate } from '#shared/session/queries.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
@@ -18,21 +18,21 @@ const NEXT_PEPPER = 'the next pepper of the tests'
 const NEXT_MAIL_KEY = 'the next mail key of the tests'
 
 // The steps of a rotation, in order.
-const BEFORE: ServiceSecret = { pepper: PEPPER, mailKey: MAIL_KEY }
-const ACCEPTED: ServiceSecret = { ...BEFORE, pepperPrevious: NEXT_PEPPER, mailKeyPrevious: NEXT_MAIL_KEY }
-const CHANGED: ServiceSecret = {
+const BEFORE: TokenSecrets = { pepper: PEPPER, mailKey: MAIL_KEY }
+const ACCEPTED: TokenSecrets = { ...BEFORE, pepperPrevious: NEXT_PEPPER, mailKeyPrevious: NEXT_MAIL_KEY }
+const CHANGED: TokenSecrets = {
   pepper: NEXT_PEPPER,
   pepperPrevious: PEPPER,
   mailKey: NEXT_MAIL_KEY,
   mailKeyPrevious: MAIL_KEY,
 }
-const AFTER: ServiceSecret = { pepper: NEXT_PEPPER, mailKey: NEXT_MAIL_KEY }
+const AFTER: TokenSecrets = { pepper: NEXT_PEPPER, mailKey: NEXT_MAIL_KEY }
 const ALL = [BEFORE, ACCEPTED, CHANGED, AFTER]
 // The pepper is changed, the mail key is not yet.
-const BETWEEN: ServiceSecret = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
+const BETWEEN: TokenSecrets = { ...ACCEPTED, pepper: NEXT_PEPPER, pepperPrevious: PEPPER }
 
 const service = useService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
-const gateways = new Map<ServiceSecret, Gateway>()
+const gateways = new Map<TokenSecrets, Gateway>()
 let people = 0
 
 /** Starts a gateway for each step; all share one database. */
@@ -52,7 +52,7 @@ afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
 })
 
-async function ask(secrets: ServiceSecret, route: string, { token, body }: { token?: string; body?: unknown } = {}) {
+async function ask(secrets: TokenSecrets, route: string, { token, body }: { token?: string; body?: unknown } = {}) {
   const [method = 'GET', path = '/'] = route.split(' ')
   const response = await fetch(`${gateways.get(secrets)?.url}${path}`, {
     method,
@@ -67,7 +67,7 @@ async function ask(secrets: ServiceSecret, route: string, { token, body }: { tok
 }
 
 /** Delivers due mail with the secrets of a step. */
-async function deliver(secrets: ServiceSecret): Promise<void> {
+async function deliver(secrets: TokenSecrets): Promise<void> {
   const { config, database } = service.mail.worker
   await deliverDueMail({ config, database, ...secrets }, service.mail.ses, () => false)
 }
@@ -80,7 +80,7 @@ async function person() {
   return { email, ...(await createMember(service.sql, { email, role: 'admin', slug: 'acme-print' })) }
 }
 
-async function signIn(secrets: ServiceSecret, email: string): Promise<string> {
+async function signIn(secrets: TokenSecrets, email: string): Promise<string> {
   const [owner] = await service.sql`select password_hash from app.users where email = 'owner@acme.test'`
   await service.sql`update app.users set password_hash = ${owner?.['password_hash']} where email = ${email}`
   const { status, body } = await ask(secrets, 'POST /v1/auth/login', { body: { email, password: PASSWORD } })
@@ -88,7 +88,7 @@ async function signIn(secrets: ServiceSecret, email: string): Promise<string> {
   return body.token
 }
 
-const session = async (secrets: ServiceSecret, token: string) =>
+const session = async (secrets: TokenSecrets, token: string) =>
   (await ask(secrets, 'GET /v1/auth/session', { token })).status
 
 describe('sessions during a pepper rotation', () => {
@@ -135,12 +135,12 @@ describe('sessions during a pepper rotation', () => {
 
 describe('links during a rotation of pepper and mail key', () => {
   const NEW_PASSWORD = 'a passphrase of the rotation'
-  const resetLink = async (email: string, secrets: ServiceSecret) => {
+  const resetLink = async (email: string, secrets: TokenSecrets) => {
     expect((await ask(secrets, 'POST /v1/auth/password/forgot', { body: { email } })).status).toBe(204)
     await deliver(secrets)
     return tokenIn(service.mail.to(email)[0])
   }
-  const reset = async (secrets: ServiceSecret, token: string) =>
+  const reset = async (secrets: TokenSecrets, token: string) =>
     (await ask(secrets, 'POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })).status
 
   it('accepts a password reset link of the previous pepper once, until that pepper is removed', async () => {

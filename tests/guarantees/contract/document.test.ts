@@ -89,7 +89,7 @@ describe('the API document', () => {
 
 describe('a document of other endpoints', () => {
   const write = (...endpoints: Parameters<typeof asOperation>[0][]): any =>
-    openApiDocument(endpoints.map(asOperation), { gateway: [], config: parseConfig({ SERVICE_SECRET_ID: 'none' }) })
+    openApiDocument(endpoints.map(asOperation), { gateway: [], config: parseConfig({ PEPPER_SECRET_ID: 'none' }) })
   const asOperation = (one: ReturnType<typeof endpoint>, index: number) => ({
     operationId: `operation${index}`,
     group: 'test',

@@ -35,7 +35,7 @@ async function startServer(): Promise<ServerProcess> {
   const server = await startServerProcess(
     {
       login: loginOf(database.appUrl),
-      serviceSecret: { pepper: PEPPER, mailKey: PEPPER },
+      tokenSecrets: { pepper: PEPPER, mailKey: PEPPER },
       cache: { url: cache.url, token: cache.token },
     },
     { LOGIN_EMAIL_LIMIT: '10' },

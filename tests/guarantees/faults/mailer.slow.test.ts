@@ -53,14 +53,16 @@ beforeAll(async () => {
   cleanups.push(() => ses.close())
   const secrets = await startSecretsManager({
     secrets: {
-      service: JSON.stringify({ pepper: PEPPER, mail_key: MAIL_KEY }),
+      pepper: JSON.stringify({ pepper: PEPPER }),
+      'mail-key': JSON.stringify({ mail_key: MAIL_KEY }),
       worker: JSON.stringify(loginOf(service.database.workerUrl)),
     },
   })
   cleanups.push(() => secrets.close())
   env = {
     PATH: process.env['PATH'],
-    SERVICE_SECRET_ID: 'service',
+    PEPPER_SECRET_ID: 'pepper',
+    MAIL_KEY_SECRET_ID: 'mail-key',
     DATABASE_SECRET_ID: 'worker',
     DATABASE_TLS: 'disable',
     AWS_REGION: 'us-east-1',

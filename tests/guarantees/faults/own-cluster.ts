@@ -40,7 +40,7 @@ export async function startOnOwnCluster() {
   const cache = await startCache({ force: 'in-process' })
   const access = {
     login: loginOf(appUrl),
-    serviceSecret: { pepper: PEPPER, mailKey: PEPPER },
+    tokenSecrets: { pepper: PEPPER, mailKey: PEPPER },
     cache: { url: cache.url, token: cache.token },
   }
   const server = await startServerProcess(access)

@@ -77,7 +77,7 @@ const readLogin = (role: string) => read(`DatabaseRole${role}Attachment`)
 const HARMLESS: Readonly<Partial<Record<Need, readonly string[]>>> = {
   'database:app': readLogin('app'),
   'database:worker': readLogin('worker'),
-  'service-secret': read('SecretsService'),
+  pepper: read('SecretsPepper'),
   cache: read('SecretsCache'),
 }
 
@@ -108,6 +108,14 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
       auth: 'has links mailed right after the commit',
       members: 'has invitations mailed right after the commit',
       operate: "has an owner's invitation mailed right after the commit",
+    },
+  },
+  {
+    grants: read('SecretsMailKey'),
+    mayHave: {
+      'deliver-mail': 'derives the link of each mail',
+      members: 'stores the token of an invitation',
+      operate: "stores the token of an owner's invitation",
     },
   },
   {
@@ -183,7 +191,8 @@ describe('a function', () => {
       const expected = (declared.get(name)?.needs ?? []).flatMap((need) => {
         if (need.startsWith('database:')) return ['DATABASE_SECRET_ID']
         if (need === 'role-passwords') return ['ROLE_SECRET_IDS']
-        if (need === 'service-secret') return ['SERVICE_SECRET_ID']
+        if (need === 'pepper') return ['PEPPER_SECRET_ID']
+        if (need === 'mail-key') return ['MAIL_KEY_SECRET_ID']
         if (need === 'cache') return ['CACHE_SECRET_ID']
         return need === 'vault' ? ['VAULT_KEY_ID', 'VAULT_DATABASE_SECRET_ID'] : []
       })
@@ -317,7 +326,8 @@ describe('stored data', () => {
     })
     for (const type of ['AWS::KMS::Key', 'AWS::Logs::LogGroup'])
       for (const { DeletionPolicy } of prod.ofType(type)) expect(DeletionPolicy).toBe('Retain')
-    expect(prod.one('AWS::SecretsManager::Secret', 'SecretsService').DeletionPolicy).toBe('Retain')
+    for (const id of ['SecretsPepper', 'SecretsMailKey'])
+      expect(prod.one('AWS::SecretsManager::Secret', id).DeletionPolicy).toBe('Retain')
     expect(other.one('AWS::RDS::DBCluster').Properties.DeletionProtection).toBe(false)
   })
 
@@ -332,11 +342,15 @@ describe('stored data', () => {
   })
 
   it('includes a generated pepper and a different mail key, and no template contains them', () => {
-    const { GenerateSecretString } = prod.one('AWS::SecretsManager::Secret', 'SecretsService').Properties
-    expect(GenerateSecretString).toMatchObject({ GenerateStringKey: 'pepper', PasswordLength: 64 })
-    const template = JSON.stringify(GenerateSecretString.SecretStringTemplate)
-    expect(template).toContain('mail_key')
-    expect(template).toContain('{{resolve:secretsmanager:')
+    for (const [id, field] of [
+      ['SecretsPepper', 'pepper'],
+      ['SecretsMailKey', 'mail_key'],
+    ] as const)
+      expect(prod.one('AWS::SecretsManager::Secret', id).Properties.GenerateSecretString).toMatchObject({
+        SecretStringTemplate: '{}',
+        GenerateStringKey: field,
+        PasswordLength: 64,
+      })
     for (const { Properties } of prod.ofType('AWS::SecretsManager::Secret'))
       expect(Properties.SecretString).toBeUndefined()
   })

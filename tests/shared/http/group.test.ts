@@ -17,9 +17,9 @@ const needsOf = (...endpoints: Parameters<typeof routeGroup>[0]['endpoints'][num
 describe('routeGroup', () => {
   it('collects the needs that endpoints declare and imply, sorted', () => {
     expect(needsOf(open)).toEqual([])
-    expect(needsOf(open, guarded)).toEqual(['database:app', 'service-secret', 'vault'])
-    expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'service-secret'])
-    expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'service-secret', 'vault'])
+    expect(needsOf(open, guarded)).toEqual(['database:app', 'pepper', 'vault'])
+    expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'pepper'])
+    expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'pepper', 'vault'])
   })
 
   it('rejects two endpoints with the same route', () => {
@@ -29,8 +29,8 @@ describe('routeGroup', () => {
 
 describe('the runtime of a function', () => {
   it('throws at start when a setting is missing for a need, and names only that setting', () => {
-    expect(() => openRuntime({ needs: ['database:app', 'service-secret', 'cache'] })).toThrow(
-      'required here: DATABASE_SECRET_ID, SERVICE_SECRET_ID, CACHE_SECRET_ID',
+    expect(() => openRuntime({ needs: ['database:app', 'pepper', 'mail-key', 'cache'] })).toThrow(
+      'required here: DATABASE_SECRET_ID, PEPPER_SECRET_ID, MAIL_KEY_SECRET_ID, CACHE_SECRET_ID',
     )
     expect(() => openRuntime({ needs: ['database:app'] })).toThrow(/required here: DATABASE_SECRET_ID$/)
     expect(() => openRuntime({ needs: [] })).not.toThrow()
@@ -52,7 +52,7 @@ describe('the runtime of a function', () => {
         await context.sql`select`
         // @ts-expect-error: needs database:app
         await context.runtime.database.close()
-        // @ts-expect-error: needs service-secret
+        // @ts-expect-error: needs pepper
         expect(context.runtime.pepper).toBeDefined()
         // @ts-expect-error: needs cache
         await context.runtime.limiter.ping()
@@ -68,6 +68,8 @@ describe('the runtime of a function', () => {
       async handle({ sql, runtime }) {
         await sql`select`
         expect(runtime.pepper).toBeDefined()
+        // @ts-expect-error: needs mail-key
+        expect(runtime.mailKey).toBeUndefined()
         // @ts-expect-error: needs cache
         await runtime.limiter.ping()
         return noContent()
@@ -100,7 +102,7 @@ describe('the runtime of a function', () => {
     const inJob = async ({ open: openJob }: RuntimeSource<(typeof needs)[number]>) => {
       const runtime = await openJob()
       await runtime.database.close()
-      // @ts-expect-error: needs service-secret
+      // @ts-expect-error: needs mail-key
       expect(runtime.mailKey).toBeDefined()
     }
     expect(inJob).toBeDefined()

@@ -1,0 +1,33 @@
+import * as v from 'valibot'
+
+const secret = (name: string) => v.pipe(v.string(`${name} is required`), v.minLength(32, `${name} is too short`))
+
+/** The secret that tokens are found with. The previous value is set during a rotation only (infra/runbook.md). */
+export interface Pepper {
+  /** Hashes tokens, addresses of clients and emails. */
+  readonly pepper: string
+  /** Tokens are found by this one too; nothing is stored by it. */
+  readonly pepperPrevious?: string | undefined
+}
+
+/** The secret that single-use tokens are made with. The previous value is set during a rotation only. */
+export interface MailKey {
+  /** Single-use tokens are derived with it. */
+  readonly mailKey: string
+  /** A mail that is still in the queue may have a token derived with this one. */
+  readonly mailKeyPrevious?: string | undefined
+}
+
+export type TokenSecrets = Pepper & MailKey
+
+/** Parses the pepper as Secrets Manager stores it. Nothing else stores it. */
+export const PepperSecret = v.pipe(
+  v.object({ pepper: secret('pepper'), pepper_previous: v.optional(secret('pepper_previous')) }),
+  v.transform((stored): Pepper => ({ pepper: stored.pepper, pepperPrevious: stored.pepper_previous })),
+)
+
+/** Parses the mail key as Secrets Manager stores it. Nothing else stores it. */
+export const MailKeySecret = v.pipe(
+  v.object({ mail_key: secret('mail_key'), mail_key_previous: v.optional(secret('mail_key_previous')) }),
+  v.transform((stored): MailKey => ({ mailKey: stored.mail_key, mailKeyPrevious: stored.mail_key_previous })),
+)
