@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { createUser, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { whileRefused } from '#tests/support/refuse-writes.ts'
 import { PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -165,17 +166,6 @@ describe('audit entries of ended sessions', () => {
 })
 
 describe('one transaction for an ended session and its audit entry', () => {
-  /** Runs `work` while every insert into a table fails. */
-  async function whileRefusing(table: string, work: () => Promise<void>): Promise<void> {
-    await service.sql.unsafe(`
-      create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
-      create trigger refuse before insert on ${table} for each row execute function app.refuse()`)
-    try {
-      await work()
-    } finally {
-      await service.sql.unsafe('drop function app.refuse() cascade')
-    }
-  }
   const changePassword = () => ({
     route: 'POST /v1/auth/password/change',
     body: { current_password: PASSWORD, new_password: NEW_PASSWORD },
@@ -183,7 +173,7 @@ describe('one transaction for an ended session and its audit entry', () => {
 
   it('keeps sessions alive when their audit entry cannot be written', async () => {
     const { here, there } = setup
-    await whileRefusing('app.audit_log', async () => {
+    await whileRefused(service.sql, ['app.audit_log'], async () => {
       for (const { route, body } of [
         { route: 'DELETE /v1/auth/session', body: undefined },
         { route: `DELETE /v1/auth/sessions/${there.id}`, body: undefined },
@@ -201,7 +191,7 @@ describe('one transaction for an ended session and its audit entry', () => {
 
   it('writes no audit entry when the password change is rolled back', async () => {
     const { here, there } = setup
-    await whileRefusing('app.jobs', async () => {
+    await whileRefused(service.sql, ['app.jobs'], async () => {
       const { route, body } = changePassword()
       expect((await service.request(route, { token: here.token, body })).status).toBe(500)
     })

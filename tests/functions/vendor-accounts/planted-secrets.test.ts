@@ -4,6 +4,7 @@ import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/
 import { encodings } from '#tests/support/encodings.ts'
 import { createTenantWith } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
+import { whileRefused } from '#tests/support/refuse-writes.ts'
 import { startTestVault } from '#tests/support/vault.ts'
 import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
 
@@ -248,13 +249,7 @@ async function whileKmsFails(): Promise<void> {
 async function whileTheDatabaseFails(tenant: Tenant): Promise<void> {
   const { admin } = stack.database
   const { id } = await connect(tenant, planted('before the database fails'))
-  await admin`
-    create function app.refuse() returns trigger language plpgsql as $$
-    begin
-      raise exception 'refused: %', new using errcode = '22P02', detail = new::text, hint = current_query();
-    end $$`
-  await admin`create trigger refuse before insert or update on app.vendor_accounts for each row execute function app.refuse()`
-  try {
+  await whileRefused(admin, ['app.vendor_accounts'], async () => {
     expect((await connect(tenant, planted('while the database fails'))).status).toBe(500)
     const put = await ask(tenant, `PUT /v1/vendor-accounts/${id}/secret`, {
       secret: planted('replacing while it fails'),
@@ -262,9 +257,7 @@ async function whileTheDatabaseFails(tenant: Tenant): Promise<void> {
     expect(put.status).toBe(500)
     expect((await ask(tenant, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
     expect(String(await operate({ command: 'rotate-data-key', slug: tenant.slug }))).toContain('rror')
-  } finally {
-    await admin`drop function app.refuse cascade`
-  }
+  })
   await admin`update app.vendor_accounts set sealed_secret = sealed_secret || '\\x00' where id = ${id}`
   expect((await ask(tenant, `POST /v1/vendor-accounts/${id}/verify`)).status).toBe(500)
   expect(await operate({ command: 'rotate-data-key', slug: tenant.slug })).toMatchObject({ done: { unreadable: [id] } })

@@ -4,6 +4,7 @@ import { newToken } from '#shared/secret/secret.ts'
 import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
 import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
+import { whileRefused } from '#tests/support/refuse-writes.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
 
@@ -207,16 +208,7 @@ async function singleUseTokens(): Promise<void> {
 async function failures(): Promise<void> {
   const { admin } = stack.database
   const owner = await session('failing@logs.test')
-  await admin`
-    create function app.refuse() returns trigger language plpgsql as $$
-    begin
-      raise exception 'refused: %', new using errcode = '22P02', detail = new::text, hint = current_query();
-    end $$`
-  for (const table of ['sessions', 'tokens', 'jobs', 'users']) {
-    await admin`create trigger refuse before insert or update on ${admin(`app.${table}`)}
-                for each row execute function app.refuse()`
-  }
-  try {
+  await whileRefused(admin, ['app.sessions', 'app.tokens', 'app.jobs', 'app.users'], async () => {
     const reset = tokenMailedTo('throttled-forgetful@logs.test')
     const invite = tokenMailedTo('throttled-invited@logs.test')
     const password = planted('a password while the database fails', 'planted while the database fails')
@@ -230,9 +222,7 @@ async function failures(): Promise<void> {
     ] as const) {
       expect((await ask(route, options)).status, route).toBe(500)
     }
-  } finally {
-    await admin`drop function app.refuse cascade`
-  }
+  })
 }
 
 /** Returns which secrets are in the text, and in which form. */

@@ -4,6 +4,7 @@ import { type HttpServer, json, startHttpServer } from '#infra/local/http-server
 import { METRICS, type MetricName } from '#shared/metrics.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { createMember } from '#tests/support/minted-session.ts'
+import { whileRefused } from '#tests/support/refuse-writes.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
 import { synthesized } from './synthesized.ts'
@@ -262,13 +263,10 @@ describe('a saved query', () => {
 
   it('uses only fields that its logs have', async () => {
     const { token } = await owner('queried')
-    await stack.database.admin`
-      create function app.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`
-    await stack.database.admin`
-      create trigger refuse before update on app.sessions for each row execute function app.refuse()`
-    const failed = await run('auth', event('GET /v1/auth/session', { token }), wrote('ServerError'))
-    await stack.database.admin`drop function app.refuse cascade`
-    expect(failed.status).toBe(500)
+    await whileRefused(stack.database.admin, ['app.sessions'], async () => {
+      const failed = await run('auth', event('GET /v1/auth/session', { token }), wrote('ServerError'))
+      expect(failed.status).toBe(500)
+    })
     const prod = await synthesized('prod')
     const access = Object.keys(JSON.parse(prod.one('AWS::ApiGateway::Stage').Properties.AccessLogSetting.Format))
     const written = new Set(
