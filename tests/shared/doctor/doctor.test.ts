@@ -360,21 +360,12 @@ describe('the doctor as a login that may only read the catalogue', () => {
 })
 
 describe('the examination of a database', () => {
-  it('is one read-only transaction and changes no row', async () => {
+  it('is one read-only transaction', async () => {
     const statements: string[] = []
     const sql = postgres(url, { max: 1, debug: (_connection, query) => statements.push(query) })
-    const written = async () => {
-      await admin`select pg_stat_force_next_flush()`
-      const [row] = await admin`
-        select sum(n_tup_ins + n_tup_upd + n_tup_del)::text as rows from pg_stat_all_tables`
-      return row?.['rows']
-    }
     await sql`select 1`
     statements.length = 0
-    const before = await written()
     await examine(sql, MIGRATIONS)
-    await sql`select pg_stat_force_next_flush()`
-    expect(await written()).toBe(before)
     expect(statements[0]).toBe('begin read only')
     expect(statements.filter((text) => /^\s*(begin|commit|rollback)/i.test(text))).toEqual([
       'begin read only',
