@@ -1,3 +1,4 @@
+import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import { type FailureStatus, type ProblemBody, type ProblemKind, problemTitle, problemType } from '#shared/problem.ts'
 
 interface GatewayFailureResponse {
@@ -58,8 +59,7 @@ export function gatewayResponse(
       'content-type': 'application/problem+json',
       'x-request-id': request.requestId,
       'cache-control': 'no-store',
-      'strict-transport-security': 'max-age=63072000; includeSubDomains',
-      'x-content-type-options': 'nosniff',
+      ...FIXED_HEADERS,
       ...(response.retryAfterSeconds === undefined ? {} : { 'retry-after': String(response.retryAfterSeconds) }),
     },
     body: JSON.stringify(body),

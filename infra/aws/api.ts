@@ -137,7 +137,7 @@ export class Api extends Construct {
   }
 }
 
-/** Writes headers in API Gateway's syntax: text in quotes, a variable without. */
+/** Writes headers in API Gateway's syntax: text in quotes, a variable without. Quotes within the text stay as they are. */
 const gatewayHeaders = (headers: Readonly<Record<string, string>>, requestId: string): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, name === 'x-request-id' ? requestId : `'${value}'`]),

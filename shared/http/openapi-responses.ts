@@ -2,6 +2,7 @@ import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import { type DeclaredProblem, type Endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
+import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import {
   type FailureStatus,
   mayHaveDetail,
@@ -142,8 +143,9 @@ const FIELD_ERRORS = {
 
 /** The header components of the API document. */
 export const HEADERS = {
+  ContentSecurityPolicy: { required: true, schema: { const: FIXED_HEADERS['content-security-policy'] } },
   NoStore: { required: true, schema: { const: 'no-store' } },
-  Nosniff: { required: true, schema: { const: 'nosniff' } },
+  Nosniff: { required: true, schema: { const: FIXED_HEADERS['x-content-type-options'] } },
   RateLimit: {
     description: 'The exceeded limit of `x-rate-limits`, and the seconds until the next attempt is allowed.',
     schema: { type: 'string', pattern: '^"[a-z-]+";r=0;t=\\d+$' },
@@ -152,13 +154,14 @@ export const HEADERS = {
     description: 'The number of attempts that the limit allows, and its window in seconds.',
     schema: { type: 'string', pattern: '^"[a-z-]+";q=\\d+;w=\\d+$' },
   },
+  ReferrerPolicy: { required: true, schema: { const: FIXED_HEADERS['referrer-policy'] } },
   RequestId: { required: true, schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{8,128}$' } },
   RetryAfter: {
     description: 'Seconds until the next attempt.',
     required: true,
     schema: { type: 'string', pattern: '^[1-9]\\d*$' },
   },
-  StrictTransportSecurity: { required: true, schema: { type: 'string', pattern: '^max-age=' } },
+  StrictTransportSecurity: { required: true, schema: { const: FIXED_HEADERS['strict-transport-security'] } },
   TenantId: {
     description: 'The tenant of the request. If it is not the expected one, another tab has selected another tenant.',
     required: true,
@@ -180,6 +183,8 @@ const COMMON_HEADERS = {
   'x-request-id': header('RequestId'),
   'strict-transport-security': header('StrictTransportSecurity'),
   'x-content-type-options': header('Nosniff'),
+  'content-security-policy': header('ContentSecurityPolicy'),
+  'referrer-policy': header('ReferrerPolicy'),
 }
 
 /** Returns the headers of a success. */

@@ -1,3 +1,4 @@
+import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import type { Middleware, PipelineContext } from '#shared/http/request.ts'
 
 /** Sets the common headers on every response, also on a failure. */
@@ -15,8 +16,7 @@ function finish(request: {
   response.headers = {
     'x-request-id': state.requestId,
     'cache-control': response.statusCode < 400 ? (state.matched?.endpoint.cache ?? 'no-store') : 'no-store',
-    'strict-transport-security': 'max-age=63072000; includeSubDomains',
-    'x-content-type-options': 'nosniff',
+    ...FIXED_HEADERS,
     ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),
     ...response.headers,
   }
