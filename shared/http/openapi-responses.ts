@@ -102,7 +102,7 @@ function problemResponse(
       ...COMMON_HEADERS,
       'cache-control': header('NoStore'),
       ...(status === 401
-        ? { 'www-authenticate': header('WwwAuthenticate') }
+        ? { 'x-amzn-remapped-www-authenticate': header('WwwAuthenticate') }
         : { 'x-tenant-id': header('TenantIdIfAny') }),
       ...(status === 429 ? { ratelimit: header('RateLimit'), 'ratelimit-policy': header('RateLimitPolicy') } : {}),
       ...([429, 502, 503, 504].includes(status) ? { 'retry-after': header('RetryAfter') } : {}),
@@ -172,6 +172,7 @@ export const HEADERS = {
     schema: { type: 'string', format: 'uuid' },
   },
   WwwAuthenticate: {
+    description: 'The challenge of RFC 6750. The service sends it as `www-authenticate`, and API Gateway renames it.',
     required: true,
     schema: { enum: ['Bearer realm="api"', 'Bearer realm="api", error="invalid_token"'] },
   },

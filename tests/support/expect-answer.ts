@@ -4,6 +4,9 @@ import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 import type { Answer } from './service.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** The name of `www-authenticate` behind API Gateway. */
+export const CHALLENGE_HEADER = 'x-amzn-remapped-www-authenticate'
+
 const PLAIN = [401, 403, 404, 405, 413, 415, 500]
 
 /** Checks what the contract says about every response. `tenantId` is what `x-tenant-id` must be, or null for no header. */
@@ -16,6 +19,7 @@ export function expectContract(answer: Answer, tenantId: string | null): void {
   expect(headers.get('referrer-policy')).toBe('no-referrer')
   expect(headers.get('cache-control')).toMatch(status < 400 ? /./ : /^no-store$/)
   expect(headers.get('set-cookie')).toBeNull()
+  expect(headers.get('www-authenticate')).toBeNull()
   expect(headers.get('x-tenant-id')).toBe(tenantId)
   for (const name of ['server', 'x-powered-by', 'access-control-allow-origin']) expect(headers.get(name)).toBeNull()
   if (status === 204) {

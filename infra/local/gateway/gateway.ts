@@ -106,6 +106,11 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   }
 }
 
+// A REST API renames this header in the response of an integration, and no setting prevents it:
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html
+const renamed = (name: string): string =>
+  name.toLowerCase() === 'www-authenticate' ? 'x-amzn-remapped-www-authenticate' : name
+
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
@@ -125,9 +130,9 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 function send(request: IncomingMessage, response: ServerResponse, result: APIGatewayProxyResult): void {
   const text = result.body ?? ''
   const body = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
-  for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value))
+  for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(renamed(name), String(value))
   for (const [name, values] of Object.entries(result.multiValueHeaders ?? {}))
-    response.setHeader(name, values.map(String))
+    response.setHeader(renamed(name), values.map(String))
   if (result.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
   // The rest of a body that was not read would be parsed as the next request.
   if (hasBody(request) && !request.complete) response.setHeader('connection', 'close')

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { hashToken } from '#shared/secret/secret.ts'
-import { indistinguishable } from '#tests/support/expect-answer.ts'
+import { CHALLENGE_HEADER, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
 import { type Answer, PASSWORD, PEPPER } from '#tests/support/service.ts'
@@ -215,7 +215,7 @@ describe('a failed login', () => {
     await personWithHash('outdated@login.test', await hashPassword(PASSWORD, { memoryKib: 8, iterations: 1 }))
     const unknown = await login('unknown@login.test')
     expect(unknown.status).toBe(401)
-    expect(unknown.headers.get('www-authenticate')).toBe('Bearer realm="api"')
+    expect(unknown.headers.get(CHALLENGE_HEADER)).toBe('Bearer realm="api"')
     expect(unknown.body).not.toHaveProperty('detail')
     const causes: Record<string, Promise<Answer>> = {
       'a wrong password': login('sales@acme.test', 'a wrong password'),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
-import { expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
+import { CHALLENGE_HEADER, expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
@@ -94,13 +94,13 @@ describe('access', () => {
   it.each(guarded)('$name rejects missing credentials and every dead session with the same 401', async (route) => {
     const absent = await call(route)
     expect(absent.status).toBe(401)
-    expect(absent.headers.get('www-authenticate')).toBe('Bearer realm="api"')
+    expect(absent.headers.get(CHALLENGE_HEADER)).toBe('Bearer realm="api"')
     expectContract(absent, null)
     const { text } = indistinguishable(absent) as { text: string }
     for (const [cause, token] of Object.entries(dead)) {
       const refused = await call(route, { token })
       expect(refused.status, cause).toBe(401)
-      expect(refused.headers.get('www-authenticate'), cause).toBe('Bearer realm="api", error="invalid_token"')
+      expect(refused.headers.get(CHALLENGE_HEADER), cause).toBe('Bearer realm="api", error="invalid_token"')
       expectContract(refused, null)
       expect(indistinguishable(refused), cause).toMatchObject({ text })
     }

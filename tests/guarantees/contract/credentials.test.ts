@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { lambda } from '#shared/http/lambda.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
-import { expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
+import { CHALLENGE_HEADER, expectContract, indistinguishable } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { rawBytes, rawRequest, toAnswer } from '#tests/support/raw-http.ts'
@@ -77,7 +77,7 @@ describe('credentials', () => {
       expectContract(refused, null)
       expect(indistinguishable(refused), spelling).toMatchObject({ text })
       const challenges = tokenSent === null ? [CHALLENGE, CHALLENGE_AFTER_TOKEN] : [challengeFor(tokenSent)]
-      expect(challenges, spelling).toContain(refused.headers.get('www-authenticate'))
+      expect(challenges, spelling).toContain(refused.headers.get(CHALLENGE_HEADER))
     }
     expect((await service.request(route.name, { body, token })).status).toBe(200)
   })
