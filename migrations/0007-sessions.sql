@@ -176,7 +176,8 @@ $$;
 -- p_others also revokes expired sessions, because a concurrent request may be moving their expiry. It neither counts nor
 -- audits those.
 create function app.end_sessions(
-    p_user uuid, p_session uuid, p_others boolean, p_action text, p_request_id text, p_ip_hash bytea)
+    p_user uuid, p_session uuid, p_others boolean, p_action text,
+    p_request_id text, p_client_request_id text, p_ip_hash bytea)
   returns integer
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -192,8 +193,8 @@ begin
                 else s.id = p_session and s.idle_expires_at > now() and s.absolute_expires_at > now() end
     returning s.id, s.tenant_id, s.idle_expires_at > now() and s.absolute_expires_at > now() as live
   ), audited as (
-    insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, ip_hash)
-    select e.tenant_id, p_user, p_action, 'session', e.id, p_request_id, p_ip_hash
+    insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
+    select e.tenant_id, p_user, p_action, 'session', e.id, p_request_id, p_client_request_id, p_ip_hash
       from ended e where e.live and e.tenant_id is not null
   )
   select count(*) into v_ended from ended e where e.live;
@@ -202,13 +203,13 @@ end
 $$;
 
 revoke all on function app.tenants_of_session(uuid), app.sessions_of_session(uuid),
-  app.end_sessions(uuid, uuid, boolean, text, text, bytea) from public;
+  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) from public;
 grant execute on function app.tenants_of_session(uuid), app.sessions_of_session(uuid),
-  app.end_sessions(uuid, uuid, boolean, text, text, bytea) to identity_app;
+  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) to identity_app;
 grant create on schema app to identity_resolver;
 alter function app.tenants_of_session(uuid) owner to identity_resolver;
 alter function app.sessions_of_session(uuid) owner to identity_resolver;
-alter function app.end_sessions(uuid, uuid, boolean, text, text, bytea) owner to identity_resolver;
+alter function app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

@@ -13,6 +13,8 @@ create table app.audit_log (
   before        jsonb,
   after         jsonb,
   request_id    text check (length(request_id) <= 128),
+  -- What the client sent as x-request-id. Two requests may have the same.
+  client_request_id text check (length(client_request_id) <= 128),
   ip_hash       bytea check (length(ip_hash) = 32),
   primary key (tenant_id, occurred_at, id)
 ) partition by range (occurred_at);
@@ -20,11 +22,11 @@ create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occu
 create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
 select app.enforce_tenant('app.audit_log');
 
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
+grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_app, identity_operator, identity_vault;
 grant select on app.audit_log to identity_app;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, ip_hash)
+grant insert (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_resolver;
 
 -- Stores the rows of a month that has no partition, until app.create_audit_partition moves them.
@@ -67,34 +69,38 @@ select app.create_audit_partition((date_trunc('month', now()) + make_interval(mo
 
 -- Records a failed sign-in in each tenant of the user. For an unknown user it runs the same statement and writes nothing.
 -- It does not wait for the disk, so that both cases take the same time.
-create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_ip_hash bytea) returns void
+create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   as $$
 begin
   perform set_config('synchronous_commit', 'off', true);
-  insert into app.audit_log (tenant_id, action, target_type, target_id, request_id, ip_hash)
-  select m.tenant_id, 'session.sign_in_failed', 'user', p_user, p_request_id, p_ip_hash
+  insert into app.audit_log (tenant_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
+  select m.tenant_id, 'session.sign_in_failed', 'user', p_user, p_request_id, p_client_request_id, p_ip_hash
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;
 
 -- Records a user's change of their own password in each of their tenants.
-create function app.record_own_change(p_user uuid, p_action text, p_request_id text, p_ip_hash bytea) returns void
+create function app.record_own_change(
+    p_user uuid, p_action text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns void
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
   as $$
-  insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, ip_hash)
-  select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_ip_hash
+  insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
+  select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_client_request_id, p_ip_hash
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
 $$;
 
-revoke all on function app.record_failed_sign_in(uuid, text, bytea), app.record_own_change(uuid, text, text, bytea) from public;
-grant execute on function app.record_failed_sign_in(uuid, text, bytea), app.record_own_change(uuid, text, text, bytea)
-  to identity_app;
+revoke all on function app.record_failed_sign_in(uuid, text, text, bytea),
+  app.record_own_change(uuid, text, text, text, bytea) from public;
+grant execute on function app.record_failed_sign_in(uuid, text, text, bytea),
+  app.record_own_change(uuid, text, text, text, bytea) to identity_app;
 grant create on schema app to identity_resolver;
-alter function app.record_failed_sign_in(uuid, text, bytea) owner to identity_resolver;
-alter function app.record_own_change(uuid, text, text, bytea) owner to identity_resolver;
+alter function app.record_failed_sign_in(uuid, text, text, bytea) owner to identity_resolver;
+alter function app.record_own_change(uuid, text, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

@@ -99,7 +99,8 @@ create trigger vendor_accounts_versions_grow before update on app.vendor_account
 -- Returns the encrypted secret of an account of the transaction's tenant, with its data key, and writes an audit entry in
 -- the same statement. Returns no row when the account does not exist or its secret was erased. Nothing else returns an
 -- encrypted secret to the service.
-create function app.open_vendor_secret(p_account uuid, p_reason text, p_actor uuid, p_request_id text)
+create function app.open_vendor_secret(
+    p_account uuid, p_reason text, p_actor uuid, p_request_id text, p_client_request_id text)
   returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
                  data_key_id uuid, kms_key_arn text, wrapped_key bytea)
   language sql volatile security definer
@@ -111,17 +112,17 @@ create function app.open_vendor_secret(p_account uuid, p_reason text, p_actor uu
       join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
      where a.id = p_account and a.tenant_id = app.current_tenant()
   ), audited as (
-    insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id)
+    insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id)
     select o.tenant_id, p_actor, 'vendor_account.opened', 'vendor_account', o.id,
-           jsonb_build_object('reason', p_reason, 'secret_version', o.secret_version), p_request_id
+           jsonb_build_object('reason', p_reason, 'secret_version', o.secret_version), p_request_id, p_client_request_id
       from opened o
   )
   select o.vendor, o.account_number, o.secret_version, o.sealed_secret, o.data_key_id, o.kms_key_arn, o.wrapped_key from opened o
 $$;
-revoke all on function app.open_vendor_secret(uuid, text, uuid, text) from public;
-grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_vault;
+revoke all on function app.open_vendor_secret(uuid, text, uuid, text, text) from public;
+grant execute on function app.open_vendor_secret(uuid, text, uuid, text, text) to identity_vault;
 grant create on schema app to identity_resolver;
-alter function app.open_vendor_secret(uuid, text, uuid, text) owner to identity_resolver;
+alter function app.open_vendor_secret(uuid, text, uuid, text, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

@@ -18,6 +18,7 @@ export const Entry = v.pipe(
     before: Change,
     after: Change,
     request_id: v.nullable(v.pipe(v.string(), v.examples(['0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b']))),
+    client_request_id: v.nullable(v.pipe(v.string(), v.examples(['order-import-20261122-001']))),
     ip_hash: v.nullable(v.pipe(v.string(), v.hexadecimal(), v.examples(['9f86d081884c7d659a2feaa0c55ad015']))),
   }),
   v.title('AuditEntry'),
@@ -41,7 +42,8 @@ export async function searchEntries(
 ): Promise<ListRow<Entry>[]> {
   const [occurredBefore, idBefore] = before ?? END
   const rows = await sql<Entry & { readonly sort_key: string }>`
-    select a.id, a.occurred_at, a.action, a.before, a.after, a.request_id, encode(a.ip_hash, 'hex') as ip_hash,
+    select a.id, a.occurred_at, a.action, a.before, a.after, a.request_id, a.client_request_id,
+           encode(a.ip_hash, 'hex') as ip_hash,
            case when u.id is not null
                 then json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name) end as actor,
            json_build_object('type', a.target_type, 'id', a.target_id) as target, to_json(a.occurred_at) as sort_key

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ipHash, recordAudit } from '#shared/audit/record-audit.ts'
+import { recordAudit, requestSource } from '#shared/audit/record-audit.ts'
 import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { text } from '#shared/schema/text.ts'
@@ -37,7 +37,7 @@ export const acceptInvitation = endpoint({
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(context) {
-    const { body, sql, client, requestId, runtime } = context
+    const { body, sql, runtime } = context
     const { config, database } = runtime
     const hashes = hashSentToken(runtime, body.token)
     const token = await findToken(sql, hashes, 'invite')
@@ -74,7 +74,7 @@ export const acceptInvitation = endpoint({
       if (userId === undefined) throw tokenInvalid('the user was deleted')
       const membershipId = await acceptMembership(scoped, { userId, roleId, invitedBy })
       await recordAudit(
-        { sql: tx, tenantId, actorUserId: userId, requestId, ipHash: ipHash(runtime, client) },
+        { sql: tx, tenantId, actorUserId: userId, ...requestSource(context) },
         { action: 'membership.accepted', targetId: membershipId, after: { role: role_code } },
       )
       await enqueue(tx, 'mail', { template: 'membership-added', user_id: userId })

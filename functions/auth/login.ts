@@ -61,7 +61,7 @@ export const login = endpoint({
     const verified = await verifyPassword(password, found?.password_hash ?? null, config.argon2)
     const hash = ipHash(runtime, client)
     if (found === null || found.password_hash === null || found.disabled_at !== null || !verified) {
-      await recordFailedSignIn(sql, { userId: found?.id ?? null, requestId, ipHash: hash })
+      await recordFailedSignIn(sql, found?.id ?? null, { client, requestId, runtime })
       countSignIn('failed')
       throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
     }
@@ -91,6 +91,7 @@ export const login = endpoint({
     countSignIn('succeeded')
     log.info('signed in', {
       request_id: requestId,
+      client_request_id: client.requestId ?? undefined,
       user_id: user.id,
       session_id: session.id,
       ip_hash: hash.toString('hex'),

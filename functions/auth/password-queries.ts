@@ -61,6 +61,6 @@ export async function endSessionsByPassword(
   const { userId, setBy, action } = ending
   const hash = ipHash(runtime, client)
   await sql`
-    select app.end_sessions(${userId}, ${setBy}, true, 'session.revoked', ${requestId}, ${hash}),
-           app.record_own_change(${userId}, ${action}, ${requestId}, ${hash})`
+    select app.end_sessions(${userId}, ${setBy}, true, 'session.revoked', ${requestId}, ${client.requestId}, ${hash}),
+           app.record_own_change(${userId}, ${action}, ${requestId}, ${client.requestId}, ${hash})`
 }

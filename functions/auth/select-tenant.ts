@@ -1,4 +1,4 @@
-import { ipHash, recordAudit } from '#shared/audit/record-audit.ts'
+import { recordAudit, requestSource } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -12,7 +12,7 @@ export const selectTenant = endpoint({
   summary: 'Select the tenant that the session acts for',
   reply: Me,
   async handle(context) {
-    const { principal, params, client, requestId, runtime } = context
+    const { principal, params, runtime } = context
     const selected = await runtime.database.transaction('read write', async (tx) => {
       const bound = await select(tx, {
         sessionId: principal.session.id,
@@ -21,7 +21,7 @@ export const selectTenant = endpoint({
       })
       if (bound === null) throw notFound('the user has no live membership in an open tenant with this id')
       await recordAudit(
-        { sql: tx, tenantId: params.id, actorUserId: principal.user.id, requestId, ipHash: ipHash(runtime, client) },
+        { sql: tx, tenantId: params.id, actorUserId: principal.user.id, ...requestSource(context) },
         { action: 'session.tenant_selected', targetId: principal.session.id },
       )
       return bound

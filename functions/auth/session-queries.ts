@@ -11,9 +11,11 @@ import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
  */
 export async function recordFailedSignIn(
   sql: Sql,
-  { userId, requestId, ipHash }: { userId: string | null; requestId: string; ipHash: Buffer },
+  userId: string | null,
+  { client, requestId, runtime }: AuditContext,
 ): Promise<void> {
-  await sql`select app.record_failed_sign_in(${userId}, ${requestId}, ${ipHash})`
+  const hash = ipHash(runtime, client)
+  await sql`select app.record_failed_sign_in(${userId}, ${requestId}, ${client.requestId}, ${hash})`
 }
 
 export interface NewSession {
@@ -91,6 +93,7 @@ export async function endSessions(
 ): Promise<number> {
   const { userId, sessionId, others, action } = ending
   const [row] = await sql<{ ended: number }>`
-    select app.end_sessions(${userId}, ${sessionId}, ${others}, ${action}, ${requestId}, ${ipHash(runtime, client)}) as ended`
+    select app.end_sessions(${userId}, ${sessionId}, ${others}, ${action},
+                            ${requestId}, ${client.requestId}, ${ipHash(runtime, client)}) as ended`
   return row?.ended ?? 0
 }

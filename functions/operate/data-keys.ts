@@ -26,7 +26,7 @@ const inTenant = <T>({ vault, tenantId }: KeyWork, step: (sql: TenantTransaction
   vault.database.transaction('read write', async (sql) => step(await enterTenant(sql, tenantId)))
 
 const audit = ({ tenantId, requestId }: KeyWork, sql: TenantTransaction, entry: AuditEntry): Promise<void> =>
-  recordAudit({ sql, tenantId, actorUserId: null, requestId, ipHash: null }, entry)
+  recordAudit({ sql, tenantId, actorUserId: null, requestId }, entry)
 
 /**
  * Replaces the tenant's data key, encrypts every secret under the new one, and destroys the old one. Secrets can be read

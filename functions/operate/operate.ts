@@ -75,8 +75,7 @@ function runCommand(
   command: TenantCommand,
   requestId: string,
 ): Promise<Record<string, unknown>> {
-  const audit: Audit = (tenantId, entry) =>
-    recordAudit({ sql, tenantId, actorUserId: null, requestId, ipHash: null }, entry)
+  const audit: Audit = (tenantId, entry) => recordAudit({ sql, tenantId, actorUserId: null, requestId }, entry)
   switch (command.command) {
     case 'create-tenant':
       return createTenant(runtime, sql, command, audit)

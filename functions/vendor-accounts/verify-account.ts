@@ -18,13 +18,13 @@ export const verifyAccount = endpoint({
   problems: [VENDOR_UNREACHABLE],
   limits: checkLimits,
   async handle(context) {
-    const { params, principal, sql, runtime, requestId } = context
+    const { params, principal, sql, runtime, requestId, client } = context
     const tenantId = principal.tenant.id
     const vendor = await sql.read(async (tx) => findVendor(tx, (await accountOf(tx, params.id)).account.vendor.code))
     const credential = await openVendorCredential(
       runtime.vault,
       { tenantId, accountId: params.id },
-      { reason: 'verify', actorUserId: principal.user.id, requestId },
+      { reason: 'verify', actorUserId: principal.user.id, requestId, clientRequestId: client.requestId },
     )
     if (credential === null) throw notFound('the secret was erased during the request')
     const lastError = await askVendor(runtime.config, vendor, credential)

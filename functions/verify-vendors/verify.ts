@@ -62,7 +62,7 @@ async function verify(
     const recorded = await recordCheck(scoped, { accountId, secretVersion: credential.secretVersion, lastError })
     if (!recorded || !hasResponded) return
     await recordAudit(
-      { sql: scoped, tenantId, actorUserId: null, requestId: job.id, ipHash: null },
+      { sql: scoped, tenantId, actorUserId: null, requestId: job.id },
       {
         action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
         targetId: accountId,

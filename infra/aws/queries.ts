@@ -6,6 +6,7 @@ type Field =
   | '@timestamp'
   | '@log'
   | '@message'
+  | 'client_request_id'
   | 'error.code'
   | 'error.name'
   | 'integration_latency_ms'
@@ -39,8 +40,18 @@ const PLACEHOLDER_ID = '00000000-0000-4000-8000-000000000000'
 const QUERIES: Readonly<Record<string, Query>> = {
   'one-request': {
     in: 'all',
-    fields: ['@timestamp', '@log', 'level', 'message', 'route', 'status', 'reason', '@message'],
-    filter: `request_id = "${PLACEHOLDER_ID}"`,
+    fields: [
+      '@timestamp',
+      '@log',
+      'request_id',
+      'client_request_id',
+      'message',
+      'route',
+      'status',
+      'reason',
+      '@message',
+    ],
+    filter: `request_id = "${PLACEHOLDER_ID}" or client_request_id = "${PLACEHOLDER_ID}"`,
     sort: '@timestamp asc',
   },
   'failures-of-one-user': {

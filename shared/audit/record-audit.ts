@@ -21,13 +21,18 @@ interface MemberContext extends AuditContext {
   readonly sql: TenantTransaction
 }
 
-/** Where a change comes from. `actorUserId` is null for the platform, `ipHash` for a job. */
-interface AuditSource {
+/** The request that a change comes from. A job has no more than an id. */
+export interface RequestSource {
+  readonly requestId: string
+  readonly clientRequestId?: string | null
+  readonly ipHash?: Uint8Array | null
+}
+
+/** Where a change comes from. `actorUserId` is null for the platform. */
+interface AuditSource extends RequestSource {
   readonly sql: Sql
   readonly tenantId: string
   readonly actorUserId: string | null
-  readonly requestId: string
-  readonly ipHash: Uint8Array | null
 }
 
 /** A change, for the audit log. `before` and `after` hold what changed and nothing secret. */
@@ -45,20 +50,34 @@ const json = (change: object | undefined): string | null => (change === undefine
  * tenant passes its request context; other callers name the source.
  */
 export async function recordAudit(context: MemberContext | AuditSource, entry: AuditEntry): Promise<void> {
-  const { sql, tenantId, actorUserId, requestId, ipHash } = 'principal' in context ? sourceOf(context) : context
+  const {
+    sql,
+    tenantId,
+    actorUserId,
+    requestId,
+    clientRequestId = null,
+    ipHash = null,
+  } = 'principal' in context ? sourceOf(context) : context
   const { action, targetId, before, after } = entry
   await sql`
     insert into app.audit_log
-      (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)
+      (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id,
+       ip_hash)
     values
       (${tenantId}, ${actorUserId}, ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
-       ${json(after)}::text::jsonb, ${requestId}, ${ipHash})`
+       ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId}, ${ipHash})`
 }
 
-const sourceOf = ({ sql, principal, client, requestId, runtime }: MemberContext): AuditSource => ({
-  sql,
-  tenantId: principal.tenant.id,
-  actorUserId: principal.user.id,
+/** Returns what audit entries say about a request. */
+export const requestSource = ({ client, requestId, runtime }: AuditContext): RequestSource => ({
   requestId,
+  clientRequestId: client.requestId,
   ipHash: ipHash(runtime, client),
+})
+
+const sourceOf = (context: MemberContext): AuditSource => ({
+  sql: context.sql,
+  tenantId: context.principal.tenant.id,
+  actorUserId: context.principal.user.id,
+  ...requestSource(context),
 })

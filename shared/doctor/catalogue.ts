@@ -19,11 +19,11 @@ export const EXEMPT_TABLES: readonly string[] = ['app.sessions', 'app.tokens']
 export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(uuid)', // returns the tenants that the session's user can select
   'app.sessions_of_session(uuid)', // returns the live sessions of the session's user
-  'app.record_failed_sign_in(uuid, text, bytea)', // writes an audit entry in each tenant of the user
-  'app.end_sessions(uuid, uuid, boolean, text, text, bytea)', // ends a user's sessions and audits each in its tenant
-  'app.record_own_change(uuid, text, text, bytea)', // writes an audit entry in each tenant of the user
+  'app.record_failed_sign_in(uuid, text, text, bytea)', // writes an audit entry in each tenant of the user
+  'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)', // ends a user's sessions and audits each in its tenant
+  'app.record_own_change(uuid, text, text, text, bytea)', // writes an audit entry in each tenant of the user
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
-  'app.open_vendor_secret(uuid, text, uuid, text)', // returns one ciphertext of the set tenant and audits it
+  'app.open_vendor_secret(uuid, text, uuid, text, text)', // returns one ciphertext of the set tenant and audits it
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
 ]
 

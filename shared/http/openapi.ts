@@ -126,10 +126,12 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[]
 const inQuery = (schema: JsonSchema): JsonSchema =>
   schema.type === 'integer' ? { ...schema, pattern: undefined, default: Number(schema.default) } : schema
 
+const EXAMPLE_CLIENT = { ip: '192.0.2.1', userAgent: null, requestId: null }
+
 /** Returns the endpoint's limits with the configured numbers, or null if it has none. */
 function describeLimits({ limits }: Endpoint, config: Config, body: unknown): Part[] | null {
   if (limits === null) return null
-  const described = limits({ body, principal: null, client: { ip: '192.0.2.1', userAgent: null }, config, pepper: '' })
+  const described = limits({ body, principal: null, client: EXAMPLE_CLIENT, config, pepper: '' })
   return described.map(({ name, limit, windowSeconds }) => ({ name, limit, window_seconds: windowSeconds }))
 }
 

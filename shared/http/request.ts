@@ -8,6 +8,7 @@ import type { Principal } from '#shared/session/session.ts'
 
 /** The state of a request. Each middleware fills in its part. */
 export interface RequestState {
+  /** API Gateway's id of the request, which its access log also has. */
   readonly requestId: string
   readonly client: ClientInfo
   matched: {
@@ -36,17 +37,18 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{8,128}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const USER_AGENT_LENGTH = 512
 
-/**
- * Builds the initial state from the API Gateway event. Keeps a well-formed `x-request-id`; otherwise uses API Gateway's
- * request id, which its access log also carries.
- */
+/** Returns the id that the response carries: the client's own, or API Gateway's. */
+export const responseId = ({ client, requestId }: RequestState): string => client.requestId ?? requestId
+
+/** Builds the initial state from the API Gateway event. */
 export function beginRequest(event: APIGatewayProxyEvent): RequestState {
   const sent = header(event, 'x-request-id')
   return {
-    requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : gatewayId(event),
+    requestId: gatewayId(event),
     client: {
       ip: event.requestContext.identity.sourceIp,
       userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_LENGTH) ?? null,
+      requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : null,
     },
     matched: null,
     principal: null,

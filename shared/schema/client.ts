@@ -1,5 +1,7 @@
-/** The client of a request: the address that API Gateway saw, never one from a header, and its user agent. */
+/** The client of a request: the address that API Gateway saw, never one from a header, and its what it says of itself. */
 export interface ClientInfo {
   readonly ip: string
   readonly userAgent: string | null
+  /** The `x-request-id` that it sent, if well-formed. Nothing prevents a client from sending one twice. */
+  readonly requestId: string | null
 }

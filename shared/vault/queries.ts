@@ -40,13 +40,13 @@ export interface EncryptedVendorSecret {
 export async function readEncryptedSecret(
   sql: TenantTransaction,
   accountId: string,
-  opening: { reason: string; actorUserId: string | null; requestId: string | null },
+  opening: { reason: string; actorUserId: string | null; requestId: string | null; clientRequestId?: string | null },
 ): Promise<EncryptedVendorSecret | null> {
-  const { reason, actorUserId, requestId } = opening
+  const { reason, actorUserId, requestId, clientRequestId = null } = opening
   const [row] = await sql<Omit<EncryptedVendorSecret, 'key'> & Omit<DataKey, 'id'> & { readonly dataKeyId: string }>`
     select vendor, account_number as "accountNumber", secret_version as "secretVersion", sealed_secret as bytes,
            data_key_id as "dataKeyId", kms_key_arn as "kmsKeyArn", wrapped_key as wrapped
-      from app.open_vendor_secret(${accountId}, ${reason}, ${actorUserId}, ${requestId})`
+      from app.open_vendor_secret(${accountId}, ${reason}, ${actorUserId}, ${requestId}, ${clientRequestId})`
   if (row === undefined) return null
   const { dataKeyId, kmsKeyArn, wrapped, ...secret } = row
   return { ...secret, key: { id: dataKeyId, kmsKeyArn, wrapped } }

@@ -16,6 +16,7 @@ export interface Opening {
   readonly reason: 'verify' | 'rotate' | 'catalog'
   readonly actorUserId: string | null
   readonly requestId: string | null
+  readonly clientRequestId?: string | null
 }
 
 /**

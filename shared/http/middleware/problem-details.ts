@@ -1,7 +1,7 @@
 import { violation } from '#shared/http/constraints.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import { Problem, problemBody, unavailable } from '#shared/problem.ts'
-import type { Middleware } from '#shared/http/request.ts'
+import { type Middleware, responseId } from '#shared/http/request.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 
@@ -12,6 +12,7 @@ export const problemDetails = (baseUrl: string): Middleware => ({
     const problem = toProblem(request.error)
     const line = {
       request_id: state.requestId,
+      client_request_id: state.client.requestId ?? undefined,
       route: state.matched === null ? null : `${state.matched.endpoint.method} ${state.matched.endpoint.path}`,
       status: problem.status,
       user_id: state.principal?.user.id,
@@ -24,7 +25,7 @@ export const problemDetails = (baseUrl: string): Middleware => ({
     request.response = {
       statusCode: problem.status,
       headers: { 'content-type': 'application/problem+json', ...problem.options.headers },
-      body: JSON.stringify(problemBody(problem, state.requestId, baseUrl)),
+      body: JSON.stringify(problemBody(problem, responseId(state), baseUrl)),
     }
   },
 })

@@ -60,7 +60,7 @@ const isLive = async ({ token }: MintedSession): Promise<boolean> =>
 
 /** Returns the audit entries of all tenants of the setup. */
 const logs = () => service.sql`
-  select tenant_id, action, actor_user_id as actor, target_type || ' ' || target_id as target, before, after, request_id,
+  select tenant_id, action, actor_user_id as actor, target_type || ' ' || target_id as target, before, after, request_id, client_request_id,
          encode(ip_hash, 'hex') as ip_hash, xmin::text as written_in
     from app.audit_log where tenant_id = any (${Object.values(setup.tenants)}) order by action, tenant_id, target_id`
 
@@ -69,8 +69,8 @@ async function expectEntries(
   { route, token, body }: { route: string; token?: string; body?: object },
   expected: readonly (readonly [tenant: 'here' | 'there', action: string, target: string])[],
 ): Promise<void> {
-  const requestId = randomUUID()
-  const answer = await service.request(route, { token, body, headers: { 'x-request-id': requestId } })
+  const clientRequestId = randomUUID()
+  const answer = await service.request(route, { token, body, headers: { 'x-request-id': clientRequestId } })
   expect(answer.status).toBe(204)
   const written = await logs()
   const { tenants, user } = setup
@@ -82,7 +82,8 @@ async function expectEntries(
     select xmin::text as written_in from app.sessions where user_id = ${user} and revoked_at is not null
     union select xmin::text from app.users where id = ${user} and password_hash <> ${passwordHash}`
   for (const entry of written) {
-    expect(entry).toMatchObject({ actor: user, before: null, after: null, request_id: requestId })
+    expect(entry).toMatchObject({ actor: user, before: null, after: null, client_request_id: clientRequestId })
+    expect(entry['request_id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/)
     expect(IP_HASHES).toContain(entry['ip_hash'])
     expect(changed.map((row) => row['written_in'])).toEqual([entry['written_in']])
   }

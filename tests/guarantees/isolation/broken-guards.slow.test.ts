@@ -272,7 +272,7 @@ function writers(): Guard[] {
     ...['identity_app', 'identity_worker', 'identity_operator'].map(
       (role): Guard => [
         `open_vendor_secret: no grant to ${role}`,
-        [`grant execute on function app.open_vendor_secret(uuid, text, uuid, text) to ${role}`],
+        [`grant execute on function app.open_vendor_secret(uuid, text, uuid, text, text) to ${role}`],
         [definerGuarantee(world, 'open_vendor_secret')],
       ],
     ),
@@ -361,7 +361,7 @@ const absentGrants: readonly (readonly [guarantee: Guarantee, ...grants: string[
     'select on app.tokens to identity_vault',
     'select (id) on app.vendor_accounts to identity_worker',
     'select (wrapped_key) on app.data_keys to identity_operator',
-    'execute on function app.open_vendor_secret(uuid, text, uuid, text) to identity_worker',
+    'execute on function app.open_vendor_secret(uuid, text, uuid, text, text) to identity_worker',
   ],
 ]
 test.each(absentGrants.flatMap(([guarantee, ...grants]) => grants.map((grant) => ({ grant, guarantee }))))(

@@ -61,15 +61,15 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.tenants_of_session(uuid)': { identity_app: 'lists the tenants to select from' },
   'app.sessions_of_session(uuid)': { identity_app: "lists the caller's sessions" },
-  'app.end_sessions(uuid, uuid, boolean, text, text, bytea)': { identity_app: "ends the caller's sessions" },
-  'app.record_failed_sign_in(uuid, text, bytea)': { identity_app: 'audits in every tenant of the user' },
-  'app.record_own_change(uuid, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
+  'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
+  'app.record_failed_sign_in(uuid, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
+  'app.record_own_change(uuid, text, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
   'app.enqueue(text, jsonb, text)': {
     identity_app: 'endpoints add jobs',
     identity_worker: 'jobs add jobs',
     identity_operator: 'commands add mails',
   },
-  'app.open_vendor_secret(uuid, text, uuid, text)': { identity_vault: 'decrypts vendor secrets' },
+  'app.open_vendor_secret(uuid, text, uuid, text, text)': { identity_vault: 'decrypts vendor secrets' },
   'app.create_audit_partition(date)': { identity_worker: 'creates the coming months' },
 }
 

@@ -92,7 +92,7 @@ describe('app.enter_session', () => {
         await tx`set local lock_timeout = '10s'`
         await enter(tx, session)
         await tx`select pg_sleep(0.05)`
-        await tx`select app.end_sessions(${userId}, ${session}, true, 'session.revoked', 'r', null)`
+        await tx`select app.end_sessions(${userId}, ${session}, true, 'session.revoked', 'r', null, null)`
       })
     const ended = await Promise.allSettled([endOthers(writer, one), endOthers(other, two)])
     const failed = ended.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))

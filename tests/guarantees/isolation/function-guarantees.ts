@@ -84,7 +84,7 @@ const failedSignInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
   holds: (sql) =>
     expectInTheirTenants(sql, world, {
-      call: 'app.record_failed_sign_in($1, $2, null)',
+      call: 'app.record_failed_sign_in($1, $2, null, null)',
       entry: `target_type = 'user' and action = 'session.sign_in_failed' and actor_user_id is null`,
     }),
 })
@@ -124,7 +124,7 @@ const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants, name:
         const what = `${who} ${session} ${others}`
         await sql`savepoint call`
         await enterTenant(sql, tenant)
-        const call = `app.end_sessions($1, $2, $3 = 'others', 'session.revoked', $4, null)`
+        const call = `app.end_sessions($1, $2, $3 = 'others', 'session.revoked', $4, null, null)`
         const returned = await attempt(
           sql,
           `select from (select ${call}) as c(n) where n = ${ended.length}`,
@@ -153,7 +153,7 @@ const ownChangeGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
   holds: (sql) =>
     expectInTheirTenants(sql, world, {
-      call: `app.record_own_change($1, 'user.password_changed', $2, null)`,
+      call: `app.record_own_change($1, 'user.password_changed', $2, null, null)`,
       entry: `target_type = 'user' and action = 'user.password_changed' and actor_user_id = target_id`,
     }),
 })

@@ -75,10 +75,16 @@ interface Asked {
   readonly params?: Record<string, string>
 }
 
+const CLIENT_REQUEST_ID = 'sent-by-two-clients'
+
 const event = (route: string, { token, headers = {}, ...rest }: Asked = {}): APIGatewayProxyEvent =>
   gatewayEvent({
     route,
-    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    headers: {
+      'x-request-id': CLIENT_REQUEST_ID,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
     ...rest,
   })
 
@@ -290,11 +296,15 @@ describe('a saved query', () => {
     }
   })
 
-  it('finds a request by the id that its log lines have, beside the trace id', async () => {
+  it('finds a request by its own id, also if two clients sent the same one, and by the trace id', async () => {
     const asked = event('GET /v1/auth/session')
     const { lines } = await run('auth', asked, wrote('Unauthorized'))
     expect(lines).toContainEqual(
-      expect.objectContaining({ request_id: asked.requestContext.requestId, xray_trace_id: TRACE }),
+      expect.objectContaining({
+        request_id: asked.requestContext.requestId,
+        client_request_id: CLIENT_REQUEST_ID,
+        xray_trace_id: TRACE,
+      }),
     )
   })
 })
