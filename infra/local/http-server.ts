@@ -39,16 +39,20 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
 
 /**
  * Serves HTTP on 127.0.0.1. Port 0 is any free port. Calls `meet` before each request, which may refuse or delay it. An error
- * thrown by `answer` becomes a 500 with its message.
+ * thrown by `answer` becomes a 500 with its message. Refuses what a web page sends, unless `forPages` is set: any site that a
+ * developer visits can post to a port of this machine.
  */
 export async function startHttpServer(options: {
   readonly answer: Answer
   readonly port?: number
+  readonly forPages?: boolean
   readonly meet?: () => Promise<'go' | 'refuse'>
 }): Promise<HttpServer> {
   const respond = async (incoming: IncomingMessage): Promise<LocalReply | 'drop'> => {
     if (!isLoopback(incoming.headers.host))
       return json(421, { error: 'Use 127.0.0.1 or localhost to reach this server' })
+    if (incoming.headers.origin !== undefined && options.forPages !== true)
+      return json(403, { error: 'This server takes no requests from web pages' })
     const body = await readBody(incoming)
     if (body === undefined) return json(413, { error: `The body is larger than ${BODY_MAX_BYTES} bytes` })
     if ((await options.meet?.()) === 'refuse') return 'drop'

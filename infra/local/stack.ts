@@ -136,7 +136,7 @@ export async function startStack(options: {
 
     const logFile = join(stateDir, 'functions.log')
     // Every instance pipes two streams into it.
-    const logs = createWriteStream(logFile, { flags: 'a' }).setMaxListeners(0)
+    const logs = createWriteStream(logFile, { flags: 'a', mode: 0o600 }).setMaxListeners(0)
     const lambda = opened(await startLambda())
     let gatewayUrl = ''
     const web = opened(await startWeb({ port: options.webPort, gatewayUrl: () => gatewayUrl }))

@@ -4,6 +4,7 @@ import { type HttpServer, json, startHttpServer } from '#infra/local/http-server
 export const startWeb = (options: { port: number; gatewayUrl: () => string }): Promise<HttpServer> =>
   startHttpServer({
     port: options.port,
+    forPages: true,
     answer: ({ method, url }) => {
       if (method !== 'GET') return json(405, { error: 'Method not allowed' }, { allow: 'GET' })
       switch (url.pathname) {

@@ -45,7 +45,7 @@ describe('a started stack', () => {
     expect(response.status).toBe(200)
   }
 
-  it('writes the documented addresses to a stack.json that only its owner can read', async () => {
+  it('writes the documented addresses to stack.json, and only its owner can read the state', async () => {
     const url = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/)
     const vendor = { account_number: expect.any(String), secret: expect.any(String) }
     expect(info).toStrictEqual({
@@ -63,10 +63,21 @@ describe('a started stack', () => {
       ],
       pid: stack.child.pid,
     })
-    expect((await stat(join(stateDir, 'stack.json'))).mode & 0o777).toBe(0o600)
+    for (const file of ['stack.json', 'functions.log', 'mailbox.jsonl', 'secrets.json'])
+      expect((await stat(join(stateDir, file))).mode & 0o777, file).toBe(0o600)
     expect((await fetch(`${info.web_url}/healthz`)).status).toBe(200)
     expect(await (await fetch(`${info.mailbox_url}/messages?to=nobody@shops.test`)).json()).toEqual({ data: [] })
     expect((await ask(info, 'GET /health/ready')).body).toEqual({ status: 'ok', database: 'ok', cache: 'ok' })
+  })
+
+  it('takes requests from web pages only at the API and the front end', async () => {
+    const headers = { origin: 'https://evil.test', 'content-type': 'text/plain' }
+    const body = JSON.stringify({ command: 'set-status', slug: 'acme-print', status: 'suspended' })
+    const operate = `${info.lambda_url}/2015-03-31/functions/operate/invocations`
+    for (const url of [operate, `${info.control_url}/faults`, `${info.mailbox_url}/messages`])
+      expect((await fetch(url, { method: 'POST', headers, body })).status, url).toBe(403)
+    for (const url of [`${info.gateway_url}/health/live`, `${info.web_url}/healthz`])
+      expect((await fetch(url, { headers })).status, url).toBe(200)
   })
 
   it('logs each refusal in one line, without passwords, tokens, emails or client addresses', async () => {
