@@ -1,4 +1,4 @@
--- The database roles of the service, their settings, and the schema `app`.
+-- The database roles of the service, their settings, the schema `app`, and how a pooled connection is cleaned.
 --
 --   identity_owner     owns every object; is no superuser, so FORCE ROW LEVEL SECURITY binds it too
 --   identity_app       serves the routes; owns nothing and is a member of no role
@@ -65,3 +65,26 @@ alter role identity_vault set search_path = app, pg_catalog;
 create schema app authorization identity_owner;
 set local role identity_owner;
 grant usage on schema app to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;
+
+-- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
+-- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
+-- PREPARE, which may have the name of one of the driver's, or a cursor WITH HOLD. An exception alone would not do, because
+-- statements of the next caller may already be on their way.
+create function app.clean() returns void
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  reset all;
+  perform pg_catalog.pg_advisory_unlock_all();
+  -- A transaction that this message began has the time of this message.
+  if pg_catalog.now() operator(pg_catalog.<>) pg_catalog.statement_timestamp()
+     or exists (select from pg_catalog.pg_prepared_statement() p where p.from_sql)
+     or exists (select from pg_catalog.pg_cursor() c where c.is_holdable) then
+    raise warning 'a statement left the connection unclean' using errcode = 'TN500';
+    perform pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid());
+  end if;
+end
+$$;
+revoke all on function app.clean() from public;
+grant execute on function app.clean() to identity_app, identity_worker, identity_operator, identity_vault;

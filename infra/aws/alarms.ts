@@ -185,6 +185,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description:
         'A vendor secret did not decrypt for the tenant and account it is stored for. Suspect tampering until it is explained.',
     },
+    'connection-unclean': {
+      metric: own('DatabaseUnclean', { period: MINUTE }),
+      over: 0,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'A request left a prepared statement, a cursor or an open transaction on its database connection, which no code of the service does. Suspect an SQL injection.',
+    },
     'kms-failed': {
       metric: own('KmsFailed'),
       over: 4,

@@ -74,7 +74,11 @@ export class Dashboard extends Construct {
       ],
       [
         graph('Function connections: wait and connect, ms', [ownEach('DatabaseWait'), ownEach('DatabaseConnect')]),
-        graph('Function connections: refused and lost', [ownEach('DatabaseRefused'), ownEach('DatabaseLost')]),
+        graph('Function connections: refused, lost, unclean', [
+          ownEach('DatabaseRefused'),
+          ownEach('DatabaseLost'),
+          own('DatabaseUnclean'),
+        ]),
         graph('Audit entries without a partition', [own('AuditRowsWithoutPartition')]),
       ],
       [

@@ -2,6 +2,7 @@ import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
 import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
 import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
+import { log } from '#shared/log.ts'
 import { countMetric, recordMetric } from '#shared/metrics.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
@@ -21,6 +22,8 @@ export interface Connection {
 }
 
 const INVALID_PASSWORD = '28P01'
+// The warning of app.clean (migration 0001) before it ends the connection.
+const UNCLEAN = 'TN500'
 
 // A server that is alive responds within the role's statement_timeout of 2 s (migration 0001).
 export const RESPONSE_TIMEOUT_MS = 2500
@@ -61,7 +64,14 @@ export function openConnection(
       fetch_types: false,
       connect_timeout: RESPONSE_TIMEOUT_MS / 1000,
       max_lifetime: null,
-      onnotice: () => {},
+      onnotice: ({ code }) => {
+        if (code !== UNCLEAN) return
+        log.error(
+          'a statement left a prepared statement, cursor or open transaction on its connection: the connection was closed',
+          { role: login.username },
+        )
+        countMetric('DatabaseUnclean')
+      },
       onclose: () => {
         if (isOpen) discard()
       },

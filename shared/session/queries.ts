@@ -1,4 +1,4 @@
-import type { Sql } from '#shared/db/connect.ts'
+import type { Run, Sql } from '#shared/db/connect.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import type { Tenant } from '#shared/tenant/tenant.ts'
@@ -22,7 +22,7 @@ interface LiveSessionRow extends Omit<Session, 'id'>, Omit<User, 'id'>, Omit<Ten
  * one finds nothing.
  */
 export async function authenticate(
-  sql: Sql,
+  sql: Run,
   [current, previous]: TokenHashes,
   idleSeconds: number,
 ): Promise<Principal | null> {

@@ -17,7 +17,7 @@ export const bearer = (): Middleware => ({
     if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
       throw refused('malformed', 'malformed token', true)
     const { idleSeconds } = runtime.config.session
-    context.request.principal = await authenticate(runtime.database.sql, tokenHashes(runtime, token), idleSeconds)
+    context.request.principal = await authenticate(runtime.database.uncleaned, tokenHashes(runtime, token), idleSeconds)
     if (context.request.principal === null) throw refused('unknown', 'no live session has this token', true)
   },
 })

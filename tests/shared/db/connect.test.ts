@@ -1,13 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type AddressInfo, connect as connectTcp } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import { readInTenant, writeInTenant } from '#shared/db/scope.ts'
+import { log } from '#shared/log.ts'
 import { authenticate } from '#shared/session/queries.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
@@ -112,11 +113,11 @@ describe('round trips with prepared statements', () => {
     const { key } = await liveSession()
     const other = randomBytes(32)
     for (const keys of [[key, null] as const, [key, other] as const, [other, key] as const]) {
-      const check = () => authenticate(db.sql, keys, 60)
+      const check = () => authenticate(db.uncleaned, keys, 60)
       expect((await check())?.tenant?.id).toBe(acme)
       expect(await roundTrips(check)).toBe(1)
     }
-    const nobody = () => authenticate(db.sql, [other, randomBytes(32)], 60)
+    const nobody = () => authenticate(db.uncleaned, [other, randomBytes(32)], 60)
     expect(await nobody()).toBeNull()
     expect(await roundTrips(nobody)).toBe(1)
   })
@@ -218,6 +219,63 @@ describe('transaction', () => {
     await expect(failed).rejects.toThrow('the work failed')
     expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
     expect(await pidOf(db.sql)).toBe(pid)
+  })
+})
+
+describe('a connection that is used again', () => {
+  const PREPARED = 'prepare planted as select 1'
+  const HELD = 'declare planted cursor with hold for select 1'
+  const alone = (db: Database, text: string) => db.sql(Object.assign([text], { raw: [text] }))
+  const inTransaction = (db: Database, ...texts: string[]) =>
+    db.transaction('read write', async (sql) => {
+      for (const text of texts) await sql(Object.assign([text], { raw: [text] }))
+    })
+
+  it.for<[what: string, plant: (db: Database) => Promise<unknown>]>([
+    ['a prepared statement', (db) => alone(db, PREPARED)],
+    ['a prepared statement of a transaction', (db) => inTransaction(db, PREPARED)],
+    ['a prepared statement of a failed transaction', (db) => inTransaction(db, PREPARED, 'select 1 / 0')],
+    ['a cursor', (db) => inTransaction(db, HELD)],
+    ['a cursor in a transaction of its own', (db) => inTransaction(db, 'commit', 'begin', HELD)],
+    ['an open transaction', (db) => alone(db, 'begin')],
+  ])('closes the connection on which a statement left %s, before its next use', async ([_what, plant]) => {
+    const db = opened(database.appUrl)
+    const logged = vi.spyOn(log, 'error').mockImplementation(() => {})
+    onTestFinished(() => logged.mockRestore())
+    const pid = await pidOf(db.sql)
+    await rejection(plant(db))
+    await gone(pid)
+    expect(logged).toHaveBeenCalledWith(expect.stringContaining('on its connection'), { role: 'identity_app' })
+    expect(await pidOf(db.sql)).not.toBe(pid)
+    expect(await db.sql`select name from pg_prepared_statements where from_sql`).toEqual([])
+  })
+
+  it('responds 503 for the request that left a statement on the connection, and runs none behind it', async () => {
+    const { db } = await behindWire()
+    const stray = randomUUID()
+    const planted = alone(db, PREPARED)
+    const next = rejection(db.sql`insert into app.planted_marks (mark) values (${stray})`)
+    await expectUnavailable(planted)
+    expect(isUnavailable(await next)).toBe(true)
+    expect(await marked(stray)).toBe(false)
+  })
+
+  it.for([
+    `select set_config('app.tenant_id', gen_random_uuid()::text, false)`,
+    'set search_path = public',
+    'set row_security = off',
+    'select pg_advisory_lock(7)',
+  ])('has no setting and no lock of its former caller: %s', async (planted) => {
+    const db = opened(database.appUrl)
+    const state = () => db.sql`
+      select pg_backend_pid(), current_setting('app.tenant_id', true) <> '' as scoped, current_setting('search_path'),
+             current_setting('row_security'), (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())`
+    await db.transaction('read only', (sql) => sql`select app.set_tenant(${acme})`)
+    const before = await state()
+    await alone(db, planted)
+    expect(await state()).toEqual(before)
+    await inTransaction(db, planted)
+    expect(await state()).toEqual(before)
   })
 })
 
@@ -514,7 +572,7 @@ describe('a connection that is cut within a response', () => {
   it('never reports a live session as ended when a response is cut', async () => {
     const { db, cutAt } = await cuttable()
     const { key } = await liveSession()
-    const check = () => authenticate(db.sql, [key, null], 60)
+    const check = () => authenticate(db.uncleaned, [key, null], 60)
     expect((await check())?.tenant?.id).toBe(acme)
     // A response ends with its row, CommandComplete (14 bytes) and ReadyForQuery (6 bytes).
     for (const bytes of [-1, -7, -15, -21, -40]) {
