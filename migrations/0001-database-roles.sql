@@ -62,6 +62,32 @@ alter role identity_vault set lock_timeout = '1500ms';
 alter role identity_vault set idle_in_transaction_session_timeout = '10s';
 alter role identity_vault set search_path = app, pg_catalog;
 
+-- A temporary type or table is found before others of its name, also by the next caller of the connection. So no role of the
+-- service may create one.
+do $$
+begin
+  execute format('revoke temporary on database %I from public', current_database());
+end
+$$;
+
+-- Large objects are outside every guard of a table: one role writes what another reads. Only a superuser may revoke the
+-- functions: those of Aurora belong to rdsadmin.
+do $$
+declare
+  v_functions text;
+  v_mine boolean;
+begin
+  select string_agg(p.oid::regprocedure::text, ', '), bool_and(pg_has_role(p.proowner, 'usage')) into v_functions, v_mine
+    from pg_proc p
+   where p.pronamespace = 'pg_catalog'::regnamespace and (p.proname ~ '^(be_)?lo_' or p.proname in ('loread', 'lowrite'));
+  if v_mine then
+    execute format('revoke execute on function %s from public', v_functions);
+  else
+    raise warning 'large objects stay open to every role: % may not revoke their functions', current_user;
+  end if;
+end
+$$;
+
 create schema app authorization identity_owner;
 set local role identity_owner;
 grant usage on schema app to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;

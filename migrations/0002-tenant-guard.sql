@@ -15,6 +15,7 @@ create function app.current_tenant() returns uuid
 -- connection of a client that calls set_config itself.
 create function app.set_tenant(p_tenant uuid) returns void
   language plpgsql
+  set search_path = pg_catalog, pg_temp
   as $$
 begin
   perform set_config('app.tenant_id', coalesce(p_tenant::text, ''), true);

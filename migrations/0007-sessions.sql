@@ -60,6 +60,7 @@ grant select on app.live_sessions to identity_app;
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer) returns setof app.live_sessions
   language plpgsql
   rows 1
+  set search_path = pg_catalog, pg_temp
   as $$
 declare
   v_session uuid;
@@ -104,6 +105,7 @@ grant execute on function app.authenticate(bytea, integer) to identity_app;
 create function app.select_tenant(p_session uuid, p_tenant uuid, p_idle_seconds integer) returns setof app.live_sessions
   language plpgsql
   rows 1
+  set search_path = pg_catalog, pg_temp
   as $$
 begin
   perform set_config('app.tenant_id', p_tenant::text, true);
@@ -140,6 +142,7 @@ create function app.tenants_of_session(p_session uuid)
                  role_code text, role_label text, role_rank integer)
   language sql stable security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
   select m.id, t.id, t.slug, t.legal_name, t.status, r.code, r.label, r.rank
     from app.sessions s
@@ -157,6 +160,7 @@ create function app.sessions_of_session(p_session uuid)
                  legal_name text, status text, timezone text, currency text)
   language sql stable security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
   select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name, t.status, t.timezone, t.currency
     from app.sessions s
@@ -181,6 +185,7 @@ create function app.end_sessions(
   returns integer
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
   v_ended integer;

@@ -12,12 +12,12 @@ set local role identity_owner;
 -- user's sessions or disabling the user.
 create function app.lock_user(p_user uuid) returns void
   language sql volatile
-  as $$ select pg_advisory_xact_lock(hashtextextended(p_user::text, 0)) $$;
+  return pg_advisory_xact_lock(hashtextextended(p_user::text, 0));
 
 -- Blocks and waits like app.lock_user, but only for the user's writes in the transaction's tenant.
 create function app.lock_member(p_user uuid) returns void
   language sql volatile
-  as $$ select pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0)) $$;
+  return pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0));
 
 -- Opens a tenant's scope for a write. Raises TN401 when the session or its membership is no longer live in the tenant, and
 -- TN403 when the role changed, lacks the permission, or the session has selected another tenant.
@@ -27,6 +27,7 @@ create function app.lock_member(p_user uuid) returns void
 create function app.enter_tenant(p_tenant uuid, p_session uuid, p_role smallint, p_permission text, p_exclusive boolean)
   returns void
   language plpgsql
+  set search_path = pg_catalog, pg_temp
   as $$
 declare
   v_user uuid;
@@ -66,6 +67,7 @@ $$;
 -- because app.end_sessions takes the exclusive lock. A write of a session with a tenant also waits for app.lock_member.
 create function app.enter_session(p_session uuid) returns void
   language plpgsql
+  set search_path = pg_catalog, pg_temp
   as $$
 declare
   v_user uuid;

@@ -35,15 +35,20 @@ select app.enforce_tenant('app.audit_log_default');
 
 -- Creates the partition of a month with its guard, and moves the month's rows from the default partition into it. Calling
 -- it again restores the guard and changes nothing else. Row security binds the owner too, so a temporary policy allows it.
+-- Raises 22023 for a month more than two years ago or more than one year ahead.
 create function app.create_audit_partition(p_month date) returns regclass
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
   v_from timestamptz := date_trunc('month', p_month::timestamp) at time zone 'UTC';
   v_to timestamptz := (date_trunc('month', p_month::timestamp) + interval '1 month') at time zone 'UTC';
   v_table text := format('app.%I', 'audit_log_' || to_char(p_month, 'YYYY_MM'));
 begin
+  if p_month not between now() - interval '2 years' and now() + interval '1 year' then
+    raise exception 'a partition is for a month from two years ago to one year ahead' using errcode = '22023';
+  end if;
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
     -- Lock first. Otherwise PostgreSQL rejects a concurrent insert that it routed to the default partition before the move.
@@ -73,6 +78,7 @@ create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_clie
   returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -88,6 +94,7 @@ create function app.record_own_change(
   returns void
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
   select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_client_request_id, p_ip_hash

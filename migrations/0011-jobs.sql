@@ -32,6 +32,7 @@ grant select, delete, update (run_at, attempts, lease_token, leased_until, compl
 create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns void
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
   insert into app.jobs (tenant_id, kind, payload, idempotency_key)
   values (app.current_tenant(), p_kind, p_payload, p_idempotency_key)

@@ -17,6 +17,7 @@ grant select, delete on app.rate_limits to identity_worker;
 create function app.count_attempt(p_key bytea, p_limit integer, p_window_seconds integer)
   returns table (allowed boolean, retry_after_seconds integer)
   language plpgsql
+  set search_path = pg_catalog, pg_temp
   as $$
 declare
   v_window interval := make_interval(secs => p_window_seconds);

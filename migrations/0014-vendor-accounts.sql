@@ -105,6 +105,7 @@ create function app.open_vendor_secret(
                  data_key_id uuid, kms_key_arn text, wrapped_key bytea)
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
   with opened as (
     select a.id, a.tenant_id, a.vendor, a.account_number, a.secret_version, a.sealed_secret, a.data_key_id, k.kms_key_arn, k.wrapped_key

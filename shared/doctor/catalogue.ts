@@ -212,6 +212,15 @@ const CHECKS = {
   'definer-search-path': `
     select name, array_to_string(proconfig, '; ') from routine
      where prosecdef and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
+  // A body that Postgres parsed at its creation has no names to look up.
+  'function-search-path': `
+    select name, array_to_string(proconfig, '; ') from routine
+     where nspname = 'app' and not prosecdef and prosqlbody is null
+       and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
+  // With debug_print_plan and client_min_messages = log, a caller would read the parameters of the statements inside.
+  'definer-messages': `
+    select name, array_to_string(proconfig, '; ') from routine
+     where prosecdef and not coalesce(proconfig @> array['client_min_messages=warning'], false)`,
   'definer-for-public': `
     select r.name, null from routine r, aclexplode(coalesce(r.proacl, acldefault('f', r.proowner))) x
      where r.prosecdef and x.grantee = 0`,

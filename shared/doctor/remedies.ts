@@ -66,6 +66,10 @@ const FAULTS: ByCheck = {
   'definer-missing': () => 'a SECURITY DEFINER function of the service is missing, or has become SECURITY INVOKER',
   'definer-search-path': (_, settings) =>
     `a SECURITY DEFINER function with an unsafe search_path: ${settings || 'none'}`,
+  'function-search-path': (_, settings) =>
+    `a function looks names up along the search_path of its caller: ${settings || 'none'}`,
+  'definer-messages': (_, settings) =>
+    `a SECURITY DEFINER function may print the statements inside it to its caller: ${settings || 'none'}`,
   'definer-for-public': () => 'every role may call a SECURITY DEFINER function',
   'definer-owner': (_, owner) => `a SECURITY DEFINER function runs as ${owner}`,
   'default-privileges': (_, acl) => `default privileges open every future object: ${acl}`,
@@ -101,6 +105,8 @@ const REPAIRS: ByCheck = {
   'definer-not-listed': (routine) => `alter routine ${routine} security invoker;`,
   'definer-missing': (routine) => `create ${routine} as its migration does`,
   'definer-search-path': (routine) => `alter routine ${routine} set search_path = pg_catalog, pg_temp;`,
+  'function-search-path': (routine) => `alter routine ${routine} set search_path = pg_catalog, pg_temp;`,
+  'definer-messages': (routine) => `alter routine ${routine} set client_min_messages = warning;`,
   'definer-for-public': (routine) => `revoke execute on routine ${routine} from public;`,
   'definer-owner': (routine) =>
     `alter routine ${routine} owner to ${OWNER_FUNCTIONS.includes(routine) ? 'identity_owner' : 'identity_resolver'};`,

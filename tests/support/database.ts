@@ -29,6 +29,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const cluster = postgres(adminUrl, { max: 1, onnotice: () => {} })
   await cluster`create database ${cluster(name)} template ${cluster(TEMPLATE)}`
   await cluster`alter database ${cluster(name)} set search_path = app, public`
+  // A copy does not get the privileges of its template.
+  await cluster`revoke temporary on database ${cluster(name)} from public`
   const databaseUrl = urlFor(adminUrl, { database: name })
   const as = (user: string) => urlFor(databaseUrl, { user, password: passwordOf(user) })
   const admin = postgres(databaseUrl, { max: 4, onnotice: () => {} })

@@ -163,26 +163,35 @@ const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee
   title: `guarantee 6: ${name} refuses identity_app, and creates a guarded partition for the worker`,
   holds: async (sql) => {
     await enterTenant(sql, own)
-    const create = (kept: boolean) => attempt(sql, `select app.create_audit_partition('2040-02-29')`, [], kept)
+    const [ahead] = await sql<{ day: string; month: string }[]>`
+      select (now() + interval '11 months')::date::text as day, to_char(now() + interval '11 months', 'YYYY_MM') as month`
+    const { day = '', month = '' } = ahead ?? {}
+    const partition = `audit_log_${month}`
+    const create = (kept: boolean, of = day) =>
+      attempt(sql, 'select app.create_audit_partition($1::text::date)', [of], kept)
     assert.equal((await create(false)).code, REFUSED, 'identity_app')
     await as(sql, 'none', async () => {
       for (const tenant of [own, other]) {
         await sql`
           insert into app.audit_log (tenant_id, occurred_at, action, target_type)
-          values (${tenant}, '2040-02-01T00:00:00Z', 'tenant.read', 'tenant')`
+          values (${tenant}, date_trunc('month', ${day}::text::timestamp) at time zone 'UTC', 'tenant.read', 'tenant')`
       }
     })
+    for (const unneeded of ['2040-02-29', '1999-12-31']) {
+      const refused = await as(sql, 'identity_worker', () => create(false, unneeded))
+      assert.equal(refused.code, '22023', unneeded)
+    }
     for (let time = 1; time <= 2; time++) {
       assert.deepEqual(await as(sql, 'identity_worker', () => create(true)), { count: 1, code: '' }, 'the worker')
-      const moved = await tenantsOf(sql, 'app.audit_log_2040_02', 'true', [])
+      const moved = await tenantsOf(sql, `app.${partition}`, 'true', [])
       assert.deepEqual(moved, [own, other].toSorted())
       assert.deepEqual(await checkCatalogue(sql), [])
       await enterTenant(sql, own)
-      const seen = await sql`select tenant_id from app.audit_log where occurred_at >= '2040-01-01Z'`
+      const seen = await sql`select tenant_id from app.audit_log where occurred_at > now() + interval '1 month'`
       assert.deepEqual([...seen], [{ tenant_id: own }])
     }
     await as(sql, 'identity_owner', async () => {
-      for (const table of ['audit_log', 'audit_log_2040_02', 'audit_log_default']) {
+      for (const table of ['audit_log', partition, 'audit_log_default']) {
         await enterTenant(sql, null)
         assert.deepEqual(await attempt(sql, `table app.${table}`), { count: 0, code: '' }, table)
       }

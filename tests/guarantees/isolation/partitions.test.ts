@@ -243,6 +243,7 @@ describe('the event trigger guard_partitions', () => {
     }))
 
   test('needs no privilege of roles that create other tables', async () => {
+    await database.admin.unsafe(`grant temporary on database ${database.name} to identity_app`)
     const app = postgres(database.appUrl, { max: 1 })
     await app`create temporary table mine (id integer) partition by range (id)`
     await app`create temporary table mine_too partition of mine default`
