@@ -26,6 +26,17 @@ revoke all on function app.current_tenant(), app.set_tenant(uuid) from public;
 grant execute on function app.current_tenant(), app.set_tenant(uuid)
   to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;
 
+-- A trigger function that refuses every change. The trigger says when, and its argument says why.
+create function app.refuse_change() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  raise exception '%', tg_argv[0] using errcode = '23514';
+end
+$$;
+revoke all on function app.refuse_change() from public;
+
 -- Enables and forces row security on a table. The service's roles then see and write only rows of the transaction's
 -- tenant, and none while no tenant is set. Calling it again restores removed policies and settings.
 --   p_column       the column with the tenant's id (`id` for app.tenants)

@@ -15,8 +15,16 @@ create table app.users (
   constraint users_email_is_ascii check (email collate "C" ~ '^[!-~]+@[!-~]+$' and length(email) <= 254)
 ) with (fillfactor = 90);
 
+-- Users belong to no tenant. Row security also keeps the columns of a user out of the error messages of functions that act for
+-- others.
+alter table app.users enable row level security, force row level security;
+create policy app_all on app.users to identity_app using (true);
+create policy worker_read on app.users for select to identity_worker using (true);
+create policy operator_all on app.users to identity_operator using (true);
+create policy resolver_read on app.users for select to identity_resolver using (true);
+
 grant select, insert (id, email, email_verified_at, password_hash, full_name),
-  update (email_verified_at, password_hash, full_name, avatar_url, last_login_at) on app.users to identity_app;
+  update (email_verified_at, password_hash, last_login_at) on app.users to identity_app;
 grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
 grant select (id, email, full_name, disabled_at), update (disabled_at) on app.users to identity_operator;
 grant select (id, disabled_at) on app.users to identity_resolver;

@@ -1,5 +1,5 @@
 -- Sessions: the session check, selecting a tenant, ending sessions.
--- The table has no row security: the session check finds a session by its token hash before it knows the tenant.
+-- The table has no tenant guard: the session check finds a session by its token hash before it knows the tenant.
 set local role identity_owner;
 
 create table app.sessions (
@@ -24,9 +24,21 @@ create index sessions_live_by_user on app.sessions (user_id) where revoked_at is
 create index sessions_live_by_tenant on app.sessions (tenant_id) where revoked_at is null;
 create index sessions_live_by_expiry on app.sessions (absolute_expires_at) where revoked_at is null;
 
-grant select, insert (id, token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent),
+-- Whoever changes it: an ended session never lives again.
+create trigger sessions_stay_ended before update of revoked_at on app.sessions
+  for each row when (old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at)
+  execute function app.refuse_change('an ended session stays ended');
+
+alter table app.sessions enable row level security, force row level security;
+create policy app_all on app.sessions to identity_app using (true);
+create policy worker_expired on app.sessions to identity_worker using (absolute_expires_at < now());
+create policy operator_all on app.sessions to identity_operator using (true);
+create policy resolver_all on app.sessions to identity_resolver using (true);
+
+grant select (id, token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, user_agent, created_at, last_seen_at, revoked_at),
+  insert (id, token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent),
   update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_app;
-grant select (id, idle_expires_at, absolute_expires_at, revoked_at), delete on app.sessions to identity_worker;
+grant select (id, absolute_expires_at), delete on app.sessions to identity_worker;
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   update (revoked_at) on app.sessions to identity_resolver;

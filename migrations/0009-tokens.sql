@@ -1,5 +1,5 @@
 -- Single-use tokens: invitations, password resets and email verifications.
--- The table has no row security: the service finds a token by its hash before it knows the tenant. It stores no token. The
+-- The table has no tenant guard: the service finds a token by its hash before it knows the tenant. It stores no token. The
 -- mailer derives the token from a nonce in its job and a key that the database never sees.
 set local role identity_owner;
 
@@ -27,6 +27,31 @@ create index tokens_by_expiry on app.tokens (expires_at);
 -- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
 
+-- Whoever changes it: a token is used once, and a link never lives longer than its mail says. A new hash is a new link.
+create trigger tokens_stay_consumed before update of consumed_at on app.tokens
+  for each row when (old.consumed_at is not null and new.consumed_at is distinct from old.consumed_at)
+  execute function app.refuse_change('a consumed token stays consumed');
+create trigger tokens_expire_in_time before update of expires_at on app.tokens
+  for each row when (new.expires_at > old.expires_at and new.token_hash = old.token_hash)
+  execute function app.refuse_change('a token does not get more time');
+
+-- Routes find every token by its hash, and write invitations of the set tenant alone. They only change other tokens: the mailer
+-- issues those, and sees no invitation of another tenant. An operator has invitations alone, or could plant a password reset.
+alter table app.tokens enable row level security, force row level security;
+create policy app_read on app.tokens for select to identity_app using (true);
+create policy app_insert on app.tokens for insert to identity_app
+  with check (purpose = 'invite' and tenant_id = (select app.current_tenant()));
+create policy app_update on app.tokens for update to identity_app
+  using (purpose <> 'invite' or tenant_id = (select app.current_tenant()));
+create policy app_delete on app.tokens for delete to identity_app
+  using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
+create policy worker_read on app.tokens for select to identity_worker
+  using (purpose <> 'invite' or tenant_id = (select app.current_tenant()) or expires_at < now());
+create policy worker_insert on app.tokens for insert to identity_worker with check (purpose <> 'invite');
+create policy worker_delete on app.tokens for delete to identity_worker using (expires_at < now());
+create policy operator_invitations on app.tokens to identity_operator
+  using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
+
 grant select, delete, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at),
   update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at) on app.tokens to identity_app;
 grant select, insert (token_hash, purpose, user_id, expires_at), delete on app.tokens to identity_worker;
@@ -39,23 +64,6 @@ select t.id, t.email, t.role_id, t.invited_by, t.user_id, t.created_at, t.expire
   from app.tokens t
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
 grant select on app.invitations to identity_app;
-
--- Allows an operator to write invitations of the transaction's tenant and no other token. Without it an operator could
--- plant a password reset for any user.
-create function app.operators_write_invitations() returns trigger
-  language plpgsql
-  set search_path = pg_catalog, pg_temp
-  as $$
-begin
-  if new.purpose = 'invite' and new.tenant_id = app.current_tenant() then
-    return new;
-  end if;
-  raise exception 'an operator may only write invitations of the set tenant' using errcode = '42501';
-end
-$$;
-revoke all on function app.operators_write_invitations() from public;
-create trigger tokens_operators_write_invitations before insert or update on app.tokens
-  for each row when (current_user = 'identity_operator') execute function app.operators_write_invitations();
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is

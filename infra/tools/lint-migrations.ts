@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { loadModule, type Node, parseSync, scanSync } from 'libpg-query'
 import { readMigrations } from '#shared/db/migrate.ts'
-import { EXEMPT_TABLES } from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES } from '#shared/doctor/catalogue.ts'
 import { nameOf, noHistory, type Refusal, refusals, type Rule, RULES, walk, words } from './migration-rules.ts'
 
 /** A statement that breaks a rule of migration-rules.ts. `what` is the table or column. */
@@ -126,7 +126,7 @@ function needsGuard(statement: Node): string | null {
   const { relation, tableElts = [], partbound } = statement.CreateStmt
   const name = nameOf(relation)
   const hasTenant = tableElts.some((element) => 'ColumnDef' in element && element.ColumnDef.colname === 'tenant_id')
-  if (relation?.relpersistence === 't' || EXEMPT_TABLES.includes(name)) return null
+  if (relation?.relpersistence === 't' || ACCOUNT_TABLES.includes(name)) return null
   return hasTenant || partbound !== undefined ? name : null
 }
 

@@ -12,8 +12,11 @@ const SERVICE_ROLES = ['identity_app', 'identity_worker', 'identity_operator', '
 
 const ROLES = ['identity_owner', ...SERVICE_ROLES, 'identity_resolver']
 
-/** The tables with a tenant_id but without row security. The service finds their rows by a hash, before the tenant. */
-export const EXEMPT_TABLES: readonly string[] = ['app.sessions', 'app.tokens']
+/**
+ * The tables of people, with row security but without the tenant guard: the service finds a row by an address or a hash, before
+ * it knows the tenant. Their migrations write each role's policies out.
+ */
+export const ACCOUNT_TABLES: readonly string[] = ['app.users', 'app.sessions', 'app.tokens']
 
 /** Every function that bypasses row security, and what it does. No other SECURITY DEFINER function may exist. */
 export const DEFINER_FUNCTIONS: readonly string[] = [
@@ -37,11 +40,17 @@ interface OpenPolicy {
   readonly command: 'all' | 'select'
 }
 
-/** The worker sees every job. Operators see all tenants and memberships. No other policy may be open. */
+/** The worker sees every job. Operators see all tenants and memberships. Routes find any user by address. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
+  { policy: 'app.users app_all', role: 'identity_app', command: 'all' },
+  { policy: 'app.users worker_read', role: 'identity_worker', command: 'select' },
+  { policy: 'app.users operator_all', role: 'identity_operator', command: 'all' },
+  { policy: 'app.sessions app_all', role: 'identity_app', command: 'all' },
+  { policy: 'app.sessions operator_all', role: 'identity_operator', command: 'all' },
+  { policy: 'app.tokens app_read', role: 'identity_app', command: 'select' },
 ]
 
 /** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. */
@@ -76,7 +85,12 @@ const CATALOGUE = String.raw`
       from relation r
       join pg_attribute a on a.attrelid = r.oid and not a.attisdropped
        and a.attname = case r.name when 'app.tenants' then 'id' else 'tenant_id' end
-     where r.relkind in ('r', 'p', 'f') and r.name <> all (${listed(EXEMPT_TABLES)})
+     where r.relkind in ('r', 'p', 'f') and r.name <> all (${listed(ACCOUNT_TABLES)})
+  ),
+  guarded_table as (
+    select oid, name, relrowsecurity, relforcerowsecurity from tenant_table
+    union all
+    select oid, name, relrowsecurity, relforcerowsecurity from relation where name = any (${listed(ACCOUNT_TABLES)})
   ),
   privilege as (
     select r.oid, r.name, r.relkind, x.grantee, x.privilege_type as type
@@ -118,8 +132,8 @@ const CATALOGUE = String.raw`
 
 /** Each check by name, as a query for the objects that fail it, with a detail. */
 const CHECKS = {
-  'row-security-not-enabled': 'select name, null from tenant_table where not relrowsecurity',
-  'row-security-not-forced': 'select name, null from tenant_table where not relforcerowsecurity',
+  'row-security-not-enabled': 'select name, null from guarded_table where not relrowsecurity',
+  'row-security-not-forced': 'select name, null from guarded_table where not relforcerowsecurity',
   'row-security-without-policy': `
     select name, null from tenant_table t where not exists (select from pg_policy where polrelid = t.oid)`,
   // Leaks nothing, but is a mistake: the statement is allowed and never finds a row.
@@ -246,7 +260,7 @@ const CHECKS = {
       from pg_constraint c
       join relation r on r.oid = c.conrelid
       join tenant_table parent on parent.oid = c.confrelid
-     where c.contype = 'f' and r.name <> all (${listed(EXEMPT_TABLES)})
+     where c.contype = 'f' and r.name <> all (${listed(ACCOUNT_TABLES)})
        and r.oid not in (select oid from tenant_table)`,
   // Unique keys bypass row security too: a violation reveals what another tenant has. A random uuid as primary key reveals
   // nothing, unless it references a row that others may know.

@@ -1,4 +1,10 @@
-import { type CatalogueCheck, type Finding, OWNER_FUNCTIONS } from '#shared/doctor/catalogue.ts'
+import {
+  ACCOUNT_TABLES,
+  type CatalogueCheck,
+  type Finding,
+  OPEN_POLICIES,
+  OWNER_FUNCTIONS,
+} from '#shared/doctor/catalogue.ts'
 
 /** The tables whose migration calls app.enforce_tenant with more than the table. */
 const GUARD_ARGUMENTS: Readonly<Record<string, string>> = {
@@ -6,7 +12,10 @@ const GUARD_ARGUMENTS: Readonly<Record<string, string>> = {
   'app.styles': ', p_system_rows => true',
 }
 
-const guard = (table: string): string => `select app.enforce_tenant('${table}'${GUARD_ARGUMENTS[table] ?? ''});`
+const guard = (table: string): string =>
+  ACCOUNT_TABLES.includes(table)
+    ? `alter table ${table} enable row level security, force row level security;`
+    : `select app.enforce_tenant('${table}'${GUARD_ARGUMENTS[table] ?? ''});`
 
 const kind = (object: string): string => (object.endsWith(')') ? `routine ${object}` : `table ${object}`)
 
@@ -19,7 +28,7 @@ function parts(object: string): { table: string; name: string } {
 function policyRepair(object: string): string {
   const { table, name } = parts(object)
   if (/^tenant_(read|insert|update|delete)$/.test(name)) return guard(table)
-  if (/^(worker_queue|operator_read)$/.test(name)) {
+  if (OPEN_POLICIES.some(({ policy }) => policy === object)) {
     return `drop policy ${name} on ${table}; create it again only if a migration does`
   }
   return `drop policy ${name} on ${table};`

@@ -12,7 +12,9 @@ import {
   revocationGuarantee,
 } from './member-guarantees.ts'
 import {
+  accountsGuarantee,
   appendOnlyGuarantee,
+  endsOnceGuarantee,
   operatorGuarantee,
   operatorSecretsGuarantee,
   queueGuarantee,
@@ -28,15 +30,24 @@ import {
   partitionsGuarantee,
   tenantsGuarantee,
 } from './table-guarantees.ts'
+import { ACCOUNT_TABLES } from '#shared/doctor/catalogue.ts'
 import { createTwoTenants, type TwoTenants } from './two-tenants.ts'
 
 // A test that never fails proves nothing. So each guard is removed here, alone, and a guarantee must break.
 const world = await createTwoTenants('every one')
 const { admin } = world
 const policies = await admin<
-  { table: string; policy: string; command: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'; role: string }[]
+  {
+    table: string
+    policy: string
+    command: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'
+    role: string
+    qual: string | null
+    check: string | null
+  }[]
 >`
-  select schemaname || '.' || tablename as table, policyname as policy, cmd as command, roles[1] as role from pg_policies
+  select schemaname || '.' || tablename as table, policyname as policy, cmd as command, roles[1] as role,
+         qual, with_check as check from pg_policies
    where format('%I.%I', schemaname, tablename)::regclass not in (select inhrelid from pg_inherits)
    order by 1, 2`
 const bodies = await admin<{ name: string; definition: string }[]>`
@@ -118,7 +129,25 @@ for (const name of world.partitions) {
   ])
 }
 
-const policiesFor = (role: string) => policies.filter((policy) => policy.role === role)
+const policiesFor = (role: string) =>
+  policies.filter((policy) => policy.role === role && !ACCOUNT_TABLES.includes(policy.table))
+
+for (const name of ACCOUNT_TABLES) {
+  guards.push(
+    [`${name}: ENABLE`, [`alter table ${name} disable row level security`], [everyTableGuarantee, exemptGuarantee]],
+    [`${name}: FORCE`, [`alter table ${name} no force row level security`], [everyTableGuarantee, exemptGuarantee]],
+  )
+}
+for (const { table, policy, qual, check } of policies.filter(({ table }) => ACCOUNT_TABLES.includes(table))) {
+  const change = (to: string): Guard => [
+    `${table}: the policy ${policy} (${to})`,
+    [to === 'dropped' ? `drop policy ${policy} on ${table}` : `alter policy ${policy} on ${table} ${to}`],
+    [accountsGuarantee(world)],
+  ]
+  guards.push(change('dropped'))
+  if ((qual ?? 'true') !== 'true') guards.push(change('using (true)'))
+  if (check !== null) guards.push(change('with check (true)'))
+}
 
 /** Each policy of a role. */
 const dropped = (role: string, guarantee: Guarantee): Guard[] =>
@@ -435,6 +464,12 @@ describe('on its own copy', () => {
         replaced(definition, 'and m.revoked_at is null)', ')'),
       ]
       return [lastOwnerGuarantee(tenant), parts]
+    }))
+
+  test('without one of the triggers, a session or a token lives again', () =>
+    eachBreaks(async () => {
+      const triggers = ['sessions_stay_ended', 'tokens_stay_consumed', 'tokens_expire_in_time']
+      return [endsOnceGuarantee, triggers.map((name) => `drop trigger ${name} on app.${name.split('_')[0]}`)]
     }))
 
   test('without vendor_accounts_key_is_usable or vendor_accounts_versions_grow, or a part of them, secrets move between keys', () =>

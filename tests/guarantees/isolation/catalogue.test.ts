@@ -41,10 +41,12 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['app.tenants', 'alter table app.tenants disable row level security'],
     ['app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
     ['elsewhere.notes', 'create schema elsewhere', 'create table elsewhere.notes (tenant_id uuid)'],
-    ['app.users', 'alter table app.users add tenant_id uuid'],
+    ['app.roles', 'alter table app.roles add tenant_id uuid'],
+    ['app.users', 'alter table app.users disable row level security'],
   ],
   'row-security-not-forced': [
     ['app.memberships', 'alter table app.memberships no force row level security'],
+    ['app.sessions', 'alter table app.sessions no force row level security'],
     [
       'app.planted_events_2026',
       NO_EVENT_TRIGGER,
@@ -70,6 +72,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   'policy-for-public': [['app.styles open', 'create policy open on app.styles using (tenant_id is not null)']],
   'policy-always-true': [
     ['app.styles open', 'create policy open on app.styles using (true)'],
+    ['app.tokens app_insert', 'alter policy app_insert on app.tokens with check (true)'],
     ['app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
     ['app.styles open', 'create policy open on app.styles to identity_worker using (true)'],
     ['app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_worker, identity_app'],

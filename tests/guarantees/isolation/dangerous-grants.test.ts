@@ -23,7 +23,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'insert on app.tokens.token_hash': {
     identity_app: 'issues invitations and verification mails',
     identity_worker: 'issues the tokens of the mails that it sends',
-    identity_operator: 'invites the first owner; a trigger refuses every other token',
+    identity_operator: 'invites the first owner; a policy refuses every other token',
   },
   'update on app.tokens.token_hash': {
     identity_app: 'inviting again replaces the hash',
@@ -79,8 +79,19 @@ const OPEN: Readonly<Record<string, string>> = {
   'jobs worker_queue identity_worker': 'one queue serves all tenants',
   'memberships operator_read identity_operator': 'finds the tenants of a user',
   'memberships resolver_read identity_resolver': 'finds the tenants of a user',
+  'sessions app_all identity_app': 'finds a session by its token hash',
+  'sessions operator_all identity_operator': 'ends the sessions of a tenant and of a user',
+  'sessions resolver_all identity_resolver': 'lists and ends the sessions of a user',
+  'sessions worker_expired identity_worker': 'deletes sessions that ended long ago',
   'tenants operator_read identity_operator': 'finds a tenant by its slug',
   'tenants resolver_read identity_resolver': 'lists the tenants to select from',
+  'tokens app_read identity_app': 'finds a token by its hash',
+  'tokens worker_delete identity_worker': 'deletes tokens that expired long ago',
+  'tokens worker_insert identity_worker': 'issues the tokens of the mails that it sends',
+  'users app_all identity_app': 'finds a user by address',
+  'users operator_all identity_operator': 'disables and enables users',
+  'users resolver_read identity_resolver': 'reads whether a user is disabled',
+  'users worker_read identity_worker': 'finds the recipients of mails',
 }
 
 const database = await createTestDatabase()

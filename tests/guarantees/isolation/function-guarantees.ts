@@ -187,7 +187,8 @@ const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee
       assert.deepEqual(moved, [own, other].toSorted())
       assert.deepEqual(await checkCatalogue(sql), [])
       await enterTenant(sql, own)
-      const seen = await sql`select tenant_id from app.audit_log where occurred_at > now() + interval '1 month'`
+      const seen =
+        await sql`select tenant_id from app.audit_log where occurred_at >= date_trunc('month', ${day}::text::timestamp)`
       assert.deepEqual([...seen], [{ tenant_id: own }])
     }
     await as(sql, 'identity_owner', async () => {

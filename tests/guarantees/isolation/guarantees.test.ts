@@ -11,7 +11,9 @@ import {
   revocationGuarantee,
 } from './member-guarantees.ts'
 import {
+  accountsGuarantee,
   appendOnlyGuarantee,
+  endsOnceGuarantee,
   operatorGuarantee,
   operatorSecretsGuarantee,
   queueGuarantee,
@@ -69,6 +71,7 @@ describe.each([
     operatorGuarantee(world),
     operatorSecretsGuarantee(world),
     vaultGuarantee(world),
+    accountsGuarantee(world),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsAfter(world.admin, [], guarantee))
 
@@ -161,6 +164,12 @@ describe('constraints and triggers', () => {
     for (const { id } of await admin<{ id: string }[]>`select id from app.tenants`) {
       await holdsAfter(admin, [], lastOwnerGuarantee(id))
     }
+    admin.release()
+  })
+
+  test('keep ended sessions, consumed tokens and the expiry of a link', async () => {
+    const admin = await database.admin.reserve()
+    await holdsAfter(admin, [], endsOnceGuarantee)
     admin.release()
   })
 

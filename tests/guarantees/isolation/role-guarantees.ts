@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { enterTenant, allowed, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -167,3 +167,109 @@ export const operatorSecretsGuarantee = ({ own }: TwoTenants): Guarantee => ({
     }
   },
 })
+
+const INVITES = `purpose = 'invite' and tenant_id = app.current_tenant()`
+
+/** The rows of the account tables that each role reaches, by statement, and a column that its grants include. */
+const REACHED: readonly (readonly [role: string, command: string, table: string, column: string, rows: string])[] = [
+  ['identity_app', 'select', 'app.users', 'id', 'true'],
+  ['identity_app', 'update', 'app.users', 'last_login_at', 'true'],
+  ['identity_worker', 'select', 'app.users', 'id', 'true'],
+  ['identity_operator', 'select', 'app.users', 'id', 'true'],
+  ['identity_operator', 'update', 'app.users', 'disabled_at', 'true'],
+  ['identity_resolver', 'select', 'app.users', 'id', 'true'],
+  ['identity_app', 'select', 'app.sessions', 'id', 'true'],
+  ['identity_app', 'update', 'app.sessions', 'last_seen_at', 'true'],
+  ['identity_worker', 'select', 'app.sessions', 'id', 'absolute_expires_at < now()'],
+  ['identity_worker', 'delete', 'app.sessions', 'id', 'absolute_expires_at < now()'],
+  ['identity_operator', 'select', 'app.sessions', 'id', 'true'],
+  ['identity_operator', 'update', 'app.sessions', 'revoked_at', 'true'],
+  ['identity_resolver', 'update', 'app.sessions', 'revoked_at', 'true'],
+  ['identity_app', 'select', 'app.tokens', 'id', 'true'],
+  ['identity_app', 'update', 'app.tokens', 'consumed_at', `purpose <> 'invite' or ${INVITES}`],
+  ['identity_app', 'delete', 'app.tokens', 'id', INVITES],
+  ['identity_worker', 'select', 'app.tokens', 'id', `purpose <> 'invite' or ${INVITES} or expires_at < now()`],
+  ['identity_worker', 'delete', 'app.tokens', 'id', 'expires_at < now()'],
+  ['identity_operator', 'select', 'app.tokens', 'id', INVITES],
+]
+
+/** Users, sessions and tokens belong to no tenant's guard: each role has policies of its own. */
+export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+  title: 'guarantee 6: each role reaches the users, sessions and tokens that its statements need, and no other',
+  holds: async (sql) => {
+    await as(sql, 'none', async () => {
+      for (const tenant of [own, other, null]) {
+        await sql`
+          insert into app.tokens (token_hash, purpose, user_id, tenant_id, expires_at)
+          values (${randomBytes(32)}, ${tenant === null ? 'password_reset' : 'invite'}, ${users[0]?.id ?? null}, ${tenant},
+                  now() - interval '1 day')`
+      }
+    })
+    const token = (purpose: string, tenant: string | null) =>
+      `insert into app.tokens (token_hash, purpose, user_id${tenant === null ? '' : ', tenant_id, email, role_id'}, expires_at)
+       values ('${randomUUID()}', '${purpose}', '${users[0]?.id}'${tenant === null ? '' : `, '${tenant}', 'new@shops.test', 7`}, now())`
+    for (const tenant of [null, own]) {
+      await enterTenant(sql, tenant)
+      for (const [role, command, table, column, rows] of REACHED) {
+        const expected = (await as(sql, 'none', () => sql.unsafe(`select from ${table} where ${rows}`))).count
+        const statement = {
+          select: `select ${column} from ${table}`,
+          update: `update ${table} set ${column} = now()`,
+          delete: `delete from ${table}`,
+        }[command]
+        const reached = await as(sql, role, () => attempt(sql, statement ?? ''))
+        assert.deepEqual(reached, { count: expected, code: '' }, `${role} ${statement} [${tenant}]`)
+      }
+      const invited = tenant === own ? '' : REFUSED
+      for (const [role, statement, code] of [
+        ['identity_app', token('invite', own), invited],
+        ['identity_app', token('invite', other), REFUSED],
+        ['identity_app', token('password_reset', null), REFUSED],
+        ['identity_operator', token('invite', own), invited],
+        ['identity_operator', token('invite', other), REFUSED],
+        ['identity_operator', token('password_reset', null), REFUSED],
+        ['identity_worker', token('password_reset', null), ''],
+        ['identity_worker', token('invite', null), REFUSED],
+      ] as const) {
+        const inserted = await as(sql, role, () => attempt(sql, statement))
+        assert.equal(inserted.code, code, `${role} ${statement} [${tenant}]`)
+      }
+    }
+  },
+})
+
+/** What has ended stays so, whatever the role. Requires a superuser's connection. */
+export const endsOnceGuarantee: Guarantee = {
+  title: 'ended sessions stay ended, consumed tokens consumed, and a link never gets more time',
+  holds: async (sql) => {
+    await as(sql, 'none', async () => {
+      const [user] = await sql<{ id: string }[]>`select id from app.users limit 1`
+      const hash = randomBytes(32)
+      await sql`
+        insert into app.sessions (token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret)
+        values (${hash}, ${user?.id ?? null}, now(), now(), ${hash})`
+      await sql`
+        insert into app.tokens (token_hash, purpose, user_id, expires_at)
+        values (${hash}, 'password_reset', ${user?.id ?? null}, now())`
+      const change = async (table: string, set: string) => {
+        const column = table === 'sessions' ? 'token_key' : 'token_hash'
+        return attempt(sql, `update app.${table} set ${set} where ${column} = '\\x${hash.toString('hex')}'`, [], true)
+      }
+      const expectOf = async (table: string, set: string, code: string) =>
+        assert.deepEqual(await change(table, set), { count: code === '' ? 1 : 0, code }, `${table}: ${set}`)
+      for (const [table, column] of [
+        ['sessions', 'revoked_at'],
+        ['tokens', 'consumed_at'],
+      ] as const) {
+        await expectOf(table, `${column} = null`, '')
+        await expectOf(table, `${column} = now()`, '')
+        await expectOf(table, `${column} = now()`, '')
+        for (const other of ['null', `now() - interval '1 day'`, `'infinity'`])
+          await expectOf(table, `${column} = ${other}`, '23514')
+      }
+      await expectOf('tokens', `expires_at = expires_at + interval '1 second'`, '23514')
+      await expectOf('tokens', `expires_at = expires_at - interval '1 second'`, '')
+      await expectOf('tokens', `expires_at = now() + interval '1 day', token_hash = sha256(token_hash)`, '')
+    })
+  },
+}

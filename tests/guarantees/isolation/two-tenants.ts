@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
-import { EXEMPT_TABLES } from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES } from '#shared/doctor/catalogue.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
 /** A tenant table, found in the catalogue, so that new tables are covered. */
@@ -65,7 +65,7 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
       from information_schema.columns join information_schema.tables using (table_schema, table_name)
      where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')
        and (column_name = 'tenant_id' or (table_schema, table_name, column_name) = ('app', 'tenants', 'id'))
-       and table_schema || '.' || table_name <> all (${[...EXEMPT_TABLES]})
+       and table_schema || '.' || table_name <> all (${[...ACCOUNT_TABLES]})
        and format('%I.%I', table_schema, table_name)::regclass not in (select inhrelid from pg_inherits)
      order by 1`
   await admin.unsafe(`do $$
@@ -102,7 +102,8 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
     // As hostile as a function can be: cheap, so that the planner would run it first, and not leakproof. It stores its
     // arguments in a setting that every role can read.
     await tx`
-      create function app.f_leak(p_value text) returns boolean language plpgsql cost 0.0000001 as $$
+      create function app.f_leak(p_value text) returns boolean language plpgsql cost 0.0000001
+        set search_path = pg_catalog, pg_temp as $$
       begin
         if strpos(current_setting('leak.seen'), coalesce(p_value, '')) = 0 then
           perform set_config('leak.seen', current_setting('leak.seen') || ' ' || p_value, true);

@@ -189,7 +189,8 @@ describe('concurrent password changes', () => {
              password_hash = (select password_hash from app.users where email = 'viewer@acme.test')
        where email = ${EMAIL}`
     await admin`
-      update app.sessions s set revoked_at = now() from app.users u where u.id = s.user_id and u.email = ${EMAIL}`
+      update app.sessions s set revoked_at = now() from app.users u
+       where u.id = s.user_id and u.email = ${EMAIL} and s.revoked_at is null`
   }
 
   const change = async (token: string, to: string): Promise<Answer> => {
