@@ -51,7 +51,7 @@ export const STAGES = {
     natGateways: 1,
     database: { minCapacity: 0.5, maxCapacity: 4, readers: 0, backupDays: 7, keep: true, proxy: false },
     memoryMib,
-    concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'deliver-mail': 2, operate: 2 } },
+    concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'not-found': 5, 'deliver-mail': 2, operate: 2 } },
     throttle: { rate: 200, burst: 400 },
     firewall: { perAddress: 10_000, signInPerAddress: 1000 },
     logDays: 30,
@@ -63,7 +63,7 @@ export const STAGES = {
     concurrency: {
       group: 40,
       job: 1,
-      named: { auth: 200, health: 10, openapi: 10, 'verify-vendors': 2, 'deliver-mail': 4, operate: 2 },
+      named: { auth: 200, health: 10, openapi: 10, 'not-found': 5, 'verify-vendors': 2, 'deliver-mail': 4, operate: 2 },
     },
     throttle: { rate: 1000, burst: 2000 },
     firewall: { perAddress: 5000, signInPerAddress: 500 },

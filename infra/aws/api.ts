@@ -22,7 +22,7 @@ import type { TenantryFunction } from './function.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 
 const STAGE_NAME = 'api'
-const FALLBACK_GROUP = 'health'
+const FALLBACK_GROUP = 'not-found'
 
 // The access log never contains an IP address, a path with ids, a header or a query.
 const ACCESS_LOG = AccessLogFormat.custom(

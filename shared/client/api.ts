@@ -4,6 +4,7 @@ import type { group as auth } from '#functions/auth/group.ts'
 import type { group as catalog } from '#functions/catalog/group.ts'
 import type { group as health } from '#functions/health/group.ts'
 import type { group as members } from '#functions/members/group.ts'
+import type { group as notFound } from '#functions/not-found/group.ts'
 import type { group as openapi } from '#functions/openapi/group.ts'
 import type { group as vendorAccounts } from '#functions/vendor-accounts/group.ts'
 
@@ -16,6 +17,7 @@ interface Groups {
   readonly catalog: typeof catalog
   readonly health: typeof health
   readonly members: typeof members
+  readonly notFound: typeof notFound
   readonly openapi: typeof openapi
   readonly vendorAccounts: typeof vendorAccounts
 }

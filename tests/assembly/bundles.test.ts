@@ -16,6 +16,7 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   measure: 310,
   members: 585,
   migrate: 330,
+  'not-found': 560,
   openapi: 670,
   operate: 475,
   'vendor-accounts': 660,

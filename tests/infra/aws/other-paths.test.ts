@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { group } from '#functions/health/group.ts'
+import { group } from '#functions/not-found/group.ts'
 import { parseConfig } from '#shared/config.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { gatewayEvent } from '#tests/support/event.ts'

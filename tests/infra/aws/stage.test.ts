@@ -416,13 +416,13 @@ describe('the API', () => {
     )
   }
 
-  it('routes each path to its group’s function by one ANY method, and every other path to health', () => {
+  it('routes each path to its group’s function by one ANY method, and every other path to not-found', () => {
     const made = methods()
     const paths = groups.flatMap(({ group }) => group.endpoints.map(({ path }) => [path, group.name] as const))
     expect([...made.keys()].toSorted()).toEqual(
       [...new Set([...paths.map(([path]) => path), '/', '/{proxy+}'])].toSorted(),
     )
-    for (const [path, name] of [...paths, ['/', 'health'], ['/{proxy+}', 'health']] as const) {
+    for (const [path, name] of [...paths, ['/', 'not-found'], ['/{proxy+}', 'not-found']] as const) {
       const method = made.get(path)
       expect([method.HttpMethod, method.Integration.Type], path).toEqual(['ANY', 'AWS_PROXY'])
       expect(method.Integration.TimeoutInMillis).toBe(INTEGRATION_TIMEOUT_MS)
