@@ -15,6 +15,13 @@ create table app.users (
   constraint users_email_is_ascii check (email collate "C" ~ '^[!-~]+@[!-~]+$' and length(email) <= 254)
 ) with (fillfactor = 90);
 
+-- No statistics: see app.tenants.
+alter table app.users
+  alter column email set statistics 0,
+  alter column password_hash set statistics 0,
+  alter column full_name set statistics 0,
+  alter column avatar_url set statistics 0;
+
 -- Users belong to no tenant. Row security also keeps the columns of a user out of the error messages of functions that act for
 -- others.
 alter table app.users enable row level security, force row level security;

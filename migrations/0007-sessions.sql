@@ -24,6 +24,13 @@ create index sessions_live_by_user on app.sessions (user_id) where revoked_at is
 create index sessions_live_by_tenant on app.sessions (tenant_id) where revoked_at is null;
 create index sessions_live_by_expiry on app.sessions (absolute_expires_at) where revoked_at is null;
 
+-- No statistics: see app.tenants.
+alter table app.sessions
+  alter column token_key set statistics 0,
+  alter column csrf_secret set statistics 0,
+  alter column ip_hash set statistics 0,
+  alter column user_agent set statistics 0;
+
 -- Whoever changes it: an ended session never lives again.
 create trigger sessions_stay_ended before update of revoked_at on app.sessions
   for each row when (old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at)

@@ -27,6 +27,11 @@ create index tokens_by_expiry on app.tokens (expires_at);
 -- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
 
+-- No statistics: see app.tenants.
+alter table app.tokens
+  alter column token_hash set statistics 0,
+  alter column email set statistics 0;
+
 -- Whoever changes it: a token is used once, and a link never lives longer than its mail says. A new hash is a new link.
 create trigger tokens_stay_consumed before update of consumed_at on app.tokens
   for each row when (old.consumed_at is not null and new.consumed_at is distinct from old.consumed_at)

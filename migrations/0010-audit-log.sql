@@ -113,4 +113,4 @@ revoke create on schema app from identity_resolver;
 -- The class of each column (infra/data-classification.md).
 comment on table app.audit_log is
   'personal: before, after; linked: actor_user_id, target_id, ip_hash; '
-  'tenant: id, tenant_id, occurred_at, action, target_type, request_id';
+  'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id';

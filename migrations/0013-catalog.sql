@@ -14,6 +14,11 @@ create table app.styles (
   unique nulls not distinct (tenant_id, brand, style_number)
 );
 create index styles_search on app.styles using gin (search);
+-- No statistics: see app.tenants.
+alter table app.styles
+  alter column style_number set statistics 0,
+  alter column name set statistics 0;
+
 select app.enforce_tenant('app.styles', p_system_rows => true);
 grant select, insert (id, tenant_id, style_number, name, brand, category, vendors),
   update (tenant_id, style_number, name, brand, category, vendors), delete on app.styles to identity_app;

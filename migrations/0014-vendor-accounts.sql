@@ -30,6 +30,10 @@ create table app.data_keys (
   check ((status = 'destroyed') = (wrapped_key is null))
 );
 create unique index data_keys_one_active on app.data_keys (tenant_id, purpose) where status = 'active';
+-- No statistics: see app.tenants.
+alter table app.data_keys
+  alter column wrapped_key set statistics 0;
+
 select app.enforce_tenant('app.data_keys');
 grant select, insert (id, tenant_id, purpose, kms_key_arn, wrapped_key),
   update (status, kms_key_arn, wrapped_key, retired_at, destroyed_at) on app.data_keys to identity_vault;
@@ -63,6 +67,12 @@ create table app.vendor_accounts (
 );
 create index vendor_accounts_by_age on app.vendor_accounts (tenant_id, created_at, id);
 create index vendor_accounts_by_data_key on app.vendor_accounts (data_key_id) where data_key_id is not null;
+-- No statistics: see app.tenants.
+alter table app.vendor_accounts
+  alter column label set statistics 0,
+  alter column account_number set statistics 0,
+  alter column sealed_secret set statistics 0;
+
 select app.enforce_tenant('app.vendor_accounts');
 -- identity_app may write an encrypted secret but not read one.
 grant select (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, created_at,

@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
 import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
 import { log } from '#shared/log.ts'
+import { startupSettings } from '#shared/db/role-settings.ts'
 import { countMetric, recordMetric } from '#shared/metrics.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
@@ -61,6 +62,8 @@ export function openConnection(
       ...clientOptions(login, trust),
       max: 1,
       prepare,
+      // A pooler in front of the server may refuse a connection with settings.
+      connection: prepare ? startupSettings(login.username) : {},
       fetch_types: false,
       connect_timeout: RESPONSE_TIMEOUT_MS / 1000,
       max_lifetime: null,

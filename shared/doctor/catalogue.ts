@@ -1,4 +1,6 @@
 import type postgres from 'postgres'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 
 /** Something in the database that could expose rows to another tenant. `object` is quoted as in SQL. */
 export interface Finding {
@@ -8,9 +10,9 @@ export interface Finding {
 }
 
 /** The login roles of the service. Row security and grants limit them. */
-const SERVICE_ROLES = ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']
+const LOGINS = SERVICE_ROLES.map(loginName)
 
-const ROLES = ['identity_owner', ...SERVICE_ROLES, 'identity_resolver']
+const ROLES = ['identity_owner', ...LOGINS, 'identity_resolver']
 
 /**
  * The tables of people, with row security but without the tenant guard: the service finds a row by an address or a hash, before
@@ -61,7 +63,7 @@ const listed = (names: readonly string[]): string => `array[${names.map((name) =
 /** What the checks query: all schemas except those of the system, without objects of extensions. */
 const CATALOGUE = String.raw`
   service_role as (
-    select oid, rolname as name from pg_roles where rolname = any (${listed(SERVICE_ROLES)})
+    select oid, rolname as name from pg_roles where rolname = any (${listed(LOGINS)})
   ),
   grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
   own_schema as (

@@ -1,6 +1,7 @@
 import type postgres from 'postgres'
 import {
   appliedMigrations,
+  databasePrivileges,
   deadLetteredJobs,
   type Diagnosis,
   grants,
@@ -8,7 +9,7 @@ import {
   isolation,
   partitions,
   powerfulLogins,
-  roleTimeouts,
+  roleSettings,
   serverVersion,
 } from '#shared/doctor/examinations.ts'
 
@@ -55,7 +56,8 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
     ...(await isolation(tx)),
     ...(await grants(tx)),
     ...(await appliedMigrations(tx, migrations)),
-    ...(await roleTimeouts(tx)),
+    ...(await roleSettings(tx)),
+    ...(await databasePrivileges(tx)),
     ...(await powerfulLogins(tx)),
     ...(await invalidObjects(tx)),
     ...(await partitions(tx)),

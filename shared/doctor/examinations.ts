@@ -2,6 +2,8 @@ import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import { compareGrants, GRANTS, readGrants } from '#shared/doctor/grants.ts'
 import { readMigrations } from '#shared/db/migrate.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
+import { loginName, ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import { remedyFor } from '#shared/doctor/remedies.ts'
 
 type Transaction = postgres.TransactionSql
@@ -17,6 +19,9 @@ export interface Diagnosis {
   readonly fault: string
   readonly repair: string
 }
+
+// Not every client knows how to send an array.
+const LOGINS = SERVICE_ROLES.map(loginName).join()
 
 const diagnose =
   (severity: Diagnosis['severity']) =>
@@ -97,20 +102,57 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
   return [...changed, ...pending.map(({ name }) => fault(check, name, 'it was not applied', 'run the migrations'))]
 }
 
-export async function roleTimeouts(tx: Transaction): Promise<Diagnosis[]> {
-  const rows = await tx<{ role: string; setting: string }[]>`
-    select r.rolname as role, wanted as setting
-      from pg_roles r, unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as wanted
-     where r.rolname ~ '^identity_' and r.rolcanlogin
-       and not exists (
-         select from pg_db_role_setting s, unnest(s.setconfig) as c(config)
-          where s.setrole = r.oid and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
-            and split_part(config, '=', 1) = wanted and split_part(config, '=', 2) !~ '^0+[a-z]*$')
-     order by 1, 2`
-  return rows.map(({ role, setting }) => {
-    const what = `no ${setting} is set: one statement may keep a connection and its locks forever`
-    const repair = `set it as migrations/0001-database-roles.sql does: alter role ${role} set ${setting} = …`
-    return fault('role-timeout', role, what, repair)
+/** The defaults of the service's roles, which each role may change for itself, and what it may create in the database. */
+export async function roleSettings(tx: Transaction): Promise<Diagnosis[]> {
+  const rows = await tx<{ role: string; database: string | null; name: string; value: string }[]>`
+    select r.rolname as role, d.datname as database, split_part(config, '=', 1) as name,
+           substr(config, strpos(config, '=') + 1) as value
+      from pg_db_role_setting s
+      join pg_roles r on r.oid = s.setrole and r.rolname = any (string_to_array(${LOGINS}, ','))
+      left join pg_database d on d.oid = s.setdatabase
+      cross join unnest(s.setconfig) as config
+     where s.setdatabase = 0 or d.datname = current_database()`
+  const existing = await tx<{ role: string }[]>`
+    select rolname as role from pg_roles where rolname = any (string_to_array(${LOGINS}, ','))`
+  return SERVICE_ROLES.flatMap((name) => {
+    const role = loginName(name)
+    if (!existing.some((row) => row.role === role)) return []
+    const wanted = ROLE_SETTINGS[name]
+    const held = rows.filter((row) => row.role === role)
+    const missing = Object.entries(wanted).flatMap(([setting, value]) =>
+      held.some((row) => row.database === null && row.name === setting && row.value === value)
+        ? []
+        : [
+            fault(
+              'role-setting',
+              role,
+              `${setting} is not ${value}`,
+              `alter role ${role} set ${setting} = ${setting === 'search_path' ? value : `'${value}'`};`,
+            ),
+          ],
+    )
+    const extra = held.flatMap(({ database, name: setting, value }) => {
+      if (database === null && setting in wanted) return []
+      const where = database === null ? '' : ` in database "${database}"`
+      const what = `${setting} is ${value}${where}, which no migration sets`
+      return [fault('role-setting', role, what, `alter role ${role}${where} reset ${setting};`)]
+    })
+    return missing.concat(extra)
+  })
+}
+
+/** A temporary type or table of one caller is found before others of its name, also by the next caller of the connection. */
+export async function databasePrivileges(tx: Transaction): Promise<Diagnosis[]> {
+  const rows = await tx<{ database: string; grantee: string; privilege: string }[]>`
+    select format('%I', d.datname) as database, lower(x.privilege_type) as privilege,
+           case x.grantee when 0 then 'public' else pg_get_userbyid(x.grantee) end as grantee
+      from pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) x
+     where d.datname = current_database() and x.privilege_type in ('TEMPORARY', 'CREATE')
+       and (x.grantee = 0 or pg_get_userbyid(x.grantee) = any (string_to_array(${LOGINS}, ',')))
+     order by 1, 2, 3`
+  return rows.map(({ database, grantee, privilege }) => {
+    const what = `${grantee} holds ${privilege.toUpperCase()}, and may plant objects that other callers find first`
+    return fault('database-privilege', database, what, `revoke ${privilege} on database ${database} from ${grantee};`)
   })
 }
 
@@ -128,9 +170,9 @@ export async function powerfulLogins(tx: Transaction): Promise<Diagnosis[]> {
     select rolname, 'a login with BYPASSRLS: no row security binds it', format('alter role %I nobypassrls;', rolname)
       from login where rolbypassrls and not rolsuper and rolname !~ '^identity_'
     union all
-    select l.rolname, format('a login that is a member of %s, and may act as it', g.rolname), format('revoke %I from %I;', g.rolname, l.rolname)
+    select l.rolname, format('a role that is a member of %s, and may act as it', g.rolname), format('revoke %I from %I;', g.rolname, l.rolname)
       from pg_auth_members m
-      join login l on l.oid = m.member
+      join pg_roles l on l.oid = m.member
       join pg_roles g on g.oid = m.roleid
      where g.rolname ~ '^identity_'
        and (m.set_option or m.inherit_option) and l.rolname !~ '^identity_'

@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import type { Login } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 
 /** The folder of the migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
@@ -33,7 +35,7 @@ export async function prepareDatabase(
     const databaseUrl = urlFor(adminUrl, { database: name })
     const applied = await migrate(databaseUrl, MIGRATIONS)
     // ALTER ROLE takes no parameters; format() quotes the literal.
-    for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
+    for (const role of SERVICE_ROLES.map(loginName)) {
       const [statement] = await admin<{ text: string }[]>`
         select format('alter role %I password %L', ${role}::text, ${rolePassword}::text) as text`
       await admin.unsafe(statement?.text ?? '')

@@ -8,6 +8,8 @@ import { loginOf, MIGRATIONS, urlFor } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import type { Login, ReadLogin } from '#shared/db/login.ts'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 
 let admin: postgres.Sql
 let owner: Login
@@ -32,7 +34,7 @@ afterAll(async () => {
   for (const cleanup of cleanups.toReversed()) await cleanup()
 })
 
-const ROLES = ['identity_app', 'identity_worker', 'identity_operator']
+const ROLES = SERVICE_ROLES.map(loginName)
 
 /** Calls bringUp with these versions of the roles' secrets. */
 const up = (passwords: { AWSCURRENT: string; AWSPENDING?: string }) =>

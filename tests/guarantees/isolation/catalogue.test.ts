@@ -214,7 +214,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   'definer-messages': [
     ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue reset client_min_messages'],
     [
-      'app.end_sessions(uuid, uuid, boolean, text, text, bytea)',
+      'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)',
       'alter function app.end_sessions set client_min_messages = log',
     ],
   ],

@@ -247,8 +247,9 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
         select format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid, 'tenant-' || n, 'Tenant ' || n
           from generate_series(1, 20000) n`
       await tx`
-        insert into app.users (id, email)
-        select format('10000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid, 'user-' || n || '@many.test'
+        insert into app.users (id, email, full_name)
+        select format('10000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid, 'user-' || n || '@many.test',
+               'Person ' || n % 10
           from generate_series(1, 20000) n`
       await tx`
         insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
@@ -271,6 +272,20 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
   afterAll(async () => {
     await app.end()
     await database.drop()
+  })
+
+  test.each([
+    ['app.users', `email < 'user-1@many.test'`, `email < 'user-9@many.test'`],
+    ['app.users', `full_name = 'Person 7'`, `full_name = 'Nobody'`],
+    ['app.tenants', `slug < 'tenant-1'`, `slug < 'tenant-9'`],
+    ['app.sessions', `token_key < '\\x01'`, `token_key < '\\xfe'`],
+  ])('the estimates for %s are the same for %s and %s', async (table, ...conditions) => {
+    const estimates: number[] = []
+    for (const condition of conditions) {
+      const [plan] = await app.unsafe(`explain (format json) select from ${table} where ${condition}`)
+      estimates.push(plan?.['QUERY PLAN'][0].Plan['Plan Rows'])
+    }
+    expect(estimates[0]).toBe(estimates[1])
   })
 
   test.each([

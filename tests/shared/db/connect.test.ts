@@ -279,6 +279,22 @@ describe('a connection that is used again', () => {
   })
 })
 
+it('keeps its timeouts, and writes, when a role changed its own defaults', async () => {
+  const { admin, name } = database
+  const change = (words: string) => admin.unsafe(`alter role identity_app in database ${name} ${words}`)
+  await change(`set statement_timeout = '20d'`)
+  await change('set default_transaction_read_only = on')
+  await change('set row_security = off')
+  onTestFinished(async () => {
+    await change('reset all')
+  })
+  const db = opened(database.appUrl)
+  expect(
+    await db.sql`select current_setting('statement_timeout') as timeout, current_setting('row_security') as guarded`,
+  ).toEqual([{ timeout: '2s', guarded: 'on' }])
+  await db.sql`insert into app.planted_marks (mark) values (${randomUUID()})`
+})
+
 describe('a lost connection', () => {
   it.for([
     ['before its last statement', [randomUUID()]],

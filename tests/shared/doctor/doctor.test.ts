@@ -7,6 +7,8 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { assertHealthy, examine, examineWithin, inOneLine } from '#shared/doctor/doctor.ts'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 import type { Diagnosis } from '#shared/doctor/examinations.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
@@ -226,13 +228,25 @@ const PLANTED: readonly {
     repairs: true,
   },
   {
-    what: 'a role without a timeout',
+    what: 'a role with other settings than the migrations give it',
     plant: [
       'alter role identity_app reset statement_timeout',
+      'alter role identity_app set default_transaction_read_only = on',
       "alter role identity_worker set lock_timeout = '0ms'",
-      'alter role identity_vault reset lock_timeout',
+      `alter role identity_operator in database ${database.name} set row_security = off`,
+      'alter role identity_vault reset all',
     ],
-    names: ['role-timeout: identity_app', 'role-timeout: identity_vault', 'role-timeout: identity_worker'],
+    names: SERVICE_ROLES.map((role) => `role-setting: ${loginName(role)}`),
+    repairs: true,
+  },
+  {
+    what: 'a role that may create temporary objects or schemas',
+    plant: [
+      `grant temporary on database ${database.name} to public`,
+      `grant temporary, create on database ${database.name} to identity_vault`,
+    ],
+    names: [`database-privilege: ${database.name}`],
+    repairs: true,
   },
   {
     what: 'an invalid index',

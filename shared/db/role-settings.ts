@@ -1,0 +1,42 @@
+import { SERVICE_ROLES } from '#shared/needs.ts'
+
+type Settings = Readonly<Record<string, string>>
+
+const SEARCH_PATH = 'app, pg_catalog'
+
+const INTERACTIVE: Settings = {
+  statement_timeout: '2s',
+  lock_timeout: '1500ms',
+  idle_in_transaction_session_timeout: '10s',
+  search_path: SEARCH_PATH,
+}
+
+/** The name of a service role in the database. */
+export const loginName = (role: (typeof SERVICE_ROLES)[number]): string => `identity_${role}`
+
+/** The settings of each service role: its defaults in migration 0001, and no others. The doctor compares both. */
+export const ROLE_SETTINGS: Readonly<Record<(typeof SERVICE_ROLES)[number], Settings>> = {
+  app: INTERACTIVE,
+  worker: {
+    statement_timeout: '30s',
+    lock_timeout: '5s',
+    idle_in_transaction_session_timeout: '60s',
+    search_path: SEARCH_PATH,
+  },
+  operator: {
+    statement_timeout: '30s',
+    lock_timeout: '10s',
+    idle_in_transaction_session_timeout: '60s',
+    search_path: SEARCH_PATH,
+  },
+  vault: INTERACTIVE,
+}
+
+/**
+ * Returns what a connection of this login sends at its start. It wins over the defaults of the role, which every role may
+ * change for itself. Nothing for a login that is no service role.
+ */
+export function startupSettings(username: string): Settings {
+  const role = SERVICE_ROLES.find((name) => loginName(name) === username)
+  return role === undefined ? {} : { ...ROLE_SETTINGS[role], row_security: 'on', default_transaction_read_only: 'off' }
+}
