@@ -10,6 +10,10 @@ create table app.memberships (
   accepted_at timestamptz,
   revoked_at  timestamptz,
   created_at  timestamptz not null default now(),
+  -- The open invitation of a user who has never accepted one. Deleting the invitation deletes such a membership, and only
+  -- such a one: see the foreign key in 0009 and the check below.
+  invitation_id uuid,
+  constraint memberships_accepted_outlive_their_invitation check (accepted_at is null or invitation_id is null),
   constraint memberships_one_per_person unique (tenant_id, user_id),
   -- Other tables reference this key, so that no row points into another tenant. The id comes first. With the tenant first,
   -- the planner would prefer this index to the one above, and a session check would read every membership of the tenant.
@@ -17,14 +21,15 @@ create table app.memberships (
 );
 create index memberships_by_user on app.memberships (user_id);
 create index memberships_by_age on app.memberships (tenant_id, created_at, id);
+create index memberships_by_invitation on app.memberships (invitation_id) where invitation_id is not null;
 select app.enforce_tenant('app.memberships');
 
-grant select, insert (id, tenant_id, user_id, role_id, invited_by, accepted_at),
-  update (role_id, invited_by, accepted_at, revoked_at) on app.memberships to identity_app;
+grant select, insert (id, tenant_id, user_id, role_id, invited_by, accepted_at, invitation_id),
+  update (role_id, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_app;
 grant select on app.memberships to identity_worker;
 
 create policy operator_read on app.memberships for select to identity_operator using (true);
-grant select, insert (tenant_id, user_id, role_id) on app.memberships to identity_operator;
+grant select, insert (tenant_id, user_id, role_id, invitation_id) on app.memberships to identity_operator;
 
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
 grant select on app.memberships to identity_resolver;
@@ -54,4 +59,4 @@ create trigger memberships_keep_an_owner after update or delete on app.membershi
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
-  'linked: id, user_id, invited_by; tenant: tenant_id, role_id, accepted_at, revoked_at, created_at';
+  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, accepted_at, revoked_at, created_at';

@@ -15,7 +15,7 @@ create table app.tokens (
   expires_at  timestamptz not null,
   consumed_at timestamptz,
   created_at  timestamptz not null default now(),
-  constraint tokens_id_key unique (id),
+  constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
     case purpose
       when 'invite' then tenant_id is not null and email is not null and role_id is not null
@@ -26,6 +26,10 @@ create index tokens_open_by_user on app.tokens (user_id, purpose) where consumed
 create index tokens_by_expiry on app.tokens (expires_at);
 -- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
+create index tokens_open_invites_by_age on app.tokens (tenant_id, created_at, id) where purpose = 'invite' and consumed_at is null;
+
+-- A membership that was never accepted ends with its invitation, no matter who deletes that.
+alter table app.memberships add foreign key (invitation_id, tenant_id) references app.tokens (id, tenant_id) on delete cascade;
 
 -- No statistics: see app.tenants.
 alter table app.tokens
@@ -63,9 +67,10 @@ grant select, insert (token_hash, purpose, user_id, expires_at), delete on app.t
 grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
   update (token_hash, expires_at) on app.tokens to identity_operator;
 
--- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view.
+-- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
+-- nothing of the user whom the address may belong to: a tenant must not learn whether there is one.
 create view app.invitations with (security_invoker = true) as
-select t.id, t.email, t.role_id, t.invited_by, t.user_id, t.created_at, t.expires_at
+select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at
   from app.tokens t
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
 grant select on app.invitations to identity_app;

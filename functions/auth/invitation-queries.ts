@@ -77,8 +77,11 @@ export async function acceptMembership(
     on conflict (tenant_id, user_id) do update
       set role_id = case when memberships.accepted_at is null or memberships.revoked_at is not null
                          then excluded.role_id else memberships.role_id end,
-          invited_by = excluded.invited_by, accepted_at = coalesce(memberships.accepted_at, excluded.accepted_at),
-          revoked_at = null
+          invited_by = excluded.invited_by, invitation_id = null, revoked_at = null,
+          accepted_at = case when memberships.accepted_at is null or memberships.revoked_at is not null
+                             then excluded.accepted_at else memberships.accepted_at end,
+          -- As for a user that the acceptance creates: the time must not tell who had an account before.
+          created_at = case when memberships.accepted_at is null then excluded.created_at else memberships.created_at end
     returning id`
   if (membership === undefined) throw new Error('the upsert of a membership returned no row')
   return membership.id

@@ -1,10 +1,10 @@
-import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { showInvitation } from './issue-invitation.ts'
-import { deleteInvitation, dropOutstandingMembership, searchInvitations } from './invitation-queries.ts'
+import { searchInvitations } from './invitation-queries.ts'
+import { withdrawInvitation } from './withdraw-invitation.ts'
 
 export const cancelInvitation = endpoint({
   route: 'DELETE /v1/members/invitations/{id}',
@@ -17,13 +17,7 @@ export const cancelInvitation = endpoint({
     if (found === undefined) throw notFound('no open invitation with this id')
     const { item: invitation } = found
     if (invitation.role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
-    await deleteInvitation(sql, invitation.id)
-    await dropOutstandingMembership(sql, invitation.email)
-    await recordAudit(context, {
-      action: 'invitation.cancelled',
-      targetId: invitation.id,
-      before: { email: invitation.email, role: invitation.role.code },
-    })
+    await withdrawInvitation(context, invitation)
     return ok({ ...showInvitation(invitation), status: 'cancelled' })
   },
 })

@@ -5,13 +5,14 @@ import { forbidden, invalid, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
+import { setInvitedRole } from './invitation-queries.ts'
 import { lockMember, setRole } from './member-queries.ts'
 import { RoleCode } from './role-code.ts'
 
 export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
-  summary: 'Change the role of a member',
+  summary: 'Change the role of a member, or of an invited person',
   body: v.object({ role: RoleCode }),
   reply: Member,
   problems: ['last-owner'],
@@ -22,15 +23,15 @@ export const changeRole = endpoint({
     const member = await lockMember(sql, params.id)
     if (member === null || member.revoked_at !== null) throw notFound('no member with this id')
     if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a role outranks the principal')
-    if (role.id !== member.role.id) {
-      await setRole(sql, member, role.id)
-      await recordAudit(context, {
-        action: 'membership.role_changed',
-        targetId: member.id,
-        before: { role: member.role.code },
-        after: { role: role.code },
-      })
+    if (role.id === member.role.id) return ok(member)
+    const change = { targetId: member.id, before: { role: member.role.code }, after: { role: role.code } }
+    if (member.accepted_at !== null) {
+      await setRole(sql, member.id, role.id)
+      await recordAudit(context, { action: 'membership.role_changed', ...change })
+      return ok({ ...member, role })
     }
-    return ok({ ...member, role })
+    await setInvitedRole(sql, member.id, { roleId: role.id, invitedBy: principal.user.id })
+    await recordAudit(context, { action: 'invitation.role_changed', ...change })
+    return ok({ ...member, role, invited_by: principal.user.id })
   },
 })

@@ -25,62 +25,58 @@ export async function searchInvitations(
 
 export interface NewInvitation {
   readonly email: string
-  readonly userId: string | null
   readonly roleId: number
   readonly invitedBy: string
   readonly tokenHash: Buffer
   readonly ttlSeconds: number
 }
 
-/** Creates an invitation, or replaces the token of the open one for the address. Returns its id. */
+/**
+ * Creates an invitation, or replaces the token of the open one for the address. Returns its id. If the address has a user
+ * who never accepted, also creates or changes their membership. It runs the same statements for any address.
+ */
 export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<string> {
-  const { email, userId, roleId, invitedBy, tokenHash, ttlSeconds } = invitation
+  const { email, roleId, invitedBy, tokenHash, ttlSeconds } = invitation
   const [row] = await sql<{ id: string }>`
-    insert into app.tokens (token_hash, purpose, tenant_id, email, user_id, role_id, invited_by, expires_at)
-    values (${tokenHash}, 'invite', app.current_tenant(), ${email}, ${userId}, ${roleId}::smallint, ${invitedBy},
+    insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
+    values (${tokenHash}, 'invite', app.current_tenant(), ${email}, ${roleId}::smallint, ${invitedBy},
             now() + make_interval(secs => ${ttlSeconds}::int))
     on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
-    do update set token_hash = excluded.token_hash, user_id = excluded.user_id, role_id = excluded.role_id,
+    do update set token_hash = excluded.token_hash, role_id = excluded.role_id,
                   invited_by = excluded.invited_by, expires_at = excluded.expires_at
     returning id`
   if (row === undefined) throw new Error('the upsert of an invitation returned no row')
+  await sql`
+    insert into app.memberships (tenant_id, user_id, role_id, invited_by, invitation_id)
+    select app.current_tenant(), u.id, ${roleId}::smallint, ${invitedBy}, ${row.id} from app.users u where u.email = ${email}
+    on conflict (tenant_id, user_id) do update
+      set role_id = excluded.role_id, invited_by = excluded.invited_by, invitation_id = excluded.invitation_id,
+          revoked_at = null
+      where memberships.accepted_at is null`
   return row.id
 }
 
+/** Changes the role that an open invitation will grant. The caller becomes its inviter: they vouch for the role. */
+export async function setInvitedRole(
+  sql: TenantTransaction,
+  id: string,
+  { roleId, invitedBy }: { roleId: number; invitedBy: string },
+): Promise<void> {
+  await sql`
+    update app.tokens set role_id = ${roleId}::smallint, invited_by = ${invitedBy}
+     where id = (select i.id from app.invitations i where i.id = ${id})`
+  await sql`
+    update app.memberships set role_id = ${roleId}::smallint, invited_by = ${invitedBy} where invitation_id = ${id}`
+}
+
+/** Deletes an open invitation, and with it the membership that waits for it. */
 export async function deleteInvitation(sql: TenantTransaction, id: string): Promise<void> {
   await sql`delete from app.tokens where id = (select i.id from app.invitations i where i.id = ${id})`
 }
 
-/** A user, and their membership of the tenant if they have one. */
-export interface InvitedUser {
-  readonly user_id: string
-  readonly membership_id: string | null
-  readonly accepted_at: Date | null
-  readonly revoked_at: Date | null
-}
-
-export async function findInvitedUser(sql: TenantTransaction, email: string): Promise<InvitedUser | null> {
-  const [row] = await sql<InvitedUser>`
-    select u.id as user_id, m.id as membership_id, m.accepted_at, m.revoked_at
-      from app.users u left join app.memberships m on m.user_id = u.id where u.email = ${email}`
-  return row ?? null
-}
-
-/** Creates a membership that the user has yet to accept, or makes a revoked one outstanding again. */
-export async function putOutstandingMembership(
-  sql: TenantTransaction,
-  { userId, roleId, invitedBy }: { userId: string; roleId: number; invitedBy: string },
-): Promise<void> {
-  await sql`
-    insert into app.memberships (tenant_id, user_id, role_id, invited_by)
-    values (app.current_tenant(), ${userId}, ${roleId}::smallint, ${invitedBy})
-    on conflict (tenant_id, user_id) do update
-      set role_id = excluded.role_id, invited_by = excluded.invited_by, accepted_at = null, revoked_at = null`
-}
-
-/** Revokes the membership that the user has not accepted. */
-export async function dropOutstandingMembership(sql: TenantTransaction, email: string): Promise<void> {
-  await sql`
-    update app.memberships set revoked_at = now()
-     where user_id = (select id from app.users where email = ${email}) and accepted_at is null and revoked_at is null`
+export async function isMember(sql: TenantTransaction, email: string): Promise<boolean> {
+  const live = await sql`
+    select from app.memberships m join app.users u on u.id = m.user_id
+     where u.email = ${email} and m.accepted_at is not null and m.revoked_at is null`
+  return live.length > 0
 }

@@ -8,7 +8,7 @@ import { findRole } from '#shared/role/queries.ts'
 import { Email } from '#shared/schema/email.ts'
 import { inviteLimits } from './invite-limits.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
-import { findInvitedUser, putOutstandingMembership, searchInvitations } from './invitation-queries.ts'
+import { isMember, searchInvitations } from './invitation-queries.ts'
 import { RoleCode } from './role-code.ts'
 
 export const inviteMember = endpoint({
@@ -28,13 +28,10 @@ export const inviteMember = endpoint({
     const [open] = await searchInvitations(sql, { email: body.email })
     if (open !== undefined && open.item.role.rank > principal.role.rank)
       throw forbidden('the role of the open invitation outranks the principal')
-    const invitee = await findInvitedUser(sql, body.email)
-    if (invitee !== null && invitee.accepted_at !== null && invitee.revoked_at === null) {
+    if (await isMember(sql, body.email)) {
       throw new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
     }
-    const userId = invitee?.user_id ?? null
-    if (userId !== null) await putOutstandingMembership(sql, { userId, roleId: role.id, invitedBy: principal.user.id })
-    const invitation = await issueInvitation(context, { email: body.email, userId, roleId: role.id })
+    const invitation = await issueInvitation(context, { email: body.email, roleId: role.id })
     await recordAudit(context, {
       action: open === undefined ? 'invitation.created' : 'invitation.replaced',
       targetId: invitation.id,

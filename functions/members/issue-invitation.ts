@@ -14,12 +14,11 @@ export async function issueInvitation(
     principal,
     runtime,
   }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: RuntimeFor<'pepper' | 'mail-key'> },
-  { email, userId, roleId }: { email: string; userId: string | null; roleId: number },
+  { email, roleId }: { email: string; roleId: number },
 ): Promise<InvitationRecord> {
   const nonce = newNonce()
   const id = await putInvitation(sql, {
     email,
-    userId,
     roleId,
     invitedBy: principal.user.id,
     tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),

@@ -1,6 +1,7 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
-import type { Member } from '#shared/membership/member.ts'
+import { invitedMember, type Member } from '#shared/membership/member.ts'
+import { searchInvitations } from './invitation-queries.ts'
 
 export type MemberStatus = 'active' | 'invited' | 'revoked'
 
@@ -11,33 +12,50 @@ export interface MemberSearch {
   readonly limit: number
 }
 
-/** Returns members of the tenant, oldest first: up to `limit` + 1 of them. */
+/**
+ * Returns members of the tenant, oldest first: up to `limit` + 1 of them. Invited persons come from the invitations alone,
+ * so that those with an account look like those without.
+ */
 export async function searchMembers(sql: TenantTransaction, search: MemberSearch): Promise<ListRow<Member>[]> {
   const { statuses, after, limit } = search
   const [createdAt, id] = after ?? BEGINNING
   const pattern = search.q === null ? null : `%${search.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const rows = await sql<Member & { readonly sort_key: string }>`
-    select m.id,
-           json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name, 'avatar_url', u.avatar_url) as user,
-           json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
-           m.invited_by, m.accepted_at, m.revoked_at, m.created_at, to_json(m.created_at) as sort_key
-      from app.memberships m
-      join app.users u on u.id = m.user_id
-      join app.roles r on r.id = m.role_id
-     where case when m.revoked_at is not null then ${statuses.includes('revoked')}::boolean
-                when m.accepted_at is null then ${statuses.includes('invited')}::boolean
-                else ${statuses.includes('active')}::boolean end
-       and (${pattern}::text is null
-            or lower(u.email collate "C") like ${pattern}::text or lower(u.full_name) like ${pattern}::text)
-       and (m.created_at, m.id) > (${createdAt}::text::timestamptz, ${id}::uuid)
-     order by m.created_at, m.id
-     limit ${limit + 1}`
+    (select m.id,
+            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name, 'avatar_url', u.avatar_url) as user,
+            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
+            m.invited_by, m.accepted_at, m.revoked_at, m.created_at, to_json(m.created_at) as sort_key
+       from app.memberships m
+       join app.users u on u.id = m.user_id
+       join app.roles r on r.id = m.role_id
+      where m.accepted_at is not null
+        and case when m.revoked_at is null then ${statuses.includes('active')}::boolean
+                 else ${statuses.includes('revoked')}::boolean end
+        and (${pattern}::text is null
+             or lower(u.email collate "C") like ${pattern}::text or lower(u.full_name) like ${pattern}::text)
+        and (m.created_at, m.id) > (${createdAt}::text::timestamptz, ${id}::uuid)
+      order by m.created_at, m.id
+      limit ${limit + 1})
+    union all
+    (select i.id,
+            json_build_object('id', null, 'email', i.email, 'full_name', null, 'avatar_url', null),
+            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank),
+            i.invited_by, null, null, i.created_at, to_json(i.created_at)
+       from app.invitations i
+       join app.roles r on r.id = i.role_id
+      where ${statuses.includes('invited')}::boolean
+        and (${pattern}::text is null or lower(i.email collate "C") like ${pattern}::text)
+        and (i.created_at, i.id) > (${createdAt}::text::timestamptz, ${id}::uuid)
+      order by i.created_at, i.id
+      limit ${limit + 1})
+    order by created_at, id
+    limit ${limit + 1}`
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
 }
 
 /**
  * Locks a membership of the tenant for a change. Waits for the user's writes in progress, and blocks later ones until the
- * transaction ends. Returns null when there is no such membership.
+ * transaction ends. Returns an invited person for the id of an open invitation, and null for any other id.
  */
 export async function lockMember(sql: TenantTransaction, id: string): Promise<Member | null> {
   await sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`
@@ -49,28 +67,30 @@ export async function lockMember(sql: TenantTransaction, id: string): Promise<Me
       from app.memberships m
       join app.users u on u.id = m.user_id
       join app.roles r on r.id = m.role_id
-     where m.id = ${id}
+     where m.id = ${id} and m.accepted_at is not null
        for no key update of m`
-  return member ?? null
+  if (member !== undefined) return member
+  const [invited] = await searchInvitations(sql, { id })
+  return invited === undefined ? null : invitedMember(invited.item)
 }
 
-/** Changes the role of a member, and of the invitation that may be open for them. */
-export async function setRole(sql: TenantTransaction, member: Member, roleId: number): Promise<void> {
-  await sql`update app.memberships set role_id = ${roleId}::smallint where id = ${member.id}`
-  await sql`
-    update app.tokens set role_id = ${roleId}::smallint
-     where id = (select i.id from app.invitations i where i.email = ${member.user.email})`
+export async function setRole(sql: TenantTransaction, membershipId: string, roleId: number): Promise<void> {
+  await sql`update app.memberships set role_id = ${roleId}::smallint where id = ${membershipId}`
 }
 
-/** Revokes a membership, its sessions and any open invitation. Returns the time of the revocation. */
-export async function revokeMembership(sql: TenantTransaction, member: Member): Promise<Date> {
-  const [row] = await sql<{ revoked_at: Date }>`
-    update app.memberships set revoked_at = now() where id = ${member.id} returning revoked_at`
+/** Revokes a locked membership, its sessions and any open invitation of its user. Returns the user and the time. */
+export async function revokeMembership(
+  sql: TenantTransaction,
+  membershipId: string,
+): Promise<{ user_id: string; revoked_at: Date }> {
+  const [revoked] = await sql<{ user_id: string; revoked_at: Date }>`
+    update app.memberships set revoked_at = now() where id = ${membershipId} returning user_id, revoked_at`
+  if (revoked === undefined) throw new Error('the locked membership is gone')
   await sql`
     update app.sessions set revoked_at = now()
-     where user_id = ${member.user.id} and tenant_id = app.current_tenant() and revoked_at is null`
+     where user_id = ${revoked.user_id} and tenant_id = app.current_tenant() and revoked_at is null`
   await sql`
-    delete from app.tokens where id = (select i.id from app.invitations i where i.email = ${member.user.email})`
-  if (row === undefined) throw new Error('the locked membership is gone')
-  return row.revoked_at
+    delete from app.tokens where id = (
+      select i.id from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id})`
+  return revoked
 }

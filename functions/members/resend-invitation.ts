@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
 import { inviteLimits } from './invite-limits.ts'
-import { findInvitedUser, searchInvitations } from './invitation-queries.ts'
+import { searchInvitations } from './invitation-queries.ts'
 
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
@@ -20,8 +20,7 @@ export const resendInvitation = endpoint({
     if (found === undefined) throw notFound('no open invitation with this id')
     const { email, role } = found.item
     if (role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
-    const invitee = await findInvitedUser(sql, email)
-    const invitation = await issueInvitation(context, { email, userId: invitee?.user_id ?? null, roleId: role.id })
+    const invitation = await issueInvitation(context, { email, roleId: role.id })
     await recordAudit(context, {
       action: 'invitation.resent',
       targetId: invitation.id,

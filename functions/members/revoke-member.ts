@@ -5,11 +5,12 @@ import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { lockMember, revokeMembership } from './member-queries.ts'
+import { withdrawInvitation } from './withdraw-invitation.ts'
 
 export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
-  summary: 'Revoke a membership and end its sessions',
+  summary: 'Revoke a membership and end its sessions, or cancel an invitation',
   needs: ['invoke:deliver-mail'],
   reply: Member,
   problems: ['last-owner'],
@@ -19,14 +20,17 @@ export const revokeMember = endpoint({
     if (member === null) throw notFound('no member with this id')
     if (member.role.rank > principal.role.rank) throw forbidden('the role of the member outranks the principal')
     if (member.revoked_at !== null) return ok(member)
-    const revoked = { ...member, revoked_at: await revokeMembership(sql, member) }
+    if (member.accepted_at === null) {
+      await withdrawInvitation(context, { id: member.id, email: member.user.email, role: member.role })
+      return ok({ ...member, revoked_at: new Date() })
+    }
+    const { user_id, revoked_at } = await revokeMembership(sql, member.id)
     await recordAudit(context, {
       action: 'membership.revoked',
       targetId: member.id,
       before: { role: member.role.code },
     })
-    if (member.accepted_at === null) return ok(revoked)
-    await enqueue(sql, 'mail', { template: 'membership-removed', user_id: member.user.id })
-    return ok(revoked)
+    await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
+    return ok({ ...member, revoked_at })
   },
 })

@@ -83,10 +83,11 @@ export async function enableUser(sql: Sql, userId: string): Promise<void> {
   await sql`update app.users set disabled_at = null where id = ${userId}`
 }
 
-/** Returns the ids of the tenants where the user has a membership that is not revoked. */
+/** Returns the ids of the tenants where the user is a member. A tenant that only invited them must not learn of the user. */
 export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ tenant_id: string }>`
-    select tenant_id from app.memberships where user_id = ${userId} and revoked_at is null`
+    select tenant_id from app.memberships
+     where user_id = ${userId} and accepted_at is not null and revoked_at is null`
   return rows.map((row) => row.tenant_id)
 }
 
@@ -96,17 +97,17 @@ export async function inviteOwner(
   invitation: { tenantId: string; email: string; userId: string | null; tokenHash: Buffer; ttlSeconds: number },
 ): Promise<string> {
   const { tenantId, email, userId, tokenHash, ttlSeconds } = invitation
-  if (userId !== null) {
-    await sql`
-      insert into app.memberships (tenant_id, user_id, role_id)
-      select ${tenantId}, ${userId}, id from app.roles where code = 'owner'`
-  }
   const [token] = await sql<{ id: string }>`
-    insert into app.tokens (token_hash, purpose, tenant_id, email, user_id, role_id, expires_at)
-    select ${tokenHash}, 'invite', ${tenantId}, ${email}, ${userId}, id, now() + make_interval(secs => ${ttlSeconds}::int)
+    insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+    select ${tokenHash}, 'invite', ${tenantId}, ${email}, id, now() + make_interval(secs => ${ttlSeconds}::int)
       from app.roles where code = 'owner'
     returning id`
   if (token === undefined) throw new Error('the insert returned no invitation: the role owner does not exist')
+  if (userId !== null) {
+    await sql`
+      insert into app.memberships (tenant_id, user_id, role_id, invitation_id)
+      select ${tenantId}, ${userId}, id, ${token.id} from app.roles where code = 'owner'`
+  }
   return token.id
 }
 

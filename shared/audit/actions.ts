@@ -10,6 +10,7 @@ export const AUDIT_ACTIONS = {
   'invitation.created': 'invitation',
   'invitation.replaced': 'invitation',
   'invitation.resent': 'invitation',
+  'invitation.role_changed': 'invitation',
   'membership.accepted': 'membership',
   'membership.revoked': 'membership',
   'membership.role_changed': 'membership',

@@ -16,7 +16,8 @@ export interface AuditContext {
   readonly runtime: Pick<Pepper, 'pepper'>
 }
 
-interface MemberContext extends AuditContext {
+/** The parts of a request in a tenant that go into its audit entries. */
+export interface MemberContext extends AuditContext {
   readonly principal: TenantPrincipal
   readonly sql: TenantTransaction
 }

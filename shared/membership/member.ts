@@ -5,11 +5,19 @@ import { Role, RoleName } from '#shared/role/role.ts'
 import { Address } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
 
-/** A membership with its user and role, as the API shows it. */
+/**
+ * A membership with its user and role, as the API shows it. `accepted_at` is null for an invited person: then `id` is the
+ * invitation's, and of the user only the address is shown, whether or not it has an account.
+ */
 export const Member = v.pipe(
   v.object({
     id: Id,
-    user: v.object({ id: Id, email: Address, full_name: User.entries.full_name, avatar_url: User.entries.avatar_url }),
+    user: v.object({
+      id: v.nullable(Id),
+      email: Address,
+      full_name: User.entries.full_name,
+      avatar_url: User.entries.avatar_url,
+    }),
     role: Role,
     invited_by: v.nullable(Id),
     accepted_at: v.nullable(Timestamp),
@@ -42,3 +50,14 @@ export interface InvitationRecord extends Omit<Invitation, 'role' | 'status'> {
   readonly role: Role
   readonly status: 'pending' | 'expired'
 }
+
+/** Returns an invited person as a member. */
+export const invitedMember = ({ id, email, role, invited_by, created_at }: InvitationRecord): Member => ({
+  id,
+  user: { id: null, email, full_name: null, avatar_url: null },
+  role,
+  invited_by,
+  accepted_at: null,
+  revoked_at: null,
+  created_at,
+})

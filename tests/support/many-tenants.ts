@@ -10,7 +10,7 @@ export interface ManyTenants {
 
 /**
  * Fills a database with tenants whose members are spread over all users. Returns the id of the tenant under test: its
- * oldest member is the owner, every tenth is revoked, and every tenth is invited.
+ * oldest member is the owner, every tenth is revoked, and every tenth is invited, with the id of the invitation.
  */
 export async function fillManyTenants(sql: postgres.Sql, shape: ManyTenants): Promise<string> {
   const { tenants, users, memberships, members } = shape
@@ -31,6 +31,11 @@ export async function fillManyTenants(sql: postgres.Sql, shape: ManyTenants): Pr
       from tenant
       cross join lateral generate_series(0, case when tenant.slug = 'many-1' then ${members}::int else ${perTenant}::int end - 1) j
       join person on person.n = (tenant.n * 7 + j * 11) % ${users}::int`
+  await sql`
+    insert into app.tokens (id, token_hash, purpose, tenant_id, email, role_id, expires_at, created_at)
+    select m.id, sha256(m.id::text::bytea), 'invite', m.tenant_id, u.email, m.role_id, now() + interval '7 days', m.created_at
+      from app.memberships m join app.users u on u.id = m.user_id where m.accepted_at is null`
+  await sql`update app.memberships set invitation_id = id where accepted_at is null`
   const [tenant] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'many-1'`
   return tenant?.id ?? ''
 }

@@ -172,6 +172,23 @@ describe('deletion of expired rows', () => {
     expect(await run()).toMatchObject({ deleted: 0 })
   })
 
+  it('deletes a membership that was never accepted with its expired invitation, and keeps accepted ones', async () => {
+    const { admin } = database
+    const [waiting] = await admin<{ id: string; tenant_id: string; user_id: string }[]>`
+      insert into app.memberships (tenant_id, user_id, role_id)
+      select t.id, u.id, 7 from app.tenants t, app.users u where t.slug = 'acme-print' and u.email = 'nobody@shops.test'
+      returning id, tenant_id, user_id`
+    const [accepted] = await admin`
+      select count(*)::int as count from app.memberships where accepted_at is not null`
+    await admin`
+      insert into app.tokens (id, token_hash, purpose, tenant_id, email, role_id, expires_at)
+      select m.id, ${randomBytes(32)}, 'invite', m.tenant_id, u.email, m.role_id, now() - interval '31 days'
+        from app.memberships m join app.users u on u.id = m.user_id where m.id = ${waiting?.id ?? ''}`
+    await admin`update app.memberships set invitation_id = id where id = ${waiting?.id ?? ''}`
+    expect(await run()).toMatchObject({ deleted: 1 })
+    expect(await admin`select count(*)::int as count from app.memberships`).toEqual([accepted])
+  })
+
   it('deletes no-op jobs immediately', async () => {
     await database.admin`
       insert into app.jobs (kind, payload, idempotency_key)

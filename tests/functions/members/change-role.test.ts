@@ -106,17 +106,22 @@ describe('PATCH /v1/members/{id}', () => {
     expect(rows).toEqual([{ before: { role: 'sales' }, after: { role: 'designer' } }])
   })
 
-  it('changes the role that an open invitation will grant', async () => {
+  it('changes the role that an open invitation will grant, with the caller as its inviter', async () => {
     const email = `late@${slug}.test`
-    await createUser(service.sql, { email })
-    const invited = await service.request('POST /v1/members/invite', {
-      token: owner.token,
-      body: { email, role: 'sales' },
-    })
-    const [row] = await service.sql`
-      select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
-    expect((await change({ membershipId: row?.['id'] }, 'viewer')).status).toBe(200)
-    const { body } = await service.request('GET /v1/members/invitations', { token: owner.token })
-    expect(body.data).toEqual([{ ...invited.body, role: 'viewer' }])
+    const userId = await createUser(service.sql, { email })
+    const invite = { token: admin.token, body: { email, role: 'sales' } }
+    const { body: invitation } = await service.request('POST /v1/members/invite', invite)
+    const changed = await change({ membershipId: invitation.id }, 'owner')
+    expect(changed.status).toBe(200)
+    expect(changed.body).toMatchObject({ id: invitation.id, role: { code: 'owner' }, invited_by: owner.userId })
+    const { body } = await service.request('GET /v1/members', { token: owner.token })
+    expect(body.data).toContainEqual(changed.body)
+    const open = await service.request('GET /v1/members/invitations', { token: owner.token })
+    expect(open.body.data).toEqual([{ ...invitation, role: 'owner', invited_by: owner.userId }])
+    expect((await change({ membershipId: invitation.id }, 'viewer', admin)).status).toBe(403)
+    const token = await service.mail.tokenFor(email)
+    expect((await service.request('POST /v1/auth/invitations/accept', { body: { token } })).status).toBe(200)
+    const [row] = await service.sql`select role_id from app.memberships where user_id = ${userId}`
+    expect(row).toEqual({ role_id: 1 })
   })
 })

@@ -36,6 +36,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'update on app.memberships.role_id': { identity_app: 'changes roles' },
   'update on app.memberships.tenant_id': {},
   'update on app.memberships.user_id': {},
+  'delete on app.memberships': {},
   'update on app.tenants.status': { identity_operator: 'suspends and closes tenants' },
   'insert on app.role_permissions.permission': {},
   'update on app.role_permissions.permission': {},

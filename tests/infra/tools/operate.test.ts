@@ -181,6 +181,15 @@ describe('disable-user and enable-user', () => {
     ])
     expect(await command('disable-user', 'nobody@nowhere.test')).toMatchObject({ code: 1 })
   })
+
+  it('records nothing in a tenant that only invited the user', async () => {
+    const { slug, owner } = await service.newTenant('owner')
+    const body = { email: 'viewer@acme.test', role: 'viewer' }
+    await service.request('POST /v1/members/invite', { token: owner.token, body })
+    for (const name of ['disable-user', 'enable-user'])
+      expect(await command(name, body.email)).toMatchObject({ code: 0 })
+    expect(await auditOf(slug)).toEqual(['invitation.created'])
+  })
 })
 
 describe('rotate-data-key, rewrap and shred', () => {
