@@ -17,6 +17,7 @@ import {
   acceptMembership,
   createUser,
   findInvitationDetails,
+  lockEnabledUser,
   lockInviter,
   lockOpenTenant,
 } from './invitation-queries.ts'
@@ -57,6 +58,7 @@ export const acceptInvitation = endpoint({
     if (token.consumed) return ok({ ...accepted, account_created: false })
 
     const user = await findUserContact(sql, { email })
+    if (user !== null && user.disabled_at !== null) throw tokenInvalid('the user is disabled')
     const fullName = body.full_name ?? null
     const newHash = user === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
     const created = await database.transaction('read write', async (tx) => {
@@ -70,8 +72,9 @@ export const acceptInvitation = endpoint({
       if (!(await lockInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
       if (!(await consumeToken(tx, hashes, 'invite'))) throw tokenInvalid('the invitation expired')
       const newId = newHash === null ? null : await createUser(tx, { email, fullName, passwordHash: newHash })
-      const userId = newId ?? (await findUserContact(tx, { email }))?.id
-      if (userId === undefined) throw tokenInvalid('the user was deleted')
+      // A concurrent request may have created the user, and an operator may have disabled them.
+      const userId = newId ?? (await lockEnabledUser(tx, email))
+      if (userId === null) throw tokenInvalid('the user is disabled')
       const membershipId = await acceptMembership(scoped, { userId, roleId, invitedBy })
       await recordAudit(
         { sql: tx, tenantId, actorUserId: userId, ...requestSource(context) },

@@ -29,6 +29,8 @@ export const inspectInvitation = endpoint({
     if (details === null || !details.open) throw tokenInvalid('the tenant is not open')
     const { slug, legal_name, role_code } = details
     const user = await findUserContact(sql, { email })
+    if (user !== null && user.disabled_at !== null && token?.consumed === false)
+      throw tokenInvalid('the user is disabled')
     return ok({ tenant: { slug, legal_name }, email, role: role_code, account_exists: user !== null })
   },
 })

@@ -66,6 +66,16 @@ export async function createUser(
   return user?.id ?? null
 }
 
+/**
+ * Locks the user with this address, so that nobody disables them before the transaction ends. Returns null for a
+ * disabled user.
+ */
+export async function lockEnabledUser(sql: Sql, email: string): Promise<string | null> {
+  const [user] = await sql<{ id: string }>`
+    select id from app.users where email = ${email} and disabled_at is null for share`
+  return user?.id ?? null
+}
+
 /** Makes the user a live member in this role. Returns the id of the membership. */
 export async function acceptMembership(
   sql: TenantTransaction,

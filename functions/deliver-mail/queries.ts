@@ -11,7 +11,7 @@ export interface OpenInvitation {
   readonly inviter: string
 }
 
-/** Returns an invitation with its current token hash, or null when it is no longer open. */
+/** Returns an invitation with its current token hash, or null when it is no longer open or its address is a disabled user's. */
 export async function findOpenInvitation(sql: TenantTransaction, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
     select i.token_hash, i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
@@ -21,7 +21,8 @@ export async function findOpenInvitation(sql: TenantTransaction, id: string): Pr
       join app.roles r on r.id = i.role_id
       left join app.users u on u.id = i.invited_by
      where i.id = ${id} and i.purpose = 'invite'
-       and i.consumed_at is null and i.expires_at > now()`
+       and i.consumed_at is null and i.expires_at > now()
+       and not exists (select from app.users invited where invited.email = i.email and invited.disabled_at is not null)`
   return row ?? null
 }
 

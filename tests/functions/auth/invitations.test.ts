@@ -234,6 +234,24 @@ describe('refused invitation tokens', () => {
     expect((await accept(token)).status).toBe(200)
   })
 
+  it('rejects an invitation of a disabled user, whom no invitation is mailed to, until they are enabled', async () => {
+    const email = `stopped@${slug}.test`
+    await createUser(service.sql, { email })
+    const { id, token } = await invited(email)
+    await service.sql`update app.users set disabled_at = now() where email = ${email}`
+    for (const answer of [await inspect(token), await accept(token)]) expectProblem(answer, 'token-invalid')
+    expect(await consumed(id)).toBe(false)
+    const { status } = await service.request(`POST /v1/members/invitations/${id}/resend`, { token: owner.token })
+    expect(status).toBe(200)
+    expect(await service.mail.deliver()).toBe(0)
+    await service.sql`update app.users set disabled_at = null where email = ${email}`
+    const renewed = await invited(email)
+    expect((await accept(renewed.token)).status).toBe(200)
+    // Accepting again changes nothing, so that it stays a success.
+    await service.sql`update app.users set disabled_at = now() where email = ${email}`
+    for (const answer of [await inspect(renewed.token), await accept(renewed.token)]) expect(answer.status).toBe(200)
+  })
+
   it('rejects an invitation to a role above the inviter’s current rank', async () => {
     const second = await createMember(service.sql, { email: `second@${slug}.test`, slug })
     const { token } = await invited(`above@${slug}.test`, { role: 'owner', by: second })

@@ -243,6 +243,23 @@ describe('invitations', () => {
     expect((await membershipsOf(email)).filter((row) => row.accepted_at !== null)).toEqual([])
   })
 
+  it('rejects the acceptance of a user who is disabled after their token was read', async () => {
+    const owner = await newMember(await newTenant())
+    const email = newAddress()
+    await createUser(service.sql, { email })
+    await invite(owner, email)
+    const token = await service.mail.tokenFor(email)
+    const gate = await service.sql.reserve()
+    await gate`begin`
+    await gate`update app.users set disabled_at = now() where email = ${email}`
+    const accepting = accept(token)
+    await waiting(1)
+    await gate`commit`
+    gate.release()
+    expect((await accepting).status).toBe(400)
+    expect((await membershipsOf(email)).filter((row) => row.accepted_at !== null)).toEqual([])
+  })
+
   it('grants the new role when the role of an invitation changes after its token was read', async () => {
     const tenant = await newTenant()
     const owner = await newMember(tenant)
