@@ -1,10 +1,19 @@
--- The tenant of a transaction, and the guard that limits a table to it: row security with four policies.
+-- The tenant of a transaction, and the guard that limits a table to it: row security with four policies. Also the collation
+-- and the domain of text columns.
 -- `app.current_tenant`, `app.set_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
 set local role identity_owner;
 
 -- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their
 -- operators are not leakproof. Emails and slugs are printable ASCII, so no two become equal except by letter case.
 create collation app.case_insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+
+-- Text of one line, without the characters that `isOneLine` (shared/schema/text.ts) refuses: Cc, Cf, Zl and Zp. It allows
+-- U+200C and U+200D anywhere.
+create domain app.one_line as text constraint one_line_check check (value collate "C" !~ ('['
+  '\u0001-\u001f\u007f-\u009f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u180e\u200b\u200e-\u200f\u2028-\u202e'
+  '\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3'
+  '\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f'
+  ']'));
 
 -- Returns the tenant of the transaction, or null. A connection keeps the setting as '' after the transaction ends.
 create function app.current_tenant() returns uuid

@@ -4,7 +4,7 @@ set local role identity_owner;
 create table app.tenants (
   id           uuid primary key default gen_random_uuid(),
   slug         text collate app.case_insensitive not null unique,
-  legal_name   text not null check (length(legal_name) between 1 and 200),
+  legal_name   app.one_line not null check (length(legal_name) between 1 and 200),
   status       text not null default 'trial' check (status in ('trial', 'active', 'past_due', 'suspended', 'cancelled')),
   timezone     text not null default 'America/New_York',
   currency     text not null default 'USD' check (currency ~ '^[A-Z]{3}$'),

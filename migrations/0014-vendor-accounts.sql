@@ -45,7 +45,7 @@ create table app.vendor_accounts (
   id              uuid primary key default gen_random_uuid(),
   tenant_id       uuid not null references app.tenants,
   vendor          text not null references app.vendors,
-  label           text check (length(label) between 1 and 100),
+  label           app.one_line check (length(label) between 1 and 100),
   account_number  text not null check (length(account_number) between 1 and 100),
   status          text not null check (status in ('verified', 'unverified', 'revoked')),
   verified_at     timestamptz,

@@ -34,7 +34,7 @@ export const Command = v.variant(
     v.strictObject({
       command: v.literal('create-tenant'),
       slug: Slug,
-      name: text({ max: 200, example: 'Acme Print LLC', oneLine: false }),
+      name: text({ max: 200, example: 'Acme Print LLC' }),
       owner: Email,
       timezone: v.optional(
         v.pipe(v.string('must be a string'), v.check(isTimeZone, 'must be a time zone')),

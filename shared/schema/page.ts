@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isStorable } from '#shared/schema/text.ts'
+import { hasAtMost, isStorable } from '#shared/schema/text.ts'
 import { isTimestamp } from '#shared/schema/timestamp.ts'
 
 const MAX_LIMIT = 100
@@ -93,7 +93,8 @@ function decode(cursor: string, schema: v.GenericSchema<unknown, Key>): Key | nu
 /** The text that a list is searched for. */
 export const SearchText = v.pipe(
   v.string('must be given once'),
-  v.maxLength(200, 'must have at most 200 characters'),
+  v.check(hasAtMost(200), 'must have at most 200 characters'),
+  v.metadata({ maxLength: 200 }),
   v.check(isStorable, 'must be text'),
   v.description('The text to search for.'),
 )

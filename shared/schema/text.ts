@@ -5,16 +5,30 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Returns whether Postgres can store the text and it has no line break or other control character. */
-const isOneLine = (text: string): boolean => isStorable(text) && !/\p{Cc}/u.test(text)
+// Control characters, line and paragraph separators, and format characters, such as those that change the direction of the
+// text around them. Two format characters are allowed where scripts need them, between letters: the zero-width joiner (in
+// Sinhala) and non-joiner (in Persian). The domain app.one_line of the database refuses the same, but allows these two
+// anywhere.
+const NOT_ON_ONE_LINE =
+  /[\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}|(?<![\p{L}\p{M}])[\u200c\u200d]|[\u200c\u200d](?!\p{L})/u
 
-/** Returns the schema of a short text that people type. It trims the text and rejects an empty one. */
-export const text = ({ max, example, oneLine = true }: { max: number; example: string; oneLine?: boolean }) =>
+/** Returns whether Postgres can store the text and it is one line, without invisible control or format characters. */
+export const isOneLine = (text: string): boolean => isStorable(text) && !NOT_ON_ONE_LINE.test(text)
+
+/** Returns whether a text has at most so many code points. JSON Schema and Postgres count these, JavaScript UTF-16 units. */
+export const hasAtMost =
+  (max: number) =>
+  (text: string): boolean =>
+    text.length <= max || Array.from(text).length <= max
+
+/** Returns the schema of a short line that people type. It trims the text and rejects an empty one. */
+export const text = ({ max, example }: { max: number; example: string }) =>
   v.pipe(
     v.string('must be a string'),
     v.trim(),
     v.nonEmpty('must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-    oneLine ? v.check(isOneLine, 'must be one line of text') : v.check(isStorable, 'must be text'),
+    v.check(hasAtMost(max), `must have at most ${max} characters`),
+    v.metadata({ maxLength: max }),
+    v.check(isOneLine, 'must be one line of text'),
     v.examples([example]),
   )

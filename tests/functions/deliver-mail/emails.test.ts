@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Message } from '#infra/local/mail/kept-email.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { tokenEncodings } from '#tests/support/encodings.ts'
@@ -11,6 +11,10 @@ import { useService } from '#tests/support/test.ts'
 const HOSTILE = `<img src=x onerror=alert(1)> "&' {{1234*4321}} \${7*7}\r\nBcc: x@evil.test\u2028</title><script>`
 
 const service = useService()
+// The templates must be safe on their own, should such a name get into the database.
+beforeAll(async () => {
+  await service.sql`alter domain app.one_line drop constraint one_line_check`
+})
 
 /** Sends each kind of email with hostile tenant and user names. */
 async function sendAllKinds(slug: string): Promise<Record<string, Message | undefined>> {

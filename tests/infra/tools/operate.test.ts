@@ -101,6 +101,14 @@ describe('create-tenant', () => {
     ])
   })
 
+  it('refuses a name of more than one line', async () => {
+    for (const name of ['Line\nSet-Cookie: x', 'Acme \u202e Print']) {
+      expect(await run({ command: 'create-tenant', slug: 'lines', name, owner: 'x@x.test' })).toHaveProperty('invalid')
+      const insert = service.sql`insert into app.tenants (slug, legal_name) values ('lines', ${name})`
+      await expect(insert).rejects.toMatchObject({ constraint_name: 'one_line_check' })
+    }
+  })
+
   it('refuses a slug that exists in another case, and leaves nothing behind', async () => {
     await service.mail.deliver()
     const refused = await command(

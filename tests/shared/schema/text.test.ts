@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { describe, expect, it } from 'vitest'
-import { isStorable, text } from '#shared/schema/text.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { isOneLine, isStorable, text } from '#shared/schema/text.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
 
 describe('isStorable', () => {
   it('accepts well-formed text without NUL and rejects any other', () => {
@@ -10,8 +11,8 @@ describe('isStorable', () => {
 })
 
 describe('text', () => {
-  const messages = (value: unknown, oneLine = true): string[] =>
-    (v.safeParse(text({ max: 4, example: 'rush', oneLine }), value).issues ?? []).map(({ message }) => message)
+  const messages = (value: unknown): string[] =>
+    (v.safeParse(text({ max: 4, example: 'rush' }), value).issues ?? []).map(({ message }) => message)
 
   it('trims text before it counts the characters', () => {
     expect(v.parse(text({ max: 4, example: 'rush' }), '  rush ')).toBe('rush')
@@ -21,11 +22,31 @@ describe('text', () => {
     expect(messages(7)).toEqual(['must be a string'])
     expect(messages('  ')).toEqual(['must not be empty'])
     expect(messages('12345')).toEqual(['must have at most 4 characters'])
-    expect(messages('a\0', false)).toEqual(['must be text'])
+    expect(messages('a\0')).toEqual(['must be one line of text'])
   })
 
-  it('rejects a line break unless several lines are allowed', () => {
-    expect(messages('a\nb')).toEqual(['must be one line of text'])
-    expect(messages('a\nb', false)).toEqual([])
+  it('counts characters as JSON Schema and Postgres do, not UTF-16 units', () => {
+    expect(messages('\u{1f600}'.repeat(4))).toEqual([])
+    expect(messages('\u{1f600}'.repeat(5))).toEqual(['must have at most 4 characters'])
+  })
+
+  it('rejects line breaks and invisible format characters, and accepts joiners between letters', () => {
+    for (const character of '\n\r\t\u0085\u2028\u2029\u202e\u2066\u200b\u200e\u2060\u00ad\u{e0041}')
+      expect(messages(`a${character}b`), character.codePointAt(0)?.toString(16)).toEqual(['must be one line of text'])
+    for (const valid of ['می\u200cخ', 'ශ්\u200dර', 'é日1', 'e\u0301a']) expect(messages(valid), valid).toEqual([])
+    for (const invalid of ['\u200dab', 'a\u200c', '1\u200db', 'a\u200d\u200db', '\u{1f469}\u200d\u{1f4bb}'])
+      expect(messages(invalid), JSON.stringify(invalid)).toEqual(['must be one line of text'])
+  })
+
+  it('refuses the same characters as the domain app.one_line of the database', async () => {
+    const database = await createTestDatabase()
+    onTestFinished(() => database.drop())
+    const [row] = await database.admin<{ refused: number[] }[]>`
+      select array_agg(code order by code) as refused from generate_series(1, 1114111) as code
+       where code not between 55296 and 57343 and not pg_input_is_valid('a' || chr(code) || 'b', 'app.one_line')`
+    const refused: number[] = []
+    for (let code = 1; code <= 0x10_ffff; code += 1)
+      if ((code < 0xd800 || code > 0xdfff) && !isOneLine(`a${String.fromCodePoint(code)}b`)) refused.push(code)
+    expect(row?.refused).toEqual(refused)
   })
 })
