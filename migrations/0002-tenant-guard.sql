@@ -1,5 +1,5 @@
 -- The tenant of a transaction, and the guard that limits a table to it: row security with four policies. Also the collation
--- and the domain of text columns.
+-- and the domains of text columns.
 -- `app.current_tenant`, `app.set_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
 set local role identity_owner;
 
@@ -14,6 +14,12 @@ create domain app.one_line as text constraint one_line_check check (value collat
   '\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3'
   '\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f'
   ']'));
+
+-- An email address, as `Email` (shared/schema/email.ts) accepts it.
+create domain app.email_address as text collate app.case_insensitive constraint email_address_check check (
+  length(value) <= 254
+  and value collate "C" ~ ('^(?!.*=\?)(?=.{1,64}@)[\w!#$%&''*+/=?^`{|}~-]+(\.[\w!#$%&''*+/=?^`{|}~-]+)*'
+                           '@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$'));
 
 -- Returns the tenant of the transaction, or null. A connection keeps the setting as '' after the transaction ends.
 create function app.current_tenant() returns uuid

@@ -3,7 +3,7 @@ set local role identity_owner;
 
 create table app.users (
   id                uuid primary key default gen_random_uuid(),
-  email             text collate app.case_insensitive not null,
+  email             app.email_address not null,
   email_verified_at timestamptz,
   password_hash     text,
   full_name         text check (length(full_name) <= 200),
@@ -11,8 +11,7 @@ create table app.users (
   last_login_at     timestamptz,
   created_at        timestamptz not null default now(),
   disabled_at       timestamptz,
-  constraint users_email_key unique (email),
-  constraint users_email_is_ascii check (email collate "C" ~ '^[!-~]+@[!-~]+$' and length(email) <= 254)
+  constraint users_email_key unique (email)
 ) with (fillfactor = 90);
 
 -- No statistics: see app.tenants.

@@ -9,7 +9,7 @@ create table app.tokens (
   purpose     text not null check (purpose in ('email_verify', 'invite', 'password_reset')),
   user_id     uuid references app.users,
   tenant_id   uuid references app.tenants,
-  email       text collate app.case_insensitive,
+  email       app.email_address,
   role_id     smallint references app.roles,
   invited_by  uuid references app.users,
   expires_at  timestamptz not null,

@@ -72,7 +72,7 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
     declare c record;
     begin
       for c in select conrelid::regclass as t, conname from pg_constraint
-                where contype in ('c', 'f') and conparentid = 0 and conislocal and connamespace = 'app'::regnamespace
+                where contype in ('c', 'f') and conrelid <> 0 and conparentid = 0 and conislocal and connamespace = 'app'::regnamespace
       loop
         execute format('alter table %s drop constraint %I', c.t, c.conname);
       end loop;
