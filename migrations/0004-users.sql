@@ -6,7 +6,8 @@ create table app.users (
   email             app.email_address not null,
   email_verified_at timestamptz,
   password_hash     text,
-  full_name         text check (length(full_name) <= 200),
+  -- `PersonName` (shared/schema/person-name.ts) refuses more.
+  full_name         app.one_line check (length(full_name) <= 60 and full_name !~ '[@/]|[0-9]{7}'),
   avatar_url        text check (length(avatar_url) <= 2000),
   last_login_at     timestamptz,
   created_at        timestamptz not null default now(),

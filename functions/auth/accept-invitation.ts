@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { recordAudit, requestSource } from '#shared/audit/record-audit.ts'
 import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { text } from '#shared/schema/text.ts'
+import { PersonName } from '#shared/schema/person-name.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
@@ -23,8 +23,6 @@ import {
 } from './invitation-queries.ts'
 import { consumeToken, findUserContact, findToken } from './token-queries.ts'
 
-const FullName = text({ max: 200, example: 'Ann Archer' })
-
 const { id, slug, legal_name } = Tenant.entries
 const InvitedTenant = v.object({ id, slug, legal_name })
 
@@ -33,7 +31,7 @@ export const acceptInvitation = endpoint({
   access: 'anyone',
   summary: 'Accept an invitation, with a new account or an existing one',
   needs: ['invoke:deliver-mail'],
-  body: v.object({ token: SentToken, full_name: v.nullish(FullName), password: v.nullish(SentPassword) }),
+  body: v.object({ token: SentToken, full_name: v.nullish(PersonName), password: v.nullish(SentPassword) }),
   reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,

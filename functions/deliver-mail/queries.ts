@@ -8,18 +8,19 @@ export interface OpenInvitation {
   readonly shop: string
   readonly timezone: string
   readonly role: string
-  readonly inviter: string
+  /** The verified address of the inviter. Null when the platform invites. */
+  readonly inviter: string | null
 }
 
 /** Returns an invitation with its current token hash, or null when it is no longer open or its address is a disabled user's. */
 export async function findOpenInvitation(sql: TenantTransaction, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
     select i.token_hash, i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
-           coalesce(u.full_name, u.email, t.legal_name) as inviter
+           u.email as inviter
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id
       join app.roles r on r.id = i.role_id
-      left join app.users u on u.id = i.invited_by
+      left join app.users u on u.id = i.invited_by and u.email_verified_at is not null
      where i.id = ${id} and i.purpose = 'invite'
        and i.consumed_at is null and i.expires_at > now()
        and not exists (select from app.users invited where invited.email = i.email and invited.disabled_at is not null)`

@@ -22,17 +22,19 @@ interface TokenMail {
 
 export interface InvitationMail extends TokenMail {
   readonly shop: string
-  readonly inviter: string
+  readonly inviter: string | null
   readonly role: string
   readonly timeZone: string
 }
 
+// A mail program shows subject and first paragraph in its list. They name the shop and a verified address, and no text that a
+// user chose: the platform signs the mail.
 export const invitation = (mail: InvitationMail): EmailMessage => ({
   to: mail.to,
-  subject: `${mail.inviter} invites you to ${mail.shop}`,
+  subject: mail.inviter === null ? `You are invited to ${mail.shop}` : `${mail.inviter} invites you to ${mail.shop}`,
   paragraphs: [
-    `${mail.inviter} invites you to work in ${mail.shop} as ${mail.role}.`,
-    `The invitation is open until ${formatTime(mail.expiresAt, mail.timeZone)}.`,
+    `${mail.inviter === null ? 'You are invited' : `${mail.inviter} invites you`} to work in ${mail.shop}.`,
+    `Your role will be: ${mail.role}. The invitation is open until ${formatTime(mail.expiresAt, mail.timeZone)}.`,
   ],
   action: { label: 'Accept the invitation', url: link(mail.webBaseUrl, 'invitation', mail.token) },
   closing: 'If you did not expect this, ignore it: nothing happens without the link.',
@@ -66,7 +68,7 @@ export const passwordChanged = (mail: { to: string; webBaseUrl: string }): Email
 export const membershipAdded = (mail: Pick<InvitationMail, 'to' | 'shop' | 'role' | 'webBaseUrl'>): EmailMessage => ({
   to: mail.to,
   subject: `You were added to ${mail.shop}`,
-  paragraphs: [`You now work in ${mail.shop} as ${mail.role}.`],
+  paragraphs: [`You now work in ${mail.shop}.`, `Your role is: ${mail.role}.`],
   action: { label: 'Sign in', url: `${mail.webBaseUrl}/` },
 })
 

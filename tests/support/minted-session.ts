@@ -27,13 +27,16 @@ export async function mintSession(
   return { id: row.id, token }
 }
 
+/** The name of a test user with this address. */
+export const nameOf = (email: string): string => `Person ${email.split('@', 1)[0]?.slice(0, 50)}`
+
 /** Creates a user without a password, with a live membership in the tenant of each slug. */
 export async function createUser(
   admin: postgres.Sql,
   { email, role = 'owner', slugs = [] }: { email: string; role?: string; slugs?: readonly string[] },
 ): Promise<string> {
   const [user] = await admin<{ id: string }[]>`
-    insert into app.users (email, full_name) values (${email}, ${`Person ${email}`}) returning id`
+    insert into app.users (email, full_name) values (${email}, ${nameOf(email)}) returning id`
   for (const slug of slugs) {
     await admin`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)

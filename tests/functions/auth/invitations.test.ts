@@ -88,7 +88,7 @@ describe('accepting an invitation without an account', () => {
     expect(service.mail.to(email)[0]?.subject).toBe(`You were added to Shop ${slug}`)
   })
 
-  it('rejects a missing or weak password of an invited person and keeps the invitation open', async () => {
+  it('rejects a weak password, or a name with a link, of an invited person and keeps the invitation open', async () => {
     const email = `weak@${slug}.test`
     const { id, token } = await invited(email)
     for (const body of [{}, { password: null }, { full_name: 'No Password' }]) {
@@ -102,6 +102,8 @@ describe('accepting an invitation without an account', () => {
       expect(answer.body.errors[0].pointer).toBe('#/password')
       expectContract(answer, null)
     }
+    const named = await accept(token, { password: NEW_PASSWORD, full_name: 'Confirm at https://evil.test' })
+    expect([named.status, named.body.errors?.[0]?.pointer]).toEqual([422, '#/full_name'])
     expect(await consumed(id)).toBe(false)
     expect(await accountOf(email)).toBeUndefined()
     expect((await accept(token)).body.account_created).toBe(true)

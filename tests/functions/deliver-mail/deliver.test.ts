@@ -204,7 +204,7 @@ describe('invitation emails', () => {
     expect((await service.request(`POST /v1/members/invitations/${id}/resend`, { token: owner })).status).toBe(200)
     expect(await service.mail.deliver()).toBe(1)
     expect(mailbox(email)).toHaveLength(1)
-    expect(mailbox(email)[0]?.text).toContain('as Sales')
+    expect(mailbox(email)[0]?.text).toContain('Your role will be: Sales.')
     expect(await opensInvitation(mailbox(email)[0])).toBe(200)
   })
 

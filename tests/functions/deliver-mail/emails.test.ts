@@ -14,6 +14,7 @@ const service = useService()
 // The templates must be safe on their own, should such a name get into the database.
 beforeAll(async () => {
   await service.sql`alter domain app.one_line drop constraint one_line_check`
+  await service.sql`alter table app.users drop constraint users_full_name_check`
 })
 
 /** Sends each kind of email with hostile tenant and user names. */
@@ -85,6 +86,30 @@ describe('emails with hostile names', () => {
       if (kind !== 'removed') expect(text).toMatch(link)
     },
   )
+})
+
+describe('an invitation', () => {
+  it('names the shop and the verified address of its inviter first, and never a name', async () => {
+    const { slug, owner } = await service.newTenant('owner')
+    await service.sql`update app.users set full_name = ${HOSTILE} where id = ${owner.userId}`
+    const email = `guest@${slug}.test`
+    const invitedBy = async (verified: Date | null): Promise<string[]> => {
+      await service.sql`update app.users set email_verified_at = ${verified} where id = ${owner.userId}`
+      await service.sql`delete from app.tokens`
+      await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'viewer' } })
+      await service.mail.deliver()
+      const [message] = service.mail.to(email)
+      expect(`${message?.text}${message?.html}`).not.toContain('alert')
+      return [String(message?.subject), ...String(message?.text).split('\n', 1)]
+    }
+    const shop = `Shop ${slug}`
+    const inviter = `owner@${slug}.test`
+    expect(await invitedBy(new Date())).toEqual([
+      `${inviter} invites you to ${shop}`,
+      `${inviter} invites you to work in ${shop}.`,
+    ])
+    expect(await invitedBy(null)).toEqual([`You are invited to ${shop}`, `You are invited to work in ${shop}.`])
+  })
 })
 
 describe('links in emails', () => {

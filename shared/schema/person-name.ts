@@ -1,0 +1,25 @@
+import * as v from 'valibot'
+import { text } from '#shared/schema/text.ts'
+
+// What a mail program makes a link of, or a reader a telephone number.
+const NOT_IN_A_NAME = [
+  /[@/\\]/u,
+  // A scheme, and a host name or address. "J. R. Archer", "J.R. Archer" and "Gustaf K:son" are none.
+  /[\p{L}\p{N}+.-]{2}:/u,
+  /[\p{L}\p{M}\p{N}-][.。][\p{L}\p{N}][\p{L}\p{M}\p{N}-]/u,
+  /\p{N}\.\p{N}/u,
+  // Seven digits, also with the separators of telephone numbers.
+  /(?:\p{N}[\s().+_-]*){7}/u,
+]
+
+function isName(name: string): boolean {
+  // Undoes other spellings of the same characters, such as fullwidth ones.
+  const plain = name.normalize('NFKC')
+  return !NOT_IN_A_NAME.some((pattern) => pattern.test(plain))
+}
+
+/** The name of a person, wherever one enters the service. It cannot carry a message, a link or a telephone number. */
+export const PersonName = v.pipe(
+  text({ max: 60, example: 'Ann Archer' }),
+  v.check(isName, 'must be a name, without web or email addresses and long numbers'),
+)
