@@ -15,7 +15,7 @@ export function expectContract(answer: Answer, tenantId: string | null): void {
   expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9_-]{8,128}$/)
   expect(headers.get('strict-transport-security')).toMatch(/max-age=(3[2-9]|[4-9]\d)\d{6}.*includeSubDomains/)
   expect(headers.get('x-content-type-options')).toBe('nosniff')
-  expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'")
+  expect(headers.get('content-security-policy')).toBe("default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
   expect(headers.get('referrer-policy')).toBe('no-referrer')
   expect(headers.get('cache-control')).toMatch(status < 400 ? /./ : /^no-store$/)
   expect(headers.get('set-cookie')).toBeNull()
