@@ -1,6 +1,7 @@
 import type { Sql } from '#shared/db/connect.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
+import { log } from '#shared/log.ts'
 import { type JobPayload, NO_OP } from '#shared/queue/kinds.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { clientNetwork } from '#shared/rate-limit/limit.ts'
@@ -12,10 +13,10 @@ const WINDOW_SECONDS = 3600
 /**
  * Enqueues a mail when there is one to send (`payload` is not null) and neither the client nor the recipient is over the
  * limit. Otherwise it enqueues a no-op job, which invokes the mailer too, so that response and timing are identical in
- * every case. Returns 204.
+ * every case. Logs one line, with the limit that dropped the mail. Returns 204.
  */
 export async function requestMail(
-  { client, runtime }: { client: ClientInfo; runtime: RuntimeFor<'pepper' | 'cache'> },
+  { client, requestId, runtime }: { client: ClientInfo; requestId: string; runtime: RuntimeFor<'pepper' | 'cache'> },
   {
     route,
     recipient,
@@ -39,5 +40,6 @@ export async function requestMail(
     limit('email', recipient, config.forgot.emailLimit),
   ])
   await write((sql) => (refusal === null && payload !== null ? enqueue(sql, 'mail', payload) : enqueue(sql, NO_OP, {})))
+  log.info('mail requested', { request_id: requestId, route, dropped_by: refusal?.limit.name ?? null })
   return noContent()
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { group } from '#functions/auth/group.ts'
+import { log } from '#shared/log.ts'
 import { type Cost, startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
@@ -63,7 +64,7 @@ describe('POST /v1/auth/password/forgot', () => {
     expect(row?.['hour']).toBe(true)
   })
 
-  it.each(['email', 'address'])('limits password resets by %s without changing the response', async (by) => {
+  it.each(['email', 'address'])('limits password resets by %s without changing the response, and logs which were dropped', async (by) => {
     const limited = await startService({
       env: by === 'email' ? { FORGOT_EMAIL_LIMIT: '3' } : { FORGOT_EMAIL_LIMIT: '1000', FORGOT_IP_LIMIT: '3' },
     })
@@ -72,6 +73,8 @@ describe('POST /v1/auth/password/forgot', () => {
       await createUser(limited.database.admin, { email: `person${index}@limits.test` })
     }
     const answers: object[] = []
+    const logged = vi.spyOn(log, 'info')
+    onTestFinished(() => logged.mockRestore())
     for (let index = 0; index < 5; index += 1) {
       const email =
         by === 'email' ? ['person0@limits.test', 'PERSON0@LIMITS.TEST'][index % 2] : `person${index}@limits.test`
@@ -80,6 +83,11 @@ describe('POST /v1/auth/password/forgot', () => {
     for (const answer of answers) expect(answer).toEqual(answers[0])
     expect(answers[0]).toMatchObject({ status: 204, text: '' })
     expect(await limited.mail.deliver()).toBe(3)
+    const dropped = logged.mock.calls.flatMap(([message, fields]) =>
+      message === 'mail requested' ? [fields?.['dropped_by']] : [],
+    )
+    const name = by === 'email' ? 'forgot-email' : 'forgot-ip'
+    expect(dropped).toEqual([null, null, null, name, name])
   })
 })
 
