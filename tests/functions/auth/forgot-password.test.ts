@@ -64,31 +64,34 @@ describe('POST /v1/auth/password/forgot', () => {
     expect(row?.['hour']).toBe(true)
   })
 
-  it.each(['email', 'address'])('limits password resets by %s without changing the response, and logs which were dropped', async (by) => {
-    const limited = await startService({
-      env: by === 'email' ? { FORGOT_EMAIL_LIMIT: '3' } : { FORGOT_EMAIL_LIMIT: '1000', FORGOT_IP_LIMIT: '3' },
-    })
-    onTestFinished(() => limited.close())
-    for (let index = 0; index < 5; index += 1) {
-      await createUser(limited.database.admin, { email: `person${index}@limits.test` })
-    }
-    const answers: object[] = []
-    const logged = vi.spyOn(log, 'info')
-    onTestFinished(() => logged.mockRestore())
-    for (let index = 0; index < 5; index += 1) {
-      const email =
-        by === 'email' ? ['person0@limits.test', 'PERSON0@LIMITS.TEST'][index % 2] : `person${index}@limits.test`
-      answers.push(indistinguishable(await forgot(email, { of: limited })))
-    }
-    for (const answer of answers) expect(answer).toEqual(answers[0])
-    expect(answers[0]).toMatchObject({ status: 204, text: '' })
-    expect(await limited.mail.deliver()).toBe(3)
-    const dropped = logged.mock.calls.flatMap(([message, fields]) =>
-      message === 'mail requested' ? [fields?.['dropped_by']] : [],
-    )
-    const name = by === 'email' ? 'forgot-email' : 'forgot-ip'
-    expect(dropped).toEqual([null, null, null, name, name])
-  })
+  it.each(['email', 'address'])(
+    'limits password resets by %s without changing the response, and logs which were dropped',
+    async (by) => {
+      const limited = await startService({
+        env: by === 'email' ? { FORGOT_EMAIL_LIMIT: '3' } : { FORGOT_EMAIL_LIMIT: '1000', FORGOT_IP_LIMIT: '3' },
+      })
+      onTestFinished(() => limited.close())
+      for (let index = 0; index < 5; index += 1) {
+        await createUser(limited.database.admin, { email: `person${index}@limits.test` })
+      }
+      const answers: object[] = []
+      const logged = vi.spyOn(log, 'info')
+      onTestFinished(() => logged.mockRestore())
+      for (let index = 0; index < 5; index += 1) {
+        const email =
+          by === 'email' ? ['person0@limits.test', 'PERSON0@LIMITS.TEST'][index % 2] : `person${index}@limits.test`
+        answers.push(indistinguishable(await forgot(email, { of: limited })))
+      }
+      for (const answer of answers) expect(answer).toEqual(answers[0])
+      expect(answers[0]).toMatchObject({ status: 204, text: '' })
+      expect(await limited.mail.deliver()).toBe(3)
+      const dropped = logged.mock.calls.flatMap(([message, fields]) =>
+        message === 'mail requested' ? [fields?.['dropped_by']] : [],
+      )
+      const name = by === 'email' ? 'forgot-email' : 'forgot-ip'
+      expect(dropped).toEqual([null, null, null, name, name])
+    },
+  )
 })
 
 const newIp = () => randomUUID().replace(/^(....)(....).*$/, '2001:db8:$1:$2::1')

@@ -454,7 +454,8 @@ describe('the API', () => {
         'gatewayresponse.header.content-type': "'application/problem+json'",
         'gatewayresponse.header.x-request-id': 'context.requestId',
         'gatewayresponse.header.cache-control': "'no-store'",
-        'gatewayresponse.header.content-security-policy': "'default-src 'none'; base-uri 'none'; frame-ancestors 'none''",
+        'gatewayresponse.header.content-security-policy':
+          "'default-src 'none'; base-uri 'none'; frame-ancestors 'none''",
         'gatewayresponse.header.referrer-policy': "'no-referrer'",
       })
       const { headers } = gatewayResponse(failure as keyof typeof GATEWAY_RESPONSES, {
