@@ -103,6 +103,7 @@ export const SETTINGS = {
       schema: VendorUrlsSetting,
     },
     tenantLimit: limit('VENDOR_TENANT_LIMIT', 300, 'vendor checks per tenant and hour'),
+    tenantBurst: limit('VENDOR_TENANT_BURST', 10, 'vendor checks per tenant in ten seconds'),
   },
   session: {
     idleSeconds: seconds('SESSION_IDLE_SECONDS', DAY / 2, YEAR, 'time without a request after which a session ends'),

@@ -7,4 +7,5 @@ export const TEST_SETTINGS: Readonly<Record<string, string>> = {
   ARGON2_ITERATIONS: '1',
   LOGIN_IP_LIMIT: '1000000',
   LOGIN_EMAIL_LIMIT: '1000000',
+  VENDOR_TENANT_BURST: '1000000',
 }

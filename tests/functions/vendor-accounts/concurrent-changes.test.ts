@@ -232,6 +232,22 @@ describe('a member who loses access during the check', () => {
   )
 })
 
+describe('VENDOR_TENANT_BURST', () => {
+  const hurried = useService({
+    env: { VENDOR_TENANT_BURST: '3', VENDOR_URLS: JSON.stringify({ 'ss-activewear': vendor.url }) },
+  })
+
+  it('allows a tenant a few concurrent vendor checks, so that other tenants find a free instance', async () => {
+    const [{ admin }, { admin: other }] = [await hurried.newTenant('admin'), await hurried.newTenant('admin')]
+    const body = { vendor: 'ss-activewear', account_number: '1', secret: 'a secret' }
+    const connect = (token: string) => hurried.request('POST /v1/vendor-accounts', { token, body })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => connect(admin.token)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(3)
+    expect((await connect(other.token)).status).toBe(200)
+  })
+})
+
 describe('VENDOR_TENANT_LIMIT', () => {
   it('limits vendor checks per tenant across all routes', async () => {
     const [tenant, other] = [await newTenant(), await newTenant()]

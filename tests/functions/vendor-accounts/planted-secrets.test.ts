@@ -75,6 +75,7 @@ beforeAll(async () => {
     env: {
       VENDOR_URLS: JSON.stringify({ 'ss-activewear': talkativeVendor.url, sanmar: talkativeVendor.url }),
       VENDOR_TENANT_LIMIT: '100000',
+      VENDOR_TENANT_BURST: '100000',
       AWS_ENDPOINT_URL_KMS: talkativeKms.url,
       POWERTOOLS_LOG_LEVEL: 'DEBUG',
     },
