@@ -173,9 +173,15 @@ const grants: readonly [
   ],
   [
     'the pepper',
-    denied('auth', 'secretsmanager:GetSecretValue', 'SecretsService'),
+    denied('auth', 'secretsmanager:GetSecretValue', 'SecretsPepper'),
     ['signIn'],
-    /-auth is not authorized to perform secretsmanager:GetSecretValue on .*SecretsService/,
+    /-auth is not authorized to perform secretsmanager:GetSecretValue on .*SecretsPepper/,
+  ],
+  [
+    'the mail key',
+    denied('members', 'secretsmanager:GetSecretValue', 'SecretsMailKey'),
+    ['signIn'],
+    /-members is not authorized to perform secretsmanager:GetSecretValue on .*SecretsMailKey/,
   ],
   [
     'the key of the secrets',
