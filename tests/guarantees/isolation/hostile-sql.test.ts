@@ -1,0 +1,155 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { afterAll, describe, expect, test } from 'vitest'
+import { errorCode } from '#shared/db/failure.ts'
+import { readInTenant } from '#shared/db/scope.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+import { ATTACKS, type Attack, POOLED, STILL_OPEN } from './hostile-sql.ts'
+
+// Each attack is SQL that an injection could run as a role of the service, in the scope of tenant A. Everything that comes
+// back is searched for what belongs to tenant B, and for any hash or key: rows, counts, errors with detail, and notices.
+
+const database = await createTestDatabase()
+const { admin } = database
+afterAll(() => database.drop())
+
+const ids = await admin<{ id: string }[]>`select id from app.tenants order by slug limit 2`
+const [A = '', B = ''] = ids.map(({ id }) => id)
+const mark = `bee${randomUUID().slice(0, 8)}`
+const secret = (what: string) => createHash('sha256').update(`${mark} ${what}`).digest()
+const [person] = await admin<{ id: string }[]>`
+  insert into app.users (email, full_name, password_hash)
+  values (${`${mark}@shop-b.test`}, ${`${mark} name`}, ${`$argon2id$${secret('password').toString('hex')}`}) returning id`
+await admin`insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${B}, ${person?.id ?? ''}, 1, now())`
+await admin`update app.tenants set legal_name = ${`${mark} legal`} where id = ${B}`
+const [session] = await admin<{ id: string }[]>`
+  insert into app.sessions (token_key, csrf_secret, user_id, tenant_id, idle_expires_at, absolute_expires_at, user_agent)
+  values (${secret('session')}, ${secret('csrf')}, ${person?.id ?? ''}, ${B}, now() + interval '1 day', now() + interval '1 day', ${mark})
+  returning id`
+await admin`
+  insert into app.sessions (token_key, csrf_secret, user_id, idle_expires_at, absolute_expires_at, revoked_at)
+  values (${secret('ended')}, ${secret('csrf')}, ${person?.id ?? ''}, now() + interval '1 day', now() + interval '1 day', now())`
+await admin`
+  insert into app.tokens (token_hash, purpose, user_id, expires_at, consumed_at)
+  values (${secret('reset')}, 'password_reset', ${person?.id ?? ''}, now() + interval '1 day', now())`
+await admin`
+  insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+  values (${secret('invite')}, 'invite', ${B}, ${`${mark}-new@shop-b.test`}, 1, now() + interval '1 day')`
+await admin`
+  insert into app.styles (tenant_id, style_number, name, brand, category) values (${B}, ${mark}, ${mark}, ${mark}, 'Test')`
+await admin`
+  insert into app.jobs (tenant_id, kind, payload, idempotency_key) values (${B}, 'planted', ${admin.json({ mark })}, ${mark})`
+await admin`insert into app.audit_log (tenant_id, action, target_type, request_id) values (${B}, 'a.b', 'c', ${mark})`
+const [key] = await admin<{ id: string }[]>`
+  insert into app.data_keys (tenant_id, purpose, kms_key_arn, wrapped_key)
+  values (${B}, 'vendor-credential', ${mark}, ${secret('data key')}) returning id`
+const [account] = await admin<{ id: string }[]>`
+  insert into app.vendor_accounts (tenant_id, vendor, account_number, status, sealed_secret, data_key_id)
+  values (${B}, 'sanmar', ${mark}, 'unverified', ${Buffer.concat([secret('sealed'), randomBytes(32)])}, ${key?.id ?? ''})
+  returning id`
+
+/** Fills the ids in that an attacker may know. */
+const filled = (text: string) =>
+  text
+    .replaceAll('{A}', A)
+    .replaceAll('{B}', B)
+    .replaceAll('{person}', person?.id ?? '')
+    .replaceAll('{session}', session?.id ?? '')
+    .replaceAll('{account}', account?.id ?? '')
+
+const hashes = ['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret)
+// As text, and as the plans that Postgres prints show it: its bytes in decimal.
+const forms = (bytes: Buffer) => [bytes.toString('hex'), [...bytes.subarray(0, 8)].join(' ')]
+const SECRETS = hashes.flatMap(forms)
+const ROWS = [mark, [...Buffer.from(mark)].join(' ')]
+
+/** Runs statements as a role in the scope of A. Returns everything that came back. */
+async function run({ role, scope = 'read write', statements }: Attack & { scope?: string }) {
+  const url = { identity_app: database.appUrl, identity_worker: database.workerUrl }[role as string]
+  const login = url ?? (role === 'identity_vault' ? database.vaultUrl : database.operatorUrl)
+  const seen: unknown[] = []
+  const sql = postgres(login, { max: 1, fetch_types: false, onnotice: (notice) => seen.push(notice) })
+  await sql.unsafe(`begin ${scope}`)
+  await sql`select app.set_tenant(${A})`
+  const codes: string[] = []
+  let rows = 0
+  for (const statement of statements) {
+    await sql`savepoint attack`
+    try {
+      const result = await sql.unsafe(filled(statement))
+      rows += result.count ?? 0
+      codes.push('')
+      seen.push(result)
+    } catch (error) {
+      codes.push(errorCode(error))
+      // The query of an error is the attack's own text.
+      seen.push({ ...(error as object), query: undefined, message: String(error) })
+      await sql`rollback to savepoint attack`
+    }
+  }
+  await sql`rollback`
+  await sql.end()
+  const sought = role === 'identity_operator' ? SECRETS : [...SECRETS, ...ROWS]
+  const text = JSON.stringify(seen, (_name, value: unknown) =>
+    Buffer.isBuffer(value)
+      ? value.toString('hex')
+      : value instanceof Uint8Array
+        ? Buffer.from(value).toString('hex')
+        : value,
+  ).replaceAll(/\{"type":"Buffer","data":\[([\d,]*)\]\}/g, (_all, data: string) =>
+    Buffer.from(data.split(',').map(Number)).toString('hex'),
+  )
+  return { codes, rows, leaks: sought.filter((value) => text.includes(value)) }
+}
+
+const byRole = Object.entries(Object.groupBy(ATTACKS, ({ role }) => role))
+describe.each(byRole)('SQL injected as %s', (role, attacks = []) => {
+  const statements = attacks.reduce((sum, attack) => sum + attack.statements.length, 0)
+  const scopes = role === 'identity_app' ? ['read only', 'read write'] : ['read write']
+  describe.each(scopes)(`in a %s scope, ${statements} statements`, (scope) => {
+    test.each(attacks)('$what', async (attack) => {
+      if (attack.kind === 'writes' && scope === 'read only') return
+      const { codes, rows, leaks } = await run({ ...attack, scope })
+      const succeeded = leaks.length > 0 || (attack.kind === 'writes' && rows > 0)
+      expect(succeeded, `${leaks.join()} rows: ${rows}`).toBe(STILL_OPEN.has(`${role}: ${attack.what}`))
+      // 25006: the transaction only reads.
+      const refusals = scope === 'read only' ? ['42501', '25006'] : ['42501']
+      if (attack.kind === 'refused') for (const code of codes) expect(refusals, codes.join()).toContain(code)
+    })
+  })
+})
+
+test.each(POOLED)(
+  'what is left on a pooled connection reads nothing of the next caller: $what',
+  async ({ plant, loot }) => {
+    const db = connectTo(database.appUrl, { connections: 1, prepare: true })
+    const seen: unknown[] = []
+    const tag = (text: string) => Object.assign([filled(text)], { raw: [filled(text)] })
+    const attempt = async (statements: readonly string[]) => {
+      const outcome = db.transaction('read write', async (sql) => {
+        await sql`select app.set_tenant(${A})`
+        for (const statement of statements) seen.push(await sql(tag(statement)))
+      })
+      await outcome.catch((error: unknown) => seen.push(String(error)))
+    }
+    const victim = () =>
+      readInTenant(
+        db,
+        B,
+        (sql) =>
+          sql`select u.email from app.memberships m join app.users u on u.id = m.user_id where m.tenant_id = ${B}::uuid`,
+      )
+    expect(JSON.stringify(await victim())).toContain(mark)
+    await attempt(plant)
+    expect(JSON.stringify(await victim())).toContain(mark)
+    await attempt(loot)
+    await db.close()
+    expect(JSON.stringify(seen)).not.toContain(mark)
+  },
+)
+
+test('every attack that is still open is in the table', () => {
+  const known = new Set(ATTACKS.map(({ role, what }) => `${role}: ${what}`))
+  expect([...STILL_OPEN].filter((name) => !known.has(name))).toEqual([])
+})
