@@ -34,8 +34,9 @@ grant select, insert (tenant_id, user_id, role_id, invitation_id) on app.members
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
 grant select on app.memberships to identity_resolver;
 
--- Raises TN409 when a change removes the last owner of a tenant. Locks the tenant before it counts owners. When two owners
--- remove each other concurrently, the second change waits for the first commit, counts, and fails.
+-- Raises TN409 when a change removes the last owner of a tenant who can sign in. Locks the tenant before it counts owners.
+-- When two owners remove each other concurrently, the second change waits for the first commit, counts, and fails. The
+-- operators' command that disables a user takes the same lock.
 create function app.keep_an_owner() returns trigger
   language plpgsql
   set search_path = pg_catalog, pg_temp
@@ -46,9 +47,10 @@ begin
     return null;
   end if;
   perform from app.tenants t where t.id = old.tenant_id for no key update;
-  if not exists (select from app.memberships m where m.tenant_id = old.tenant_id and m.role_id = 1
+  if not exists (select from app.memberships m join app.users u on u.id = m.user_id and u.disabled_at is null
+                  where m.tenant_id = old.tenant_id and m.role_id = 1
                     and m.accepted_at is not null and m.revoked_at is null) then
-    raise exception 'a tenant needs at least one owner' using errcode = 'TN409';
+    raise exception 'a tenant needs at least one owner who can sign in' using errcode = 'TN409';
   end if;
   return null;
 end

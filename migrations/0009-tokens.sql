@@ -65,7 +65,7 @@ grant select, delete, insert (token_hash, purpose, user_id, tenant_id, email, ro
   update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at) on app.tokens to identity_app;
 grant select, insert (token_hash, purpose, user_id, expires_at), delete on app.tokens to identity_worker;
 grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
-  update (token_hash, expires_at) on app.tokens to identity_operator;
+  update (token_hash, role_id, invited_by, expires_at) on app.tokens to identity_operator;
 
 -- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
 -- nothing of the user whom the address may belong to: a tenant must not learn whether there is one.

@@ -76,7 +76,10 @@ export async function lockEnabledUser(sql: Sql, email: string): Promise<string |
   return user?.id ?? null
 }
 
-/** Makes the user a live member in this role. Returns the id of the membership. */
+/**
+ * Makes the user a live member in this role. A live member keeps their role, unless the platform invites: that is how a
+ * tenant without an owner gets one. Returns the id of the membership.
+ */
 export async function acceptMembership(
   sql: TenantTransaction,
   { userId, roleId, invitedBy }: { userId: string; roleId: number; invitedBy: string | null },
@@ -85,7 +88,7 @@ export async function acceptMembership(
     insert into app.memberships (tenant_id, user_id, role_id, invited_by, accepted_at)
     values (app.current_tenant(), ${userId}, ${roleId}::smallint, ${invitedBy}, now())
     on conflict (tenant_id, user_id) do update
-      set role_id = case when memberships.accepted_at is null or memberships.revoked_at is not null
+      set role_id = case when memberships.accepted_at is null or memberships.revoked_at is not null or ${invitedBy}::uuid is null
                          then excluded.role_id else memberships.role_id end,
           invited_by = excluded.invited_by, invitation_id = null, revoked_at = null,
           accepted_at = case when memberships.accepted_at is null or memberships.revoked_at is not null

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditEntry, recordAudit } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import { enterTenant } from '#shared/db/scope.ts'
+import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import { mayBecome } from '#shared/tenant/tenant.ts'
@@ -84,6 +84,8 @@ function runCommand(
     case 'disable-user':
     case 'enable-user':
       return switchUser(sql, command, audit)
+    case 'invite-owner':
+      return inviteOwner(runtime, sql, command, audit)
     case 'resend-invite':
       return resendInvite(runtime, sql, command, audit)
   }
@@ -96,24 +98,49 @@ async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tena
   const scoped = await enterTenant(sql, id)
   if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
   const owner = await queries.findUser(sql, command.owner)
-  if (owner !== null && owner.disabled_at !== null) throw new Refused('The owner is disabled')
+  const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
+  await audit(id, { action: 'tenant.created', targetId: id, after })
+  const invitation = await issueInvitation(runtime, scoped, { tenantId: id, email: command.owner, user: owner }, audit)
+  return { tenant_id: id, slug: command.slug, status: 'trial', invitation_id: invitation, owner: command.owner }
+}
+
+/** Invites an owner into a tenant whose owners cannot sign in. */
+async function inviteOwner(runtime: Runtime, sql: Sql, { slug, email }: Of<'invite-owner'>, audit: Audit) {
+  const tenant = await lockOpenTenant(sql, slug)
+  const scoped = await enterTenant(sql, tenant.id)
+  if (await queries.hasOwner(scoped, tenant.id))
+    throw new Refused(`The tenant ${slug} has an owner who can sign in and invite others`)
+  const user = await queries.findUser(sql, email)
+  const invitation = await issueInvitation(runtime, scoped, { tenantId: tenant.id, email, user }, audit)
+  return { tenant_id: tenant.id, slug: tenant.slug, invitation_id: invitation, owner: email }
+}
+
+/** Invites an owner, with the audit entry and the mail. Returns the id of the invitation. */
+async function issueInvitation(
+  runtime: Runtime,
+  sql: TenantTransaction,
+  { tenantId, email, user }: { tenantId: string; email: string; user: queries.FoundUser | null },
+  audit: Audit,
+): Promise<string> {
+  if (user !== null && user.disabled_at !== null) throw new Refused(`The user ${email} is disabled`)
   const nonce = newNonce()
-  const invitation = await queries.inviteOwner(scoped, {
-    tenantId: id,
-    email: command.owner,
-    userId: owner?.id ?? null,
+  const id = await queries.inviteOwner(sql, {
+    tenantId,
+    email,
+    userId: user?.id ?? null,
     tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
     ttlSeconds: runtime.config.invite.ttlSeconds,
   })
-  await enqueue(scoped, 'mail', { template: 'invitation', invitation_id: invitation, nonce })
-  const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
-  await audit(id, { action: 'tenant.created', targetId: id, after })
-  await audit(id, {
-    action: 'invitation.created',
-    targetId: invitation,
-    after: { email: command.owner, role: 'owner' },
-  })
-  return { tenant_id: id, slug: command.slug, status: 'trial', invitation_id: invitation, owner: command.owner }
+  await enqueue(sql, 'mail', { template: 'invitation', invitation_id: id, nonce })
+  await audit(tenantId, { action: 'invitation.created', targetId: id, after: { email, role: 'owner' } })
+  return id
+}
+
+async function lockOpenTenant(sql: Sql, slug: string): Promise<queries.FoundTenant> {
+  const tenant = await queries.lockTenant(sql, slug)
+  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
+  if (!tenant.open) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
+  return tenant
 }
 
 async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, audit: Audit) {
@@ -138,6 +165,12 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   if (user === null) throw new Refused('There is no user with this email')
   const disable = command.command === 'disable-user'
   if ((user.disabled_at !== null) === disable) return { user_id: user.id, disabled: disable, sessions_revoked: 0 }
+  const ownerless = disable ? await queries.lockLosingTenants(sql, user.id) : []
+  if (ownerless.length > 0 && !('force' in command && command.force === true)) {
+    throw new Refused(
+      `No other owner could sign in to ${ownerless.join(', ')}. Use --force to disable the user, then invite-owner`,
+    )
+  }
   const ended = disable ? await queries.disableUser(sql, user.id) : 0
   if (!disable) await queries.enableUser(sql, user.id)
   for (const tenantId of await queries.tenantsOf(sql, user.id)) {
@@ -145,13 +178,16 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
     const action = disable ? 'user.disabled' : 'user.enabled'
     await audit(tenantId, { action, targetId: user.id })
   }
-  return { user_id: user.id, disabled: disable, sessions_revoked: ended }
+  return {
+    user_id: user.id,
+    disabled: disable,
+    sessions_revoked: ended,
+    ...(ownerless.length > 0 ? { tenants_without_owner: ownerless } : {}),
+  }
 }
 
 async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, audit: Audit) {
-  const tenant = await queries.lockTenant(sql, slug)
-  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
-  if (!tenant.open) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
+  const tenant = await lockOpenTenant(sql, slug)
   const nonce = newNonce()
   const scoped = await enterTenant(sql, tenant.id)
   const id = await queries.renewInvitation(scoped, {

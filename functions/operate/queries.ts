@@ -1,5 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
-import type { TenantTransaction } from '#shared/db/scope.ts'
+import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import type { TenantStatus } from '#shared/tenant/tenant.ts'
 
 export interface FoundTenant {
@@ -83,6 +83,43 @@ export async function enableUser(sql: Sql, userId: string): Promise<void> {
   await sql`update app.users set disabled_at = null where id = ${userId}`
 }
 
+// As in app.keep_an_owner. The row of the role is visible only in a tenant's scope.
+const OWNER_ROLE_ID = 1
+
+/** Returns whether the tenant has an owner, besides `exceptUserId`, who can sign in. Requires the lock of the tenant. */
+export async function hasOwner(
+  sql: TenantTransaction,
+  tenantId: string,
+  exceptUserId: string | null = null,
+): Promise<boolean> {
+  const owners = await sql`
+    select from app.memberships m
+      join app.users u on u.id = m.user_id and u.disabled_at is null
+     where m.role_id = ${OWNER_ROLE_ID}::smallint and m.tenant_id = ${tenantId} and m.accepted_at is not null and m.revoked_at is null
+       and (${exceptUserId}::uuid is null or m.user_id <> ${exceptUserId}::uuid)
+     limit 1`
+  return owners.length > 0
+}
+
+/**
+ * Locks the tenants that the user owns, as every change of owners does. Returns the slugs of those where no other owner can
+ * sign in.
+ */
+export async function lockLosingTenants(sql: Sql, userId: string): Promise<string[]> {
+  const owned = await sql<{ slug: string }>`
+    select t.slug from app.memberships m
+      join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and t.status <> 'cancelled'
+     where m.user_id = ${userId} and m.role_id = ${OWNER_ROLE_ID}::smallint and m.accepted_at is not null and m.revoked_at is null
+     order by t.id`
+  const losing: string[] = []
+  for (const { slug } of owned) {
+    const tenant = await lockTenant(sql, slug)
+    if (tenant === null) continue
+    if (!(await hasOwner(await enterTenant(sql, tenant.id), tenant.id, userId))) losing.push(slug)
+  }
+  return losing
+}
+
 /** Returns the ids of the tenants where the user is a member. A tenant that only invited them must not learn of the user. */
 export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ tenant_id: string }>`
@@ -91,22 +128,36 @@ export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   return rows.map((row) => row.tenant_id)
 }
 
-/** Invites a tenant's first owner and returns the invitation's id. It names no inviter: the platform invites. */
-export async function inviteOwner(
-  sql: TenantTransaction,
-  invitation: { tenantId: string; email: string; userId: string | null; tokenHash: Buffer; ttlSeconds: number },
-): Promise<string> {
+interface OwnerInvitation {
+  readonly tenantId: string
+  readonly email: string
+  readonly userId: string | null
+  readonly tokenHash: Buffer
+  readonly ttlSeconds: number
+}
+
+/**
+ * Invites an owner, or makes the open invitation of the address one of an owner. Returns its id. It names no inviter: the
+ * platform invites. Requires the lock of the tenant, unless it is new.
+ */
+export async function inviteOwner(sql: TenantTransaction, invitation: OwnerInvitation): Promise<string> {
   const { tenantId, email, userId, tokenHash, ttlSeconds } = invitation
+  const open = await renewInvitation(sql, invitation)
+  if (open !== null) {
+    await sql`update app.tokens set role_id = ${OWNER_ROLE_ID}::smallint, invited_by = null where id = ${open}`
+    return open
+  }
   const [token] = await sql<{ id: string }>`
     insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
-    select ${tokenHash}, 'invite', ${tenantId}, ${email}, id, now() + make_interval(secs => ${ttlSeconds}::int)
-      from app.roles where code = 'owner'
+    values (${tokenHash}, 'invite', ${tenantId}, ${email}, ${OWNER_ROLE_ID}::smallint,
+            now() + make_interval(secs => ${ttlSeconds}::int))
     returning id`
-  if (token === undefined) throw new Error('the insert returned no invitation: the role owner does not exist')
+  if (token === undefined) throw new Error('the insert returned no invitation')
   if (userId !== null) {
     await sql`
       insert into app.memberships (tenant_id, user_id, role_id, invitation_id)
-      select ${tenantId}, ${userId}, id, ${token.id} from app.roles where code = 'owner'`
+      values (${tenantId}, ${userId}, ${OWNER_ROLE_ID}::smallint, ${token.id})
+      on conflict (tenant_id, user_id) do nothing`
   }
   return token.id
 }
@@ -114,7 +165,7 @@ export async function inviteOwner(
 /** Gives the open invitation of an address a new token and expiry. Returns its id, or null if there is none. */
 export async function renewInvitation(
   sql: TenantTransaction,
-  renewal: { tenantId: string; email: string; tokenHash: Buffer; ttlSeconds: number },
+  renewal: Omit<OwnerInvitation, 'userId'>,
 ): Promise<string | null> {
   const [token] = await sql<{ id: string }>`
     update app.tokens set token_hash = ${renewal.tokenHash},

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
-import type { Command, Outcome } from '#functions/operate/commands.ts'
+import type { Outcome } from '#functions/operate/commands.ts'
 
 const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
 
@@ -13,7 +13,9 @@ const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
                                  active, past_due → suspended, cancelled
                                  suspended → active, cancelled
                                  suspended and cancelled end every session in the tenant
-  disable-user EMAIL             end a user's sessions in all tenants and refuse every sign-in
+  invite-owner SLUG EMAIL        invite an owner into a tenant whose owners cannot sign in
+  disable-user EMAIL [--force]   end a user's sessions in all tenants and refuse every sign-in. Without --force it refuses
+                                 if a tenant would have no owner who can sign in, and names the tenants
   enable-user EMAIL              let a disabled user sign in again
   resend-invite SLUG EMAIL       send an open invitation again; the previous link stops working
   rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
@@ -40,6 +42,7 @@ const options = {
   timezone: { type: 'string' },
   currency: { type: 'string' },
   key: { type: 'string' },
+  force: { type: 'boolean' },
   stage: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -54,7 +57,8 @@ interface Usage {
 const USAGE: Readonly<Record<string, Usage>> = {
   'create-tenant': { words: [], needs: ['slug', 'name', 'owner'], takes: ['timezone', 'currency'] },
   'set-status': { words: ['slug', 'status'] },
-  'disable-user': { words: ['email'] },
+  'invite-owner': { words: ['slug', 'email'] },
+  'disable-user': { words: ['email'], takes: ['force'] },
   'enable-user': { words: ['email'] },
   'resend-invite': { words: ['slug', 'email'] },
   'rotate-data-key': { words: ['slug'] },
@@ -63,7 +67,7 @@ const USAGE: Readonly<Record<string, Usage>> = {
 }
 
 /** Gives each argument its name. Throws UsageError for missing and unknown ones. The function validates the values. */
-function toCommand(positionals: readonly string[], given: Readonly<Record<string, string>>): Record<string, string> {
+function toCommand(positionals: readonly string[], given: Readonly<Record<string, string | boolean>>): object {
   const [command = '', ...values] = positionals
   const usage = USAGE[command]
   if (usage === undefined) throw new UsageError(command === '' ? 'Name a command' : `There is no command ${command}`)
@@ -95,7 +99,7 @@ async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClie
   }
 }
 
-async function invoke(event: Command | Record<string, string>, stage: string | undefined): Promise<Outcome> {
+async function invoke(event: object, stage: string | undefined): Promise<Outcome> {
   const { client, functionName } = await lambdaOf(stage)
   const command = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) })
   const response = await client.send(command).catch((error: unknown) => {

@@ -11,7 +11,7 @@ export function violation(error: unknown): Problem | null {
     case 'TN403':
       return forbidden('the role changed during the request')
     case 'TN409':
-      return new Problem('last-owner', { detail: 'A tenant needs at least one owner.' })
+      return new Problem('last-owner', { detail: 'A tenant needs at least one owner who can sign in.' })
     default:
       return null
   }
