@@ -2,6 +2,7 @@ import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { WrappedKey } from '#shared/vault/kms.ts'
 import { type DataKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
 import type { EncryptedSecret } from '#shared/vault/vault.ts'
+import type { Instruction } from './instruction.ts'
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
@@ -113,7 +114,11 @@ export async function lockDataKeys(sql: TenantTransaction): Promise<void> {
 }
 
 /** Erases every secret whose row no other transaction locks, and audits each. Returns how many it erased. */
-export async function eraseSecrets(sql: TenantTransaction, requestId: string): Promise<number> {
+export async function eraseSecrets(
+  sql: TenantTransaction,
+  { operator, reason, requestId }: Instruction,
+): Promise<number> {
+  const after = JSON.stringify({ by: 'shred', operator, reason })
   const erased = await sql`
     with free as (
       select id from app.vendor_accounts
@@ -125,7 +130,7 @@ export async function eraseSecrets(sql: TenantTransaction, requestId: string): P
       returning a.id
     ), audited as (
       insert into app.audit_log (tenant_id, action, target_type, target_id, after, request_id)
-      select app.current_tenant(), 'vendor_account.revoked', 'vendor_account', id, '{"by": "shred"}', ${requestId}
+      select app.current_tenant(), 'vendor_account.revoked', 'vendor_account', id, ${after}::text::jsonb, ${requestId}
         from erased
     )
     select id from erased`

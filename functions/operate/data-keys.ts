@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AuditEntry, recordAudit } from '#shared/audit/record-audit.ts'
+import type { AuditEntry } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
@@ -9,15 +9,15 @@ import type { Vault } from '#shared/vault/vault.ts'
 import { secretContext } from '#shared/vendor/account.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import * as queries from './data-key-queries.ts'
+import { type Instruction, recordCommand } from './instruction.ts'
 
 const PURPOSE: Purpose = 'vendor-credential'
 const BATCH = 50
 
 /** Work on one tenant's data keys. Each step commits its own transaction, so the work may stop after any step. */
-export interface KeyWork {
+export interface KeyWork extends Instruction {
   readonly vault: Vault
   readonly tenantId: string
-  readonly requestId: string
   /** Returns whether too little time is left for another step. The caller then runs the work again. */
   readonly shouldStop: () => boolean
 }
@@ -25,8 +25,8 @@ export interface KeyWork {
 const inTenant = <T>({ vault, tenantId }: KeyWork, step: (sql: TenantTransaction) => Promise<T>): Promise<T> =>
   vault.database.transaction('read write', async (sql) => step(await enterTenant(sql, tenantId)))
 
-const audit = ({ tenantId, requestId }: KeyWork, sql: TenantTransaction, entry: AuditEntry): Promise<void> =>
-  recordAudit({ sql, tenantId, actorUserId: null, requestId }, entry)
+const audit = (work: KeyWork, sql: TenantTransaction, entry: AuditEntry): Promise<void> =>
+  recordCommand(sql, work.tenantId, work, entry)
 
 /**
  * Replaces the tenant's data key, encrypts every secret under the new one, and destroys the old one. Secrets can be read
@@ -174,7 +174,7 @@ const shredOnce = (work: KeyWork): Promise<Record<string, unknown>> =>
     // Writers take these locks in the same order. After the commit they find no account and no usable data key.
     await queries.lockVendorAccounts(sql)
     await queries.lockDataKeys(sql)
-    const erased = await queries.eraseSecrets(sql, work.requestId)
+    const erased = await queries.eraseSecrets(sql, work)
     const keys = await queries.destroyAllKeys(sql)
     for (const id of keys) await audit(work, sql, { action: 'data_key.destroyed', targetId: id })
     return { secrets_erased: erased, keys_destroyed: keys.length }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AuditEntry, recordAudit } from '#shared/audit/record-audit.ts'
+import type { AuditEntry } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
@@ -10,6 +10,7 @@ import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import type { Command, KeyCommand, Outcome } from './commands.ts'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
+import { type Instruction, recordCommand } from './instruction.ts'
 import * as queries from './queries.ts'
 
 type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
@@ -23,12 +24,11 @@ class Refused extends Error {}
 
 /**
  * Runs an operator's command, its audit entries and its mail job in one transaction. A refusal changes nothing.
- * `requestId` is the id of the invocation.
  */
-export async function operate(runtime: Runtime, command: TenantCommand, requestId: string): Promise<Outcome> {
+export async function operate(runtime: Runtime, command: TenantCommand, instruction: Instruction): Promise<Outcome> {
   try {
     return {
-      done: await runtime.database.transaction('read write', (sql) => runCommand(runtime, sql, command, requestId)),
+      done: await runtime.database.transaction('read write', (sql) => runCommand(runtime, sql, command, instruction)),
     }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }
@@ -73,9 +73,9 @@ function runCommand(
   runtime: Runtime,
   sql: Sql,
   command: TenantCommand,
-  requestId: string,
+  instruction: Instruction,
 ): Promise<Record<string, unknown>> {
-  const audit: Audit = (tenantId, entry) => recordAudit({ sql, tenantId, actorUserId: null, requestId }, entry)
+  const audit: Audit = (tenantId, entry) => recordCommand(sql, tenantId, instruction, entry)
   switch (command.command) {
     case 'create-tenant':
       return createTenant(runtime, sql, command, audit)

@@ -14,6 +14,7 @@ import { startKms } from './aws/kms.ts'
 import { type LocalLambda, startLambda } from './aws/lambda.ts'
 import { startSecretsManager } from './aws/secrets-manager.ts'
 import { startSes } from './aws/ses.ts'
+import { LOCAL_CREDENTIALS, startSts } from './aws/sts.ts'
 import { startCache } from './cache/cache.ts'
 import { startControl } from './control.ts'
 import { createFaults } from './faults.ts'
@@ -118,6 +119,7 @@ export async function startStack(options: {
       startVendors({ faults }).then(opened),
     ])
     const ses = opened(await startSes({ mailbox, faults }))
+    const sts = opened(await startSts())
     const login = (url: string) => JSON.stringify(loginOf(urlFor(url, { hostname: '127.0.0.1', port: wire.port })))
     const secretsManager = opened(
       await startSecretsManager({
@@ -148,12 +150,13 @@ export async function startStack(options: {
       DATABASE_TLS: 'disable',
       MIGRATIONS_FOLDER: MIGRATIONS,
       AWS_REGION: 'us-east-1',
-      AWS_ACCESS_KEY_ID: 'local',
-      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_ACCESS_KEY_ID: LOCAL_CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: LOCAL_CREDENTIALS.secretAccessKey,
       AWS_ENDPOINT_URL_KMS: kms.url,
       AWS_ENDPOINT_URL_LAMBDA: lambda.url,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
       AWS_ENDPOINT_URL_SESV2: ses.url,
+      AWS_ENDPOINT_URL_STS: sts.url,
       NODE_ENV: 'production',
     }
     const integrations = await startFunctions({ env: functionEnv, logs, lambda, opened })

@@ -3,8 +3,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import type { Outcome } from '#functions/operate/commands.ts'
+import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
+import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
+import { signCommand } from './sign-command.ts'
 
-const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
+const HELP = `npm run operate -- COMMAND --reason TEXT [--stage NAME] [--json]
+
+The reason is one line. The audit log of each tenant that the command changes has it, and names you.
 
   create-tenant --slug S --name N --owner EMAIL [--timezone Z] [--currency C]
                                  create a tenant and invite its first owner
@@ -28,7 +33,8 @@ const HELP = `npm run operate -- COMMAND [--stage NAME] [--json]
                                  (Aurora: at most 35 days), and KMS can still unwrap those. The secrets are gone
                                  everywhere only when the last backup has expired
 
-Runs against the local stack (npm start), or with --stage against a deployed stage, using your AWS credentials.
+Runs against the local stack (npm start), or with --stage against a deployed stage, using your AWS credentials. AWS STS
+confirms to the function whose credentials they are.
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.`
 
 const NOT_RUNNING = 'The local stack is not running. Run npm start, or name a stage with --stage'
@@ -43,6 +49,7 @@ const options = {
   currency: { type: 'string' },
   key: { type: 'string' },
   force: { type: 'boolean' },
+  reason: { type: 'string' },
   stage: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -71,7 +78,8 @@ function toCommand(positionals: readonly string[], given: Readonly<Record<string
   const [command = '', ...values] = positionals
   const usage = USAGE[command]
   if (usage === undefined) throw new UsageError(command === '' ? 'Name a command' : `There is no command ${command}`)
-  const { words, needs = [], takes = [] } = usage
+  const { words, takes = [] } = usage
+  const needs = [...(usage.needs ?? []), 'reason']
   if (values.length !== words.length)
     throw new UsageError(`${command} takes ${words.join(' ').toUpperCase() || 'only options'}`)
   const flags = Object.entries(given).filter(([name]) => name !== 'stage')
@@ -92,17 +100,17 @@ async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClie
     throw new Error(NOT_RUNNING)
   })
   const { lambda_url: endpoint }: { lambda_url: string } = JSON.parse(stack)
-  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
   return {
-    client: new LambdaClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 }),
+    client: new LambdaClient({ endpoint, region: AWS_REGION, credentials: LOCAL_CREDENTIALS, maxAttempts: 1 }),
     functionName: 'operate',
   }
 }
 
-async function invoke(event: object, stage: string | undefined): Promise<Outcome> {
+async function invoke(command: object, stage: string | undefined): Promise<Outcome> {
   const { client, functionName } = await lambdaOf(stage)
-  const command = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) })
-  const response = await client.send(command).catch((error: unknown) => {
+  const event = { ...command, caller: await signCommand(client, { functionName, command }) }
+  const invocation = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) })
+  const response = await client.send(invocation).catch((error: unknown) => {
     const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
     throw refused && stage === undefined ? new Error(NOT_RUNNING) : error
   })

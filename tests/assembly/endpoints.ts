@@ -1,6 +1,7 @@
 import type { Authorize } from '#infra/local/aws/aws-endpoints.ts'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { startSts } from '#infra/local/aws/sts.ts'
 import { startTestVault, type TestVault } from '#tests/support/vault.ts'
 import { authorizing } from './policies.ts'
 import { secretsFor, type SecretValues, stageResolver } from './stage.ts'
@@ -32,7 +33,8 @@ export async function startEndpoints(
   const resolve = stageResolver(assembly, secrets, vault.keyArn)
   permit = authorizing(assembly, resolve, (call) => refused.push(call))
   const functions = declaredFunctions(assembly)
-  const [secretsManager, lambda] = await Promise.all([
+  const [sts, secretsManager, lambda] = await Promise.all([
+    startSts(),
     startSecretsManager({ secrets: secretsFor(secrets, dbname), authorize }),
     startLambda({
       authorize: (call) => {
@@ -58,9 +60,10 @@ export async function startEndpoints(
       AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
       AWS_ENDPOINT_URL_LAMBDA: lambda.url,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+      AWS_ENDPOINT_URL_STS: sts.url,
     },
     close: async () => {
-      await Promise.all([vault.close(), secretsManager.close(), lambda.close()])
+      await Promise.all([vault.close(), secretsManager.close(), lambda.close(), sts.close()])
     },
   }
 }

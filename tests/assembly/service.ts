@@ -14,6 +14,7 @@ import { createTestDatabase } from '#tests/support/database.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { startTestMail } from '#tests/support/mail.ts'
 import type { ServiceOptions, ServiceParts } from '#tests/support/service.ts'
+import { signedCommand } from '#tests/support/operator.ts'
 import { MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
 import { declaredApi } from './api.ts'
 import { startEndpoints } from './endpoints.ts'
@@ -29,6 +30,8 @@ export interface AssembledService extends ServiceParts {
   readonly assembly: Assembly
   /** Invokes a function by its name, without the prefix of the stage. */
   invoke(name: string, event: object): Promise<unknown>
+  /** Gives a command, as an operator does. */
+  operate(command: object): Promise<unknown>
   /** Returns the log of all functions. */
   log(): string
 }
@@ -132,6 +135,7 @@ export async function startFromAssembly(
     vault,
     assembly,
     invoke,
+    operate: async (command) => invoke('operate', await signedCommand(`tenantry-${stage}-operate`, command)),
     log: () => log,
     mail: {
       ...mail,

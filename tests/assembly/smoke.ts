@@ -97,7 +97,7 @@ async function vendors(service: Service): Promise<void> {
   await service.database.admin`update app.jobs set run_at = now() where kind = 'verify-vendor'`
   const { answered } = Object(await service.invoke('verify-vendors', {}))
   if (answered !== 1) throw new Error(`verify-vendors: ${answered} answered`)
-  const rotated = Object(await service.invoke('operate', { command: 'rotate-data-key', slug: SLUG }))
+  const rotated = Object(await service.operate({ command: 'rotate-data-key', slug: SLUG }))
   if (rotated.done?.finished !== true) throw new Error(`operate: ${JSON.stringify(rotated)}`)
 }
 
@@ -105,7 +105,7 @@ async function vendors(service: Service): Promise<void> {
 async function work(service: Service): Promise<void> {
   people += 1
   const tenant = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
-  const made = Object(await service.invoke('operate', { command: 'create-tenant', ...tenant }))
+  const made = Object(await service.operate({ command: 'create-tenant', ...tenant }))
   if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
   if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('operate did not invoke deliver-mail')
   for (const job of ['maintain', 'measure']) await service.invoke(job, {})

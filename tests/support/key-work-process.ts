@@ -4,12 +4,13 @@ import { rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/operate/d
 import { keyService } from '#shared/vault/kms.ts'
 import { createVault } from '#shared/vault/vault.ts'
 import { connectTo } from './access.ts'
+import { INSTRUCTION } from './operator.ts'
 
 const { command, tenantId, vaultUrl, kmsUrl, keyArn, toKeyArn } = JSON.parse(process.env['KEY_WORK'] ?? '')
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
 const kms = new KMSClient({ endpoint: kmsUrl, region: 'us-east-1', credentials })
 const vault = createVault(connectTo(vaultUrl), keyService(kms, keyArn))
-const work = { vault, tenantId, requestId: 'a process', shouldStop: () => false }
+const work = { ...INSTRUCTION, vault, tenantId, shouldStop: () => false }
 await vault.database.sql`select 1`
 process.send?.('begun')
 const done = {

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { startSts } from '#infra/local/aws/sts.ts'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
@@ -64,6 +65,7 @@ export async function startWholeStack({
       },
     }),
   )
+  const sts = opened(await startSts())
   const lambda = invokesJobs ? opened(await startLambda()) : null
   let logged = ''
   const logs = new Writable({
@@ -97,6 +99,7 @@ export async function startWholeStack({
           AWS_SECRET_ACCESS_KEY: 'local',
           AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
           AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+          AWS_ENDPOINT_URL_STS: sts.url,
           ...(lambda === null ? {} : { AWS_ENDPOINT_URL_LAMBDA: lambda.url }),
           ...env,
         },

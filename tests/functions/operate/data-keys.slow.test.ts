@@ -14,6 +14,7 @@ import { connectTo } from '#tests/support/access.ts'
 import type { Answer } from '#tests/support/service.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
+import { INSTRUCTION } from '#tests/support/operator.ts'
 
 // Accepts every secret, so that each account can have its own.
 const vendor = await startHttpServer({ answer: () => json(200, []) })
@@ -57,7 +58,7 @@ async function filled(count: number): Promise<Tenant & { readonly secrets: Map<s
 const workOn = ({ id }: Tenant, vault: Vault = service.runtime.vault): KeyWork => ({
   vault,
   tenantId: id,
-  requestId: 'a test',
+  ...INSTRUCTION,
   shouldStop: () => false,
 })
 

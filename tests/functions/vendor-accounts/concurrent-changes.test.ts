@@ -9,6 +9,7 @@ import { expectProblem } from '#tests/support/expect-answer.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
+import { INSTRUCTION } from '#tests/support/operator.ts'
 
 // These tests change state while a request or a job waits for the vendor.
 
@@ -199,7 +200,7 @@ describe('a member who loses access during the check', () => {
       401,
       async ({ slug }) => {
         const worker = { ...service.mail.worker, database: operators }
-        expect(await operate(worker, { command: 'set-status', slug, status: 'suspended' }, 'a test')).toHaveProperty(
+        expect(await operate(worker, { command: 'set-status', slug, status: 'suspended' }, INSTRUCTION)).toHaveProperty(
           'done',
         )
       },

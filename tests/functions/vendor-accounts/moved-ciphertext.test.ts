@@ -13,6 +13,7 @@ import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
+import { INSTRUCTION } from '#tests/support/operator.ts'
 
 // An attacker who can write rows, but not call KMS, moves ciphertexts and keys. Nothing may decrypt in another place.
 
@@ -161,7 +162,7 @@ describe('ciphertext that is moved', () => {
       expect(await opened(own, first.id)).toBe('the first secret')
       await putText(first.id, present.sealed_secret)
       await service.sql`update app.vendor_accounts set secret_version = 2 where id = ${first.id}`
-      const work = { vault: service.runtime.vault, tenantId: own.id, requestId: 'a test', shouldStop: () => false }
+      const work = { ...INSTRUCTION, vault: service.runtime.vault, tenantId: own.id, shouldStop: () => false }
       expect(await rotateDataKey(work)).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
       await expect(putBack()).rejects.toMatchObject({ code: '23503' })
       await service.sql`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1

@@ -7,6 +7,7 @@ import { rawRequest } from '#tests/support/raw-http.ts'
 import { whileRefused } from '#tests/support/refuse-writes.ts'
 import { startTestVault } from '#tests/support/vault.ts'
 import { startWholeStack, type WholeStack } from '#tests/support/whole-stack.ts'
+import { signedCommand } from '#tests/support/operator.ts'
 
 // Runs the deployed functions with debug logs, before vendors and a KMS that repeat everything they receive.
 
@@ -120,7 +121,9 @@ async function verifyDue(): Promise<void> {
 }
 
 async function operate(command: object): Promise<unknown> {
-  const outcome = await stack.invoke('operate', command, 60_000).catch((error: unknown) => String(error))
+  const outcome = await stack
+    .invoke('operate', await signedCommand('operate', command), 60_000)
+    .catch((error: unknown) => String(error))
   answered += JSON.stringify(outcome)
   return outcome
 }

@@ -11,6 +11,7 @@ import { rounds } from '#tests/support/rounds.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
+import { INSTRUCTION } from '#tests/support/operator.ts'
 
 // Each round ends in refusals, and each is a line of the log.
 vi.hoisted(() => {
@@ -73,7 +74,7 @@ async function write(route: Route, writer: Writer, token: string, turn: number):
 
 const command = async (order: TenantCommand): Promise<boolean> => {
   const runtime = { ...service.runtime, database: operatorDatabase, pepper: PEPPER, mailKey: MAIL_KEY }
-  return 'done' in (await operate(runtime, order, 'a-test'))
+  return 'done' in (await operate(runtime, order, INSTRUCTION))
 }
 
 /** Each revokes the sessions that write. Returns whether it was confirmed. */

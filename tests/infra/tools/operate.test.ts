@@ -8,8 +8,10 @@ import { CreateKeyCommand } from '@aws-sdk/client-kms'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { Command, isKeyCommand } from '#functions/operate/commands.ts'
 import { job } from '#functions/operate/job.ts'
+import { type Instruction, receive } from '#functions/operate/instruction.ts'
 import { operate, operateKeys } from '#functions/operate/operate.ts'
-import { startLambda } from '#infra/local/aws/lambda.ts'
+import { functionArn, startLambda } from '#infra/local/aws/lambda.ts'
+import { LOCAL_CALLER, startSts } from '#infra/local/aws/sts.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { enterTenant } from '#shared/db/scope.ts'
@@ -17,12 +19,18 @@ import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { tokenIn } from '#tests/support/mail.ts'
+import { INSTRUCTION, signedCommand } from '#tests/support/operator.ts'
 import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
-let run: (event: unknown) => Promise<any>
-let command: (...words: string[]) => Promise<{ code: number; stdout: string; stderr: string }>
+let run: (command: object) => Promise<any>
+let invoke: (event: unknown) => Promise<any>
+/** Runs the command line; `command` also gives the reason. */
+let cli: Run
+let command: Run
+type Run = (...words: string[]) => Promise<{ code: number; stdout: string; stderr: string }>
 const closers: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
@@ -31,19 +39,24 @@ beforeAll(async () => {
   const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true }, invocations)
   const { config, vault } = service.runtime
   const worker = { config, database, pepper: PEPPER, mailKey: MAIL_KEY, vault }
-  run = async (event) => {
-    const parsed = v.safeParse(Command, event)
-    if (!parsed.success) return { invalid: 'not a command' }
-    const work = { vault, requestId: 'request-of-a-test', shouldStop: () => false }
-    return isKeyCommand(parsed.output)
-      ? operateKeys(worker, parsed.output, work)
-      : operate(worker, parsed.output, 'request-of-a-test')
+  const perform = (given: Command, instruction: Instruction) =>
+    isKeyCommand(given)
+      ? operateKeys(worker, given, { ...instruction, vault, shouldStop: () => false })
+      : operate(worker, given, instruction)
+  run = async (given) => perform(v.parse(Command, given), INSTRUCTION)
+  invoke = async (event) => {
+    const context = { ...lambdaContext, functionName: 'operate', invokedFunctionArn: functionArn('operate') }
+    const received = await receive(event, context)
+    return 'command' in received ? perform(received.command, received.instruction) : received
   }
+  const sts = await startSts()
+  vi.stubEnv('AWS_ENDPOINT_URL_STS', sts.url)
   const lambda = await startLambda()
-  lambda.serve('operate', { job, invoke: run })
+  lambda.serve('operate', { job, invoke })
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-operate-'))
   await writeFile(join(stateDir, 'stack.json'), JSON.stringify({ lambda_url: lambda.url }))
-  command = async (...words) => {
+  command = (...words) => cli(...words, '--reason', REASON)
+  cli = async (...words) => {
     const env = { ...process.env, STATE_DIR: stateDir }
     try {
       return {
@@ -56,6 +69,7 @@ beforeAll(async () => {
   }
   closers.push(
     () => lambda.close(),
+    () => sts.close(),
     () => database.close(),
     () => rm(stateDir, { recursive: true }),
     () => service.close(),
@@ -65,6 +79,7 @@ afterAll(async () => {
   for (const close of closers) await close()
 })
 
+const REASON = 'Asked for by the owner, ticket 4711'
 const ARN = 'arn:aws:kms:us-east-1:000000000000:key/0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
 
 const auditOf = async (slug: string) =>
@@ -104,7 +119,8 @@ describe('create-tenant', () => {
 
   it('refuses a name of more than one line', async () => {
     for (const name of ['Line\nSet-Cookie: x', 'Acme \u202e Print']) {
-      expect(await run({ command: 'create-tenant', slug: 'lines', name, owner: 'x@x.test' })).toHaveProperty('invalid')
+      const made = { command: 'create-tenant', slug: 'lines', name, owner: 'x@x.test' }
+      expect(await invoke(await signedCommand('operate', made))).toHaveProperty('invalid')
       const insert = service.sql`insert into app.tenants (slug, legal_name) values ('lines', ${name})`
       await expect(insert).rejects.toMatchObject({ constraint_name: 'one_line_check' })
     }
@@ -326,7 +342,22 @@ describe('rotate-data-key, rewrap and shred', () => {
   })
 })
 
+/** Changes a parameter of the caller's proof. */
+const changed = (name: string, value: string) => (event: { caller: string }) => {
+  const query = new URLSearchParams(event.caller)
+  query.set(name, value)
+  return { ...event, caller: query.toString() }
+}
+
 describe('the command line', () => {
+  it('exits 2 without a reason, and when the reason has two lines', async () => {
+    expect(await cli('set-status', 'acme-print', 'active')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--reason/),
+    })
+    expect(await cli('set-status', 'acme-print', 'active', '--reason', 'a\nb')).toMatchObject({ code: 2 })
+  })
+
   it.each([
     [[]],
     [['bogus']],
@@ -359,6 +390,69 @@ describe('the command line', () => {
       expect(help.stdout).toContain(usage)
     }
     expect(help.stdout).toMatch(/no way back[^]*Backups/)
+  })
+})
+
+describe('the caller of a command', () => {
+  const SUSPEND = { command: 'set-status', slug: 'bolt-apparel', status: 'suspended' }
+
+  it('is in every audit entry of the command, with the reason', async () => {
+    const { slug } = await service.newTenant()
+    await command('set-status', slug, 'suspended')
+    await command('set-status', slug, 'active')
+    const written = await service.database.admin`
+      select a.after from app.audit_log a join app.tenants t on t.id = a.tenant_id where t.slug = ${slug}`
+    expect(written.map((entry) => entry['after'])).toEqual([
+      { status: 'suspended', operator: LOCAL_CALLER, reason: REASON },
+      { status: 'active', operator: LOCAL_CALLER, reason: REASON },
+    ])
+  })
+
+  it.each<[what: string, change: (event: any) => unknown, outcome: object]>([
+    ['no proof', ({ caller: _, ...event }) => event, { invalid: expect.stringMatching(/^caller /) }],
+    ['no reason', ({ reason: _, ...event }) => event, { invalid: expect.stringMatching(/^reason /) }],
+    [
+      'a reason of two lines',
+      (event) => ({ ...event, reason: 'a\nb' }),
+      { invalid: expect.stringMatching(/^reason /) },
+    ],
+    ['a proof for another command', (event) => ({ ...event, slug: 'acme-print' }), { refused: expect.any(String) }],
+    ['a proof for another reason', (event) => ({ ...event, reason: 'another' }), { refused: expect.any(String) }],
+    ['another action', changed('Action', 'GetSessionToken'), { refused: expect.any(String) }],
+    [
+      'an unknown access key',
+      changed('X-Amz-Credential', 'other/20261122/us-east-1/sts/aws4_request'),
+      { refused: expect.any(String) },
+    ],
+    ['a forged signature', changed('X-Amz-Signature', '0'.repeat(64)), { refused: expect.any(String) }],
+    ['a signature of the host alone', changed('X-Amz-SignedHeaders', 'host'), { refused: expect.any(String) }],
+    [
+      'a parameter that is not signed',
+      (event) => ({ ...event, caller: `${event.caller}&DurationSeconds=1` }),
+      { refused: expect.any(String) },
+    ],
+    [
+      'a parameter twice',
+      (event) => ({ ...event, caller: `${event.caller}&Version=2011-06-15` }),
+      { refused: expect.any(String) },
+    ],
+  ])('is not accepted with %s', async (_, change, outcome) => {
+    expect(await invoke(change(await signedCommand('operate', SUSPEND)))).toEqual(outcome)
+  })
+
+  it('is not accepted for another function, from another account, or minutes later', async () => {
+    const refused = { refused: expect.any(String) }
+    expect(await invoke(await signedCommand('tenantry-prod-operate', SUSPEND))).toEqual(refused)
+    const event = await signedCommand('operate', SUSPEND)
+    const elsewhere = functionArn('operate').replace('000000000000', '111111111111')
+    const context = { ...lambdaContext, functionName: 'operate', invokedFunctionArn: elsewhere }
+    expect(await receive(event, context)).toEqual(refused)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 6 * 60_000 })
+    try {
+      expect(await invoke(event)).toEqual(refused)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
 
