@@ -31,11 +31,16 @@ export interface Stage {
   /** Requests per IP address in five minutes, on all routes and on the sign-in routes. The firewall refuses more with 403. */
   readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number }
   readonly logDays: number
+  /** The range API that says whether a new password is in a known breach; empty: none is asked. */
+  readonly pwnedPasswordsUrl: string
 }
 
 // 1769 MiB come with one full vCPU (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html), which a
 // password hash needs to be as fast as measured.
 const memoryMib = { default: 512, auth: 1769, migrate: 1024 }
+
+// https://haveibeenpwned.com/API/v3#PwnedPasswords. It needs no key and has no limit of requests.
+const PWNED_PASSWORDS_URL = 'https://api.pwnedpasswords.com'
 
 export const STAGES = {
   dev: {
@@ -46,6 +51,7 @@ export const STAGES = {
     throttle: { rate: 50, burst: 100 },
     firewall: { perAddress: 10_000, signInPerAddress: 1000 },
     logDays: 14,
+    pwnedPasswordsUrl: '',
   },
   staging: {
     natGateways: 1,
@@ -55,6 +61,7 @@ export const STAGES = {
     throttle: { rate: 200, burst: 400 },
     firewall: { perAddress: 10_000, signInPerAddress: 1000 },
     logDays: 30,
+    pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },
   prod: {
     natGateways: 2,
@@ -68,6 +75,7 @@ export const STAGES = {
     throttle: { rate: 1000, burst: 2000 },
     firewall: { perAddress: 5000, signInPerAddress: 500 },
     logDays: 365,
+    pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },
 } as const satisfies Record<string, Stage>
 

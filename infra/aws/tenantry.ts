@@ -40,7 +40,12 @@ export class Tenantry extends Stack {
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
-    const settings = { STAGE: stage, WEB_BASE_URL: addresses.webBaseUrl, PROBLEM_BASE_URL: problemBaseUrl }
+    const settings = {
+      STAGE: stage,
+      WEB_BASE_URL: addresses.webBaseUrl,
+      PROBLEM_BASE_URL: problemBaseUrl,
+      PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
+    }
     const context: FunctionContext = {
       stage,
       config,

@@ -13,6 +13,8 @@ export const ADDED_SETTINGS: Readonly<Record<string, string>> = {
 export const REPLACED_SETTINGS = [
   // Tests call the local vendors.
   'VENDOR_URLS',
+  // Tests call nothing on the internet.
+  'PWNED_PASSWORDS_URL',
 ] as const
 
 /** Fields of secrets, by the beginning of the secret's id. The template must have each field. */

@@ -98,7 +98,7 @@ export async function startFromAssembly(
       resolve,
       caFile,
       endpoints: { ...endpoints.urls, AWS_ENDPOINT_URL_SESV2: mail.sesUrl },
-      replaced: { VENDOR_URLS: vault.vendorUrls },
+      replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '' },
       added: env,
     })
     const keep = (text: string) => {

@@ -200,6 +200,11 @@ describe('a function', () => {
     }
   })
 
+  it('checks new passwords for known breaches in prod', () => {
+    const { PWNED_PASSWORDS_URL } = functionsOf(prod, 'prod').get('auth')?.Properties.Environment.Variables ?? {}
+    expect(PWNED_PASSWORDS_URL).toBe('https://api.pwnedpasswords.com')
+  })
+
   it('verifies the database’s certificate whenever it connects', () => {
     for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
       const { DATABASE_SECRET_ID, DATABASE_TLS } = Properties.Environment.Variables
