@@ -22,7 +22,8 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
   const pattern = search.q === null ? null : `%${search.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const rows = await sql<Member & { readonly sort_key: string }>`
     (select m.id,
-            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name, 'avatar_url', u.avatar_url) as user,
+            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
+                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
             json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
             m.invited_by, m.accepted_at, m.revoked_at, m.created_at, to_json(m.created_at) as sort_key
        from app.memberships m
@@ -38,7 +39,7 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
       limit ${limit + 1})
     union all
     (select i.id,
-            json_build_object('id', null, 'email', i.email, 'full_name', null, 'avatar_url', null),
+            json_build_object('id', null, 'email', i.email, 'full_name', null, 'avatar_url', null, 'disabled', false),
             json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank),
             i.invited_by, null, null, i.created_at, to_json(i.created_at)
        from app.invitations i
@@ -61,7 +62,8 @@ export async function lockMember(sql: TenantTransaction, id: string): Promise<Me
   await sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`
   const [member] = await sql<Member>`
     select m.id,
-           json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name, 'avatar_url', u.avatar_url) as user,
+           json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
+                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
            m.invited_by, m.accepted_at, m.revoked_at, m.created_at
       from app.memberships m

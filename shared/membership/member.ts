@@ -17,6 +17,7 @@ export const Member = v.pipe(
       email: Address,
       full_name: User.entries.full_name,
       avatar_url: User.entries.avatar_url,
+      disabled: v.boolean(),
     }),
     role: Role,
     invited_by: v.nullable(Id),
@@ -54,7 +55,7 @@ export interface InvitationRecord extends Omit<Invitation, 'role' | 'status'> {
 /** Returns an invited person as a member. */
 export const invitedMember = ({ id, email, role, invited_by, created_at }: InvitationRecord): Member => ({
   id,
-  user: { id: null, email, full_name: null, avatar_url: null },
+  user: { id: null, email, full_name: null, avatar_url: null, disabled: false },
   role,
   invited_by,
   accepted_at: null,

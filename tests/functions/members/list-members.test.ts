@@ -45,7 +45,7 @@ describe('GET /v1/members', () => {
     const invited = answer.body.data.find(({ user }: { user: { email: string } }) => user.email.startsWith('invited@'))
     expect(invited).toEqual({
       id: invitation.body.id,
-      user: { id: null, email: `invited@${slug}.test`, full_name: null, avatar_url: null },
+      user: { id: null, email: `invited@${slug}.test`, full_name: null, avatar_url: null, disabled: false },
       role: { id: 3, code: 'sales', label: 'Sales', rank: 60 },
       invited_by: invitation.body.invited_by,
       accepted_at: null,
@@ -59,6 +59,19 @@ describe('GET /v1/members', () => {
     expect(answer.body.data.find(({ id }: { id: string }) => id === row?.['id'])).toMatchObject({
       user: { id: row?.['user_id'], email: `owner@${slug}.test`, full_name: 'Person owner' },
       created_at: row?.['created_at'].toISOString(),
+    })
+  })
+
+  it('shows which members are disabled, and of an invited person not even that', async () => {
+    await newTenant()
+    const disabled = [`founder@${slug}.test`, `invited@${slug}.test`]
+    await service.sql`update app.users set disabled_at = now() where email in ${service.sql(disabled)}`
+    const answer = await list('?status=active,invited')
+    const shown = answer.body.data.map(({ user }: any) => [user.email, user.disabled])
+    expect(Object.fromEntries(shown)).toEqual({
+      [`founder@${slug}.test`]: true,
+      [`owner@${slug}.test`]: false,
+      [`invited@${slug}.test`]: false,
     })
   })
 
