@@ -17,9 +17,10 @@ export interface Instruction {
 const Event = v.looseObject(
   {
     reason: text({ max: 300, example: 'The owner left the company, ticket 4711' }),
-    caller: v.string('must be the signed request that names the caller. Use npm run operate'),
+    // The signed query string that names the caller.
+    caller: v.string('must be a string'),
   },
-  'must be an object',
+  'must be given as npm run operate gives it',
 )
 
 const invalid = (issues: readonly v.BaseIssue<unknown>[]): Outcome => ({
