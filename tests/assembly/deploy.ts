@@ -70,7 +70,12 @@ export async function deploy(
     const { resolve, urls, vault } = endpoints
     declaredApi(assembly, { resolve, problemBaseUrl, invokeOf: () => () => Promise.reject(new Error('not started')) })
     const functions = [...declaredFunctions(assembly).values()].map((declared) =>
-      deployedFunction(declared, { resolve, caFile, endpoints: urls, replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '' } }),
+      deployedFunction(declared, {
+        resolve,
+        caFile,
+        endpoints: urls,
+        replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '' },
+      }),
     )
     await migrate(functions, secrets)
     return { secrets, inits: await measureInits(functions, rounds) }
