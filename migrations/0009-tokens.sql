@@ -75,6 +75,28 @@ select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
 grant select on app.invitations to identity_app;
 
+-- Returns the tenants of the user whom a password reset is for: the new password must not resemble their names. Takes one
+-- of two hashes, because the pepper may be rotating.
+create function app.tenants_of_reset(p_token_hash bytea, p_previous bytea) returns table (slug text, legal_name text)
+  language sql stable security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  select t.slug, t.legal_name
+    from app.tokens r
+    join app.memberships m on m.user_id = r.user_id and m.accepted_at is not null and m.revoked_at is null
+    join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
+   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
+     and r.consumed_at is null and r.expires_at > now()
+$$;
+create policy resolver_resets on app.tokens for select to identity_resolver using (purpose = 'password_reset');
+grant select (token_hash, purpose, user_id, consumed_at, expires_at) on app.tokens to identity_resolver;
+revoke all on function app.tenants_of_reset(bytea, bytea) from public;
+grant execute on function app.tenants_of_reset(bytea, bytea) to identity_app;
+grant create on schema app to identity_resolver;
+alter function app.tenants_of_reset(bytea, bytea) owner to identity_resolver;
+revoke create on schema app from identity_resolver;
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id; '

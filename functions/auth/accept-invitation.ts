@@ -6,7 +6,7 @@ import { PersonName } from '#shared/schema/person-name.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
-import { SentPassword } from '#shared/password/password.ts'
+import { SentNewPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
@@ -31,7 +31,7 @@ export const acceptInvitation = endpoint({
   access: 'anyone',
   summary: 'Accept an invitation, with a new account or an existing one',
   needs: ['invoke:deliver-mail'],
-  body: v.object({ token: SentToken, full_name: v.nullish(PersonName), password: v.nullish(SentPassword) }),
+  body: v.object({ token: SentToken, full_name: v.nullish(PersonName), password: v.nullish(SentNewPassword) }),
   reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,

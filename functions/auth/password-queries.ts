@@ -2,6 +2,7 @@ import type { AuditAction } from '#shared/audit/actions.ts'
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
+import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { User } from '#shared/user/user.ts'
 
 export interface UserCredentials extends User {
@@ -27,6 +28,13 @@ export async function replacePassword(
      where id = ${userId} and password_hash = ${verifiedHash} and disabled_at is null
     returning id`
   return changed.length > 0
+}
+
+/** Returns the slugs and names of all tenants of the user whom a reset token is for. */
+export async function findTenantNames(sql: Sql, [current, previous]: TokenHashes): Promise<string[]> {
+  const tenants = await sql<{ slug: string; legal_name: string }>`
+    select * from app.tenants_of_reset(${current}, ${previous})`
+  return tenants.flatMap(({ slug, legal_name }) => [slug, legal_name])
 }
 
 /**

@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
-import { SentPassword } from '#shared/password/password.ts'
+import { SentNewPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { endSessionsByPassword, resetPassword as setPassword } from './password-queries.ts'
+import { endSessionsByPassword, findTenantNames, resetPassword as setPassword } from './password-queries.ts'
 import { consumeToken, findUserContact, findToken, lockUser } from './token-queries.ts'
 
 export const resetPassword = endpoint({
@@ -14,7 +14,7 @@ export const resetPassword = endpoint({
   access: 'anyone',
   summary: 'Reset the password with a mailed token and end every session',
   needs: ['invoke:deliver-mail'],
-  body: v.object({ token: SentToken, password: SentPassword }),
+  body: v.object({ token: SentToken, password: SentNewPassword }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(context) {
@@ -26,7 +26,7 @@ export const resetPassword = endpoint({
     if (token.consumed) return noContent()
     const user = await findUserContact(sql, { id: token.user_id })
     if (user === null || user.disabled_at !== null) throw tokenInvalid('the user is disabled')
-    const known = [user.email, user.full_name]
+    const known = [user.email, user.full_name, ...(await findTenantNames(sql, hashes))]
     const passwordHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
     await database.transaction('read write', async (tx) => {
       await lockUser(tx, user.id)

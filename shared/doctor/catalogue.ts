@@ -24,6 +24,7 @@ export const ACCOUNT_TABLES: readonly string[] = ['app.users', 'app.sessions', '
 export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(uuid)', // returns the tenants that the session's user can select
   'app.sessions_of_session(uuid)', // returns the live sessions of the session's user
+  'app.tenants_of_reset(bytea, bytea)', // returns the names of the tenants of the user whom a reset token is for
   'app.record_failed_sign_in(uuid, text, text, bytea)', // writes an audit entry in each tenant of the user
   'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)', // ends a user's sessions and audits each in its tenant
   'app.record_own_change(uuid, text, text, text, bytea)', // writes an audit entry in each tenant of the user

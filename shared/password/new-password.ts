@@ -1,34 +1,27 @@
 import type { Config } from '#shared/config.ts'
 import { invalid } from '#shared/problem.ts'
 import { hashPassword } from '#shared/password/argon2.ts'
-import { commonPasswords } from '#shared/password/common-passwords.ts'
+import { passwordGuesses } from '#shared/password/password-guesses.ts'
 import { normalize, weakness } from '#shared/password/password.ts'
 import { isPwned } from '#shared/password/pwned-passwords.ts'
 
-/** A new password, its JSON pointer in the body, and what it must not equal: names and addresses of user and tenant. */
+/** A new password, its JSON pointer in the body, and what it must not resemble: names and addresses of user and tenants. */
 export interface NewPassword {
   readonly sent: string
   readonly pointer: string
   readonly known: readonly (string | null)[]
 }
 
-const rejected = ({ pointer }: NewPassword, detail: string) => invalid([{ pointer, detail }], 'password-rejected')
-
-/** Throws 422 `password-rejected` if the password breaks a rule. Computes no hash and calls no other service. */
-export async function refuseWeak(password: NewPassword, config: Config): Promise<void> {
-  const common = await commonPasswords()
-  const weak = weakness(normalize(password.sent), {
-    minLength: config.password.minLength,
-    known: password.known,
-    isCommon: (lowerCase) => common.has(lowerCase),
-  })
-  if (weak !== null) throw rejected(password, weak)
-}
-
-/** Returns the hash of a new password. Throws 422 `password-rejected` if it breaks a rule or is in a known breach. */
-export async function hashNewPassword(password: NewPassword, config: Config): Promise<string> {
-  await refuseWeak(password, config)
-  const normal = normalize(password.sent)
-  if (await isPwned(normal, config.password.pwnedPasswordsUrl)) throw rejected(password, 'is known from a breach')
-  return hashPassword(normal, config.argon2)
+/**
+ * Returns the hash of a new password. Throws 422 `password-rejected`, and computes no hash, if it breaks a rule or is in a
+ * known breach.
+ */
+export async function hashNewPassword({ sent, pointer, known }: NewPassword, config: Config): Promise<string> {
+  const rejected = (detail: string) => invalid([{ pointer, detail }], 'password-rejected')
+  const { minLength, pwnedPasswordsUrl } = config.password
+  const password = normalize(sent)
+  const weak = weakness(password, { minLength, known, guesses: await passwordGuesses() })
+  if (weak !== null) throw rejected(weak)
+  if (await isPwned(password, pwnedPasswordsUrl)) throw rejected('is known from a breach')
+  return hashPassword(password, config.argon2)
 }

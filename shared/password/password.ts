@@ -1,6 +1,10 @@
 import * as v from 'valibot'
+import type { PasswordGuesses } from '#shared/password/password-guesses.ts'
 
 const MAX_CODE_POINTS = 128
+/** A password that contains a known text needs so many other characters. */
+const MIN_OTHER_CHARACTERS = 8
+const MIN_GUESSES = 1e8
 
 /** Returns the NFKC form of a password, which is the same for every keyboard (NIST SP 800-63B-4, 3.1.1.2; RFC 8265). */
 export const normalize = (password: string): string => password.normalize('NFKC')
@@ -17,24 +21,44 @@ export const SentPassword = v.pipe(
   v.examples(['seven green printing presses']),
 )
 
+/** A new password in a request. The API document says which ones are rejected. */
+export const SentNewPassword = v.pipe(
+  SentPassword,
+  v.description(
+    'A password is rejected if it is too short or too long, is common or easy to guess, has no visible character, or is ' +
+      'little more than the email address, the name or a shop of the user. `errors` says why.',
+  ),
+)
+
 /** The rules for a new password. */
 export interface PasswordRules {
   readonly minLength: number
-  /** Names and addresses of the user and the tenant. The password must not equal one of them. */
+  /** Names and addresses of the user and their tenants. The password must not be little more than one of them. */
   readonly known: readonly (string | null)[]
-  /** Returns whether a password, in lower case, is in the list of common passwords. */
-  readonly isCommon: (lowerCase: string) => boolean
+  readonly guesses: PasswordGuesses
 }
 
 /** Returns why a normalised password is rejected, or null. Sets no rule on composition (OWASP ASVS 5.0, 6.2.5). */
-export function weakness(password: string, rules: PasswordRules): string | null {
-  const length = Array.from(password).length
-  if (length < rules.minLength) return `must have at least ${rules.minLength} characters`
+export function weakness(password: string, { minLength, known, guesses }: PasswordRules): string | null {
+  const length = lengthOf(password)
+  if (length < minLength) return `must have at least ${minLength} characters`
   if (length > MAX_CODE_POINTS) return `must have at most ${MAX_CODE_POINTS} characters`
-  const lowerCase = password.toLowerCase()
-  if (rules.known.some((value) => value !== null && normalize(value).toLowerCase() === lowerCase)) {
-    return "must not be your email address, your name or your shop's name"
+  if (!VISIBLE.test(password)) return 'must have a visible character'
+  const folded = fold(password)
+  const isLittleMoreThan = (text: string): boolean =>
+    text !== '' && folded.includes(text) && lengthOf(folded) - lengthOf(text) < MIN_OTHER_CHARACTERS
+  if (known.some((text) => text !== null && isLittleMoreThan(fold(text.trim())))) {
+    return `must have at least ${MIN_OTHER_CHARACTERS} characters besides your email address, your name or your shop's name`
   }
-  if (rules.isCommon(lowerCase)) return 'is too common'
+  if (guesses.isCommon(password.toLowerCase())) return 'is too common'
+  if (guesses.count(password) < MIN_GUESSES) return 'is too easy to guess'
   return null
 }
+
+const lengthOf = (text: string): number => Array.from(text).length
+
+// Upper case, because lower case depends on the position: a Greek word ends with another sigma.
+const fold = (text: string): string => normalize(text).toUpperCase()
+
+// U+2800 is a braille cell without a dot.
+const VISIBLE = /[^\p{White_Space}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u

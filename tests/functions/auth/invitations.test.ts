@@ -96,7 +96,7 @@ describe('accepting an invitation without an account', () => {
       expect(answer.status).toBe(422)
       expect(answer.body.errors).toEqual([{ pointer: '#/password', detail: 'is required' }])
     }
-    for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`]) {
+    for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`, `SHOP ${slug}q7vkp2z`]) {
       const answer = await accept(token, { password })
       expectProblem(answer, 'password-rejected', password)
       expect(answer.body.errors[0].pointer).toBe('#/password')

@@ -62,6 +62,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.tenants_of_session(uuid)': { identity_app: 'lists the tenants to select from' },
   'app.sessions_of_session(uuid)': { identity_app: "lists the caller's sessions" },
+  'app.tenants_of_reset(bytea, bytea)': { identity_app: 'rejects a new password that resembles one of their names' },
   'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
   'app.record_failed_sign_in(uuid, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
   'app.record_own_change(uuid, text, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },

@@ -23,6 +23,35 @@ const readerGuarantee = ({ own, other, sessions }: TwoTenants, name: string): Gu
   },
 })
 
+/** app.tenants_of_reset, called with the hashes of open and ended tokens of every purpose. */
+const resetGuarantee = ({ own, other, users }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} returns the tenants of the user whom an open reset token is for, and nothing for any other hash`,
+  holds: async (sql) => {
+    const slugs = await as(sql, 'none', () => sql<{ id: string; slug: string }[]>`select id, slug from app.tenants`)
+    for (const { what, id, tenants } of users.filter((user) => user.tenants.length > 0)) {
+      const hashes = await as(
+        sql,
+        'none',
+        () => sql<{ token_hash: Buffer; open: boolean }[]>`
+        insert into app.tokens (token_hash, purpose, user_id, expires_at, consumed_at)
+        select sha256((${id} || purpose || ends || used)::bytea), purpose, ${id}, now() + make_interval(days => ends),
+               case when used then now() end
+          from unnest(array['password_reset', 'email_verify']) as purpose, unnest(array[-1, 1]) as ends,
+               unnest(array[true, false]) as used
+        returning token_hash, purpose = 'password_reset' and expires_at > now() and consumed_at is null as open`,
+      )
+      const expected = slugs.filter((tenant) => tenants.includes(tenant.id)).map(({ slug }) => slug)
+      for (const tenant of [null, own, other]) {
+        await enterTenant(sql, tenant)
+        for (const { token_hash: hash, open } of hashes) {
+          const rows = await sql<{ slug: string }[]>`select slug from app.tenants_of_reset(${hash}, null)`
+          assert.deepEqual(rows.map(({ slug }) => slug).toSorted(), open ? expected.toSorted() : [], what)
+        }
+      }
+    }
+  },
+})
+
 /** Expects that a function that writes across tenants returns nothing. */
 async function expectNothing(sql: postgres.Sql, call: string, parameters: (string | null)[]): Promise<void> {
   const outcome = await attempt(
@@ -203,6 +232,7 @@ const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee
 const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: string) => Guarantee>> = {
   tenants_of_session: readerGuarantee,
   sessions_of_session: readerGuarantee,
+  tenants_of_reset: resetGuarantee,
   enqueue: enqueueGuarantee,
   record_failed_sign_in: failedSignInGuarantee,
   record_own_change: ownChangeGuarantee,
