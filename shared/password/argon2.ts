@@ -14,6 +14,7 @@ interface ParsedHash extends Cost {
 
 const TAG_BYTES = 32
 const SALT_BYTES = 16
+const MIN_MEMORY_KIB = 8
 
 // No costlier hash is computed. A stored hash may cost more than the current settings, because they can be lowered.
 const MAX: Cost = { memoryKib: 262_144, iterations: 16 }
@@ -23,7 +24,8 @@ const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{11,8
 function parsePhc(hash: string): ParsedHash | null {
   const [, m, t, salt = '', tag = ''] = PHC.exec(hash) ?? []
   const [memoryKib, iterations] = [Number(m), Number(t)]
-  if (!(memoryKib >= 8 && memoryKib <= MAX.memoryKib && iterations >= 1 && iterations <= MAX.iterations)) return null
+  if (!(memoryKib >= MIN_MEMORY_KIB && memoryKib <= MAX.memoryKib && iterations >= 1 && iterations <= MAX.iterations))
+    return null
   return { memoryKib, iterations, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
 }
 
@@ -53,13 +55,22 @@ export async function hashPassword(password: string, cost: Cost): Promise<string
 const DUMMY_SALT = randomBytes(SALT_BYTES)
 
 /**
- * Returns whether the password matches the hash. Without a usable hash (none, another scheme, a cost above MAX) it hashes
- * at the current cost and returns false, so that response time does not reveal whether the user exists.
+ * Returns whether the password matches the hash. Does the work of at least one hash at the current cost, so that response
+ * time reveals neither whether the user exists nor how old the hash is: without a usable hash (none, another scheme, a cost
+ * above MAX) it derives at the current cost, and after a cheaper hash it derives once more, at the difference.
  */
 export async function verifyPassword(password: string, hash: string | null, cost: Cost): Promise<boolean> {
   const parsed = hash === null ? null : parsePhc(hash)
   const tag = await derive(password, parsed?.salt ?? DUMMY_SALT, parsed ?? cost)
+  const missing = missingCost(parsed ?? cost, cost)
+  if (missing !== null) await derive(password, DUMMY_SALT, missing)
   return parsed !== null && timingSafeEqual(tag, parsed.tag)
+}
+
+/** Returns the cost of the work that a hash did less than the current cost, or null. The work is the memory times the passes. */
+function missingCost(done: Cost, { memoryKib, iterations }: Cost): Cost | null {
+  const missingKib = Math.round(memoryKib - (done.memoryKib * done.iterations) / iterations)
+  return missingKib < MIN_MEMORY_KIB ? null : { memoryKib: missingKib, iterations }
 }
 
 /** Returns whether the cost of a hash differs from the current cost. */

@@ -17,6 +17,7 @@ beforeAll(async () => {
   for (const [email, passwordHash] of [
     ['known@timing.test', hash],
     ['disabled@timing.test', hash],
+    ['older@timing.test', await hashPassword(PASSWORD, { ...COST, memoryKib: 9728 })],
     ['no-password@timing.test', null],
   ] as const) {
     await createUser(admin, { email })
@@ -26,7 +27,7 @@ beforeAll(async () => {
 })
 
 describe('a failed login', () => {
-  it('takes the same CPU time and duration for an unknown email, a disabled user, no password and a wrong password', async () => {
+  it('takes the same CPU time and duration for an unknown email, a disabled user, no password, an older hash and a wrong password', async () => {
     const attempt = (email: string, password: string) => async () => {
       const usage = process.cpuUsage()
       const { status } = await service.request('POST /v1/auth/login', { body: { email, password } })
@@ -39,6 +40,7 @@ describe('a failed login', () => {
       'a wrong password': attempt('known@timing.test', 'a wrong password'),
       'an unknown address': attempt('whoever@timing.test', 'a wrong password'),
       'a disabled user': attempt('disabled@timing.test', PASSWORD),
+      'an older hash': attempt('older@timing.test', 'a wrong password'),
       'no password': attempt('no-password@timing.test', PASSWORD),
     })
   })

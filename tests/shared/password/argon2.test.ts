@@ -1,6 +1,10 @@
 import { argon2Sync } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { argon2id } from 'hash-wasm'
+import { describe, expect, it, vi } from 'vitest'
 import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
+
+// The spy counts the work.
+vi.mock('hash-wasm', { spy: true })
 
 const COST = { memoryKib: 64, iterations: 1 }
 const PASSWORD = 'correct horse battery staple'
@@ -93,6 +97,27 @@ describe('verifyPassword', () => {
       '$2b$12$C6UzMDM.H6dfI/f/IKcEeO7kVYdFm0hQSbJ0pVbFm9Jvd7Wl5Q1iW',
     ]) {
       expect(await verifyPassword(PASSWORD, hash, COST), `${hash}`).toBe(false)
+    }
+  })
+})
+
+describe('the work of a verification', () => {
+  it('is that of a hash at the current cost, at any lower cost of the stored hash', async () => {
+    const current = { memoryKib: 512, iterations: 2 }
+    const workAgainst = async (hash: string | null, password: string): Promise<number> => {
+      vi.mocked(argon2id).mockClear()
+      await verifyPassword(password, hash, current)
+      return vi.mocked(argon2id).mock.calls.reduce((sum, [cost]) => sum + cost.memorySize * cost.iterations, 0)
+    }
+    const stored = [
+      current,
+      { memoryKib: 256, iterations: 2 },
+      { memoryKib: 512, iterations: 1 },
+      { memoryKib: 8, iterations: 1 },
+    ]
+    for (const hash of [null, 'garbage', ...(await Promise.all(stored.map((cost) => hashPassword(PASSWORD, cost))))]) {
+      for (const password of ['a wrong password', PASSWORD])
+        expect(await workAgainst(hash, password), `${hash}`).toBe(1024)
     }
   })
 })
