@@ -112,7 +112,8 @@ export const SETTINGS = {
   },
   login: {
     windowSeconds: seconds('LOGIN_WINDOW_SECONDS', 900, DAY, 'window of the limits on sign-ins, passwords and links'),
-    emailLimit: limit('LOGIN_EMAIL_LIMIT', 10, 'attempts per email and window'),
+    emailLimit: limit('LOGIN_EMAIL_LIMIT', 10, 'attempts per email, client network and window'),
+    accountLimit: limit('LOGIN_ACCOUNT_LIMIT', 100, 'failed attempts per email and window, over all networks'),
     ipLimit: limit('LOGIN_IP_LIMIT', 100, 'attempts per client network and window'),
   },
   invite: {

@@ -1,29 +1,22 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { ipHash } from '#shared/audit/record-audit.ts'
-import { endpoint, type LimitInput } from '#shared/http/endpoint.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { log } from '#shared/log.ts'
 import { recordMetric } from '#shared/metrics.ts'
 import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
-import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
-import { keyedHash, newToken, hashToken } from '#shared/secret/secret.ts'
+import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { Session } from '#shared/session/session.ts'
-import { Email, normalizeEmail } from '#shared/schema/email.ts'
+import { Email } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
+import { loginLimits, networkKey } from './login-limits.ts'
 import { findUserCredentials } from './password-queries.ts'
 import { mintSession, recordFailedSignIn } from './session-queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
-
-const emailLimit = ({ config, pepper }: Pick<LimitInput<unknown>, 'config' | 'pepper'>, email: string): Limit => ({
-  name: 'login-email',
-  subject: keyedHash(pepper, 'login-email', normalizeEmail(email)),
-  limit: config.login.emailLimit,
-  windowSeconds: config.login.windowSeconds,
-})
 
 // Records a value of both metrics every time: the alarm on their ratio needs both.
 function countSignIn(outcome: 'succeeded' | 'failed'): void {
@@ -45,17 +38,10 @@ export const login = endpoint({
     user: User,
   }),
   problems: [401],
-  limits: ({ body, client, config, pepper }) => [
-    {
-      name: 'login-ip',
-      subject: keyedHash(pepper, 'login-ip', clientNetwork(client.ip)),
-      limit: config.login.ipLimit,
-      windowSeconds: config.login.windowSeconds,
-    },
-    emailLimit({ config, pepper }, body.email),
-  ],
+  limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
   async handle({ body, sql, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
+    const signIn = { email: body.email, client, config, pepper }
     const password = normalize(body.password)
     const found = await findUserCredentials(sql, body.email)
     const verified = await verifyPassword(password, found?.password_hash ?? null, config.argon2)
@@ -79,11 +65,12 @@ export const login = endpoint({
       tokenHash: hashToken(pepper, token),
       csrfSecret,
       ipHash: hash,
+      networkKey: networkKey(signIn),
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
     })
-    const [session] = await Promise.all([minting, limiter.forget(emailLimit({ config, pepper }, body.email))])
+    const [session] = await Promise.all([minting, limiter.settle(loginLimits(signIn))])
     if (session === null) {
       countSignIn('failed')
       throw unauthorized('sign-in: the password changed or the user was disabled during the request')

@@ -5,6 +5,7 @@ import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentNewPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
+import { accountLimit, emailLimitOf } from './login-limits.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { endSessionsByPassword, findTenantNames, resetPassword as setPassword } from './password-queries.ts'
 import { consumeToken, findUserContact, findToken, lockUser } from './token-queries.ts'
@@ -19,7 +20,7 @@ export const resetPassword = endpoint({
   limits: tokenLimits,
   async handle(context) {
     const { body, sql, runtime } = context
-    const { config, database } = runtime
+    const { config, database, limiter, pepper } = runtime
     const hashes = hashSentToken(runtime, body.token)
     const token = await findToken(sql, hashes, 'password_reset')
     if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
@@ -35,6 +36,8 @@ export const resetPassword = endpoint({
       await endSessionsByPassword(tx, context, { userId: user.id, setBy: null, action: 'user.password_reset' })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
+    // Whoever opened the link is the user: failed sign-ins of others no longer count.
+    await limiter.forgetWithParts(accountLimit({ email: user.email, config, pepper }), emailLimitOf(config))
     return noContent()
   },
 })

@@ -25,6 +25,7 @@ export interface NewSession {
   readonly tokenHash: Buffer
   readonly csrfSecret: Buffer
   readonly ipHash: Buffer
+  readonly networkKey: Buffer
   readonly userAgent: string | null
   readonly pendingSeconds: number
   readonly absoluteSeconds: number
@@ -32,7 +33,7 @@ export interface NewSession {
 
 /**
  * Creates a session without a tenant. Returns null when the user was disabled or the password changed after it was
- * verified: the verified hash must still be the user's.
+ * verified: the verified hash must still be the user's. The network becomes a known one of the user.
  */
 export async function mintSession(sql: Sql, session: NewSession): Promise<Session | null> {
   const [row] = await sql<Session>`
@@ -40,6 +41,9 @@ export async function mintSession(sql: Sql, session: NewSession): Promise<Sessio
       update app.users set last_login_at = now(), password_hash = ${session.newHash}
        where id = ${session.userId} and disabled_at is null and password_hash = ${session.verifiedHash}
       returning id
+    ), known as (
+      insert into app.known_networks (key) select ${session.networkKey} from signed_in
+          on conflict (key) do update set seen_at = now()
     )
     insert into app.sessions
       (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)

@@ -35,4 +35,8 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
     delete from app.rate_limits where (key, window_start) in (
       select key, window_start from app.rate_limits where window_start < now() - interval '2 days' limit ${batch}::int)
     returning 1 as gone`,
+  (sql, keptDays, batch) => sql`
+    delete from app.known_networks where key in (
+      select key from app.known_networks where seen_at < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
+    returning 1 as gone`,
 ]

@@ -7,6 +7,12 @@ export interface Limit {
   readonly subject: Buffer
   readonly limit: number
   readonly windowSeconds: number
+  /** What a success does: forgets all attempts, or takes its own back. */
+  readonly onSuccess?: 'forget' | 'return'
+  /** The subject of the wider limit that this one is a part of: `forgetWithParts` forgets both. */
+  readonly partOf?: Buffer
+  /** The keyed hash of a user's network. If the user has signed in from it in the last 30 days, this limit does not apply. */
+  readonly unlessKnown?: Buffer
 }
 
 /** The limit that refused an attempt, and when a retry may succeed. */

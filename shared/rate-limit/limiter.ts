@@ -4,7 +4,7 @@ import type { Database, Sql } from '#shared/db/connect.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
-import { countAttempt, forgetAttempts } from '#shared/rate-limit/queries.ts'
+import { countAttempt, forgetWithParts, settleAttempts } from '#shared/rate-limit/queries.ts'
 
 export interface Limiter {
   /**
@@ -17,16 +17,20 @@ export interface Limiter {
    * neither a refusal nor its cause. So a refusal by the cache does not spare the database.
    */
   attemptInConstantSteps(limits: readonly Limit[]): Promise<Refusal | null>
-  /** Deletes the attempts that were counted against a limit. Call it after a success. */
-  forget(limit: Limit): Promise<void>
+  /** After a success: does to the counted attempts what `onSuccess` of each limit says. Call it with the limits of `attempt`. */
+  settle(limits: readonly Limit[]): Promise<void>
+  /** Deletes the attempts counted against a limit, and against its parts. `parts` is one of the parts. */
+  forgetWithParts(limit: Limit, parts: Pick<Limit, 'name' | 'windowSeconds'>): Promise<void>
   /** Throws when the cache does not respond within a second. */
   ping(): Promise<void>
 }
 
-// A sign-in spends at most 200 ms on the cache: for counting and, after a success, for forgetting. A slower cache is
+// A sign-in spends at most 200 ms on the cache: for counting and, after a success, for settling. A slower cache is
 // treated as down.
 const COUNT_BUDGET_MS = 150
-const FORGET_BUDGET_MS = 50
+const SETTLE_BUDGET_MS = 50
+// The longest request that one DEL makes: 100 kB. Keys beyond it expire by themselves.
+const MAX_DELETED_KEYS = 1000
 const PING_TIMEOUT_MS = 1000
 // After a failure the cache is not called for this long, so that not every sign-in waits for it.
 const PAUSE_MS = 5000
@@ -35,14 +39,11 @@ const prefixOf = (name: string): string => `limit:${name}`
 
 // The two keys in which the library stores a sliding window. Its own resetUsedTokens would find them with a SCAN of the
 // whole cache at every sign-in.
-const windowKeys = ({ name, subject, windowSeconds }: Limit): [string, string] => {
+const windowKeys = ({ name, subject, windowSeconds }: Pick<Limit, 'name' | 'subject' | 'windowSeconds'>): string[] => {
   const window = Math.floor(Date.now() / (windowSeconds * 1000))
   const identifier = `${prefixOf(name)}:${subject.toString('base64url')}`
   return [`${identifier}:${window}`, `${identifier}:${window - 1}`]
 }
-
-/** Counts one attempt. Returns null when it is allowed. */
-type Count = (limit: Limit) => Promise<Refusal | null>
 
 /** The REST API of the cache. */
 export interface CacheAccess {
@@ -106,40 +107,56 @@ export function createLimiter(
     }
   }
 
-  const countInCache: Count = async (limit) => {
+  const countInCache = async (limit: Limit): Promise<Refusal | null> => {
     const { success, reset } = await windowFor(limit).limit(limit.subject.toString('base64url'))
-    if (success) return null
+    // Only the database has the known networks.
+    if (success || limit.unlessKnown !== undefined) return null
     return { limit, retryAfterSeconds: Math.max(1, Math.ceil((reset - Date.now()) / 1000)) }
   }
 
-  const firstRefusal = async (limits: readonly Limit[], count: Count): Promise<Refusal | null> => {
+  const firstRefusal = async (limits: readonly Limit[]): Promise<Refusal | null> => {
     for (const limit of limits) {
-      const refusal = await count(limit)
+      const refusal = await countInCache(limit)
       if (refusal !== null) return refusal
     }
     return null
   }
 
-  const lastRefusal = async (limits: readonly Limit[], count: Count, before: Refusal | null) => {
-    let refusal = before
+  const lastRefusal = async (limits: readonly Limit[]): Promise<Refusal | null> => {
+    let refusal: Refusal | null = null
     // Once refused, in place of the later limits the refusing one is asked again, which counts nothing more.
-    for (const limit of limits) refusal = (await count(refusal?.limit ?? limit)) ?? refusal
+    const ask = async (limit: Limit) => (await countInCache(refusal?.limit ?? limit)) ?? refusal
+    for (const limit of limits) refusal = await ask(limit)
     return refusal
   }
 
   return {
     attemptInConstantSteps: async (limits) => {
-      const refusal = await withCache(COUNT_BUDGET_MS, () => lastRefusal(limits, countInCache, null))
-      return lastRefusal(limits, (limit) => countAttempt(options.sql, limit), refusal)
+      const refusal = await withCache(COUNT_BUDGET_MS, () => lastRefusal(limits))
+      return countAttempt(options.sql, limits, refusal)
     },
     attempt: async (limits) =>
-      (await withCache(COUNT_BUDGET_MS, () => firstRefusal(limits, countInCache))) ??
-      firstRefusal(limits, (limit) => countAttempt(options.sql, limit)),
-    forget: async (limit) => {
+      (await withCache(COUNT_BUDGET_MS, () => firstRefusal(limits))) ?? countAttempt(options.sql, limits),
+    settle: async (all) => {
+      const limits = all.filter(({ onSuccess }) => onSuccess !== undefined)
+      const settleInCache = (limit: Limit) =>
+        limit.onSuccess === 'forget'
+          ? redis.del(...windowKeys(limit))
+          : windowFor(limit).limit(limit.subject.toString('base64url'), { rate: -1 })
       await Promise.all([
-        withCache(FORGET_BUDGET_MS, () => redis.del(...windowKeys(limit))),
-        forgetAttempts(options.sql, limit),
+        // The client sends all in one request, because they are issued together.
+        withCache(SETTLE_BUDGET_MS, () => Promise.all(limits.map(settleInCache))),
+        settleAttempts(options.sql, limits),
       ])
+    },
+    forgetWithParts: async (limit, parts) => {
+      const subjects = await forgetWithParts(options.sql, limit)
+      const { name, windowSeconds } = parts
+      const keys = [
+        ...windowKeys(limit),
+        ...subjects.flatMap((subject) => windowKeys({ name, windowSeconds, subject })),
+      ]
+      await withCache(SETTLE_BUDGET_MS, () => redis.del(...keys.slice(0, MAX_DELETED_KEYS)))
     },
     ping: async () => {
       await client(PING_TIMEOUT_MS).ping()

@@ -114,6 +114,7 @@ describe('the limiter', () => {
       subject: keyedHash(PEPPER, 'test', randomUUID()),
       limit: 3,
       windowSeconds: 900,
+      onSuccess: 'forget',
     })
     const { url, token } = cache
     const limits = createLimiter({ url, token, sql: db.sql, degraded: (error) => failures.push(error) })
@@ -167,7 +168,7 @@ describe('the limiter', () => {
     const limit = subject()
     await faults.set({ part: 'cache', mode: 'refuse' })
     expect(await attempts(limits, limit, 4)).toEqual([true, true, true, false])
-    await limits.forget(limit)
+    await limits.settle([limit])
     expect(await attempts(limits, limit, 4)).toEqual([true, true, true, false])
   })
 
