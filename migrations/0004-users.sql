@@ -12,6 +12,8 @@ create table app.users (
   last_login_at     timestamptz,
   created_at        timestamptz not null default now(),
   disabled_at       timestamptz,
+  -- Password resets that were requested before are void: the password has changed since, or the user was disabled.
+  resets_valid_from timestamptz not null default '-infinity',
   constraint users_email_key unique (email)
 ) with (fillfactor = 90);
 
@@ -31,12 +33,12 @@ create policy operator_all on app.users to identity_operator using (true);
 create policy resolver_read on app.users for select to identity_resolver using (true);
 
 grant select, insert (id, email, email_verified_at, password_hash, full_name),
-  update (email_verified_at, password_hash, last_login_at) on app.users to identity_app;
-grant select (id, email, email_verified_at, full_name, disabled_at) on app.users to identity_worker;
-grant select (id, email, full_name, disabled_at), update (disabled_at) on app.users to identity_operator;
-grant select (id, disabled_at) on app.users to identity_resolver;
+  update (email_verified_at, password_hash, last_login_at, resets_valid_from) on app.users to identity_app;
+grant select (id, email, email_verified_at, full_name, disabled_at, resets_valid_from) on app.users to identity_worker;
+grant select (id, email, full_name, disabled_at), update (disabled_at, resets_valid_from) on app.users to identity_operator;
+grant select (id, disabled_at, resets_valid_from) on app.users to identity_resolver;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.users is
   'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, last_login_at, created_at, '
-  'disabled_at; linked: id';
+  'disabled_at, resets_valid_from; linked: id';

@@ -14,6 +14,7 @@ create table app.tokens (
   invited_by  uuid references app.users,
   expires_at  timestamptz not null,
   consumed_at timestamptz,
+  -- For a password reset, the time of the request: the mail may be sent later.
   created_at  timestamptz not null default now(),
   constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
@@ -63,7 +64,7 @@ create policy operator_invitations on app.tokens to identity_operator
 
 grant select, delete, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at),
   update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at) on app.tokens to identity_app;
-grant select, insert (token_hash, purpose, user_id, expires_at), delete on app.tokens to identity_worker;
+grant select, insert (token_hash, purpose, user_id, expires_at, created_at), delete on app.tokens to identity_worker;
 grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
   update (token_hash, role_id, invited_by, expires_at) on app.tokens to identity_operator;
 
@@ -74,6 +75,15 @@ select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at
   from app.tokens t
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
 grant select on app.invitations to identity_app;
+
+-- Returns whether a token may still be consumed.
+create function app.is_open_token(p_token app.tokens) returns boolean
+  language sql stable
+  return (p_token).consumed_at is null and (p_token).expires_at > now()
+         and ((p_token).purpose <> 'password_reset' or (p_token).created_at > (
+           select u.resets_valid_from from app.users u where u.id = (p_token).user_id));
+revoke all on function app.is_open_token(app.tokens) from public;
+grant execute on function app.is_open_token(app.tokens) to identity_app, identity_resolver;
 
 -- Returns the tenants of the user whom a password reset is for: the new password must not resemble their names. Takes one
 -- of two hashes, because the pepper may be rotating.
@@ -86,11 +96,10 @@ create function app.tenants_of_reset(p_token_hash bytea, p_previous bytea) retur
     from app.tokens r
     join app.memberships m on m.user_id = r.user_id and m.accepted_at is not null and m.revoked_at is null
     join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
-   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
-     and r.consumed_at is null and r.expires_at > now()
+   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset' and app.is_open_token(r)
 $$;
 create policy resolver_resets on app.tokens for select to identity_resolver using (purpose = 'password_reset');
-grant select (token_hash, purpose, user_id, consumed_at, expires_at) on app.tokens to identity_resolver;
+grant select on app.tokens to identity_resolver;
 revoke all on function app.tenants_of_reset(bytea, bytea) from public;
 grant execute on function app.tenants_of_reset(bytea, bytea) to identity_app;
 grant create on schema app to identity_resolver;

@@ -18,13 +18,13 @@ export async function findUserCredentials(sql: Sql, email: string): Promise<User
   return user ?? null
 }
 
-/** Replaces the user's password. Returns false when the verified hash is no longer the account's. */
+/** Replaces the user's password, and voids the password resets requested so far. Returns false when the verified hash is no longer the account's. */
 export async function replacePassword(
   sql: SessionTransaction,
   { userId, verifiedHash, newHash }: { userId: string; verifiedHash: string; newHash: string },
 ): Promise<boolean> {
   const changed = await sql`
-    update app.users set password_hash = ${newHash}
+    update app.users set password_hash = ${newHash}, resets_valid_from = clock_timestamp()
      where id = ${userId} and password_hash = ${verifiedHash} and disabled_at is null
     returning id`
   return changed.length > 0
@@ -38,19 +38,17 @@ export async function findTenantNames(sql: Sql, [current, previous]: TokenHashes
 }
 
 /**
- * Sets a password by a consumed reset token. This also verifies the address and expires the user's other reset tokens.
- * Returns false when the user is disabled. The caller ends the sessions.
+ * Sets a password by a consumed reset token. This also verifies the address and voids the other password resets requested
+ * so far. Returns false when the user is disabled. The caller ends the sessions.
  */
 export async function resetPassword(sql: Sql, userId: string, hash: string): Promise<boolean> {
   const changed = await sql`
-    update app.users set password_hash = ${hash}, email_verified_at = coalesce(email_verified_at, now())
+    update app.users
+       set password_hash = ${hash}, email_verified_at = coalesce(email_verified_at, now()),
+           resets_valid_from = clock_timestamp()
      where id = ${userId} and disabled_at is null
     returning id`
-  if (changed.length === 0) return false
-  await sql`
-    update app.tokens set expires_at = now()
-     where user_id = ${userId} and purpose = 'password_reset' and consumed_at is null and expires_at > now()`
-  return true
+  return changed.length > 0
 }
 
 /**

@@ -13,7 +13,7 @@ export interface TokenRow {
   readonly consumed: boolean
 }
 
-/** Returns the token if it has this purpose and is unexpired or consumed, otherwise null. Does not consume it. */
+/** Returns the token if it has this purpose and is open or consumed, otherwise null. Does not consume it. */
 export async function findToken(
   sql: Sql,
   [current, previous]: TokenHashes,
@@ -21,8 +21,8 @@ export async function findToken(
 ): Promise<TokenRow | null> {
   const [row] = await sql<TokenRow>`
     select id, user_id, tenant_id, email, role_id, invited_by, consumed_at is not null as consumed
-      from app.tokens
-     where token_hash in (${current}, ${previous}) and purpose = ${purpose} and (consumed_at is not null or expires_at > now())`
+      from app.tokens t
+     where token_hash in (${current}, ${previous}) and purpose = ${purpose} and (consumed_at is not null or app.is_open_token(t))`
   return row ?? null
 }
 
@@ -38,8 +38,8 @@ export async function consumeToken(
   purpose: TokenPurpose,
 ): Promise<boolean> {
   const consumed = await sql`
-    update app.tokens set consumed_at = now()
-     where token_hash in (${current}, ${previous}) and purpose = ${purpose} and consumed_at is null and expires_at > now()
+    update app.tokens t set consumed_at = now()
+     where token_hash in (${current}, ${previous}) and purpose = ${purpose} and app.is_open_token(t)
     returning id`
   return consumed.length > 0
 }

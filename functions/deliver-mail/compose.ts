@@ -9,6 +9,7 @@ import type { Runtime } from './job.ts'
 import {
   findExpiry,
   findOpenInvitation,
+  findResetContact,
   findUserContact,
   findMembershipContact,
   putToken,
@@ -36,7 +37,13 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const expiresAt = await findExpiry(database.sql, hash)
       if (expiresAt !== null) return { to, expiresAt, token, webBaseUrl }
     }
-    const expiresAt = await putToken(database.sql, { hash: current.hash, purpose, userId, ttlSeconds })
+    const expiresAt = await putToken(database.sql, {
+      hash: current.hash,
+      purpose,
+      userId,
+      requestedAt: job.created_at,
+      ttlSeconds,
+    })
     return { to, expiresAt, token: current.token, webBaseUrl }
   }
 
@@ -50,19 +57,19 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
     }
     case 'password-reset': {
-      const recipient = await findUserContact(database.sql, { email: mail.email })
+      const recipient = await findResetContact(database.sql, mail.email, job.created_at)
       if (recipient === null) return null
       return templates.passwordReset(await withToken(recipient, 'password_reset', mail.nonce, config.reset.ttlSeconds))
     }
     case 'email-verification': {
-      const recipient = await findUserContact(database.sql, { id: mail.user_id })
+      const recipient = await findUserContact(database.sql, mail.user_id)
       if (recipient === null || recipient.email_verified_at !== null) return null
       return templates.emailVerification(
         await withToken(recipient, 'email_verify', mail.nonce, config.verify.ttlSeconds),
       )
     }
     case 'password-changed': {
-      const recipient = await findUserContact(database.sql, { id: mail.user_id })
+      const recipient = await findUserContact(database.sql, mail.user_id)
       return recipient === null ? null : templates.passwordChanged({ to: recipient.email, webBaseUrl })
     }
     case 'membership-added': {

@@ -34,12 +34,17 @@ export interface UserContact {
 }
 
 /** Returns a user who is not disabled, or null. */
-export async function findUserContact(sql: Sql, by: { id: string } | { email: string }): Promise<UserContact | null> {
-  const [row] =
-    'id' in by
-      ? await sql<UserContact>`select id, email, email_verified_at from app.users where id = ${by.id} and disabled_at is null`
-      : await sql<UserContact>`
-          select id, email, email_verified_at from app.users where email = ${by.email} and disabled_at is null`
+export async function findUserContact(sql: Sql, id: string): Promise<UserContact | null> {
+  const [row] = await sql<UserContact>`
+    select id, email, email_verified_at from app.users where id = ${id} and disabled_at is null`
+  return row ?? null
+}
+
+/** Returns a user like `findUserContact`, or null when a password reset that was requested at this time is void. */
+export async function findResetContact(sql: Sql, email: string, requestedAt: Date): Promise<UserContact | null> {
+  const [row] = await sql<UserContact>`
+    select id, email, email_verified_at from app.users
+     where email = ${email} and disabled_at is null and resets_valid_from < ${requestedAt}`
   return row ?? null
 }
 
@@ -49,14 +54,20 @@ export async function findExpiry(sql: Sql, hash: Uint8Array): Promise<Date | nul
   return row?.expires_at ?? null
 }
 
-/** Stores a token hash unless it is stored already. Returns when the token expires. */
+/** Stores the hash of a token requested at this time, unless it is stored already. Returns when the token expires. */
 export async function putToken(
   sql: Sql,
-  token: { hash: Uint8Array; purpose: 'password_reset' | 'email_verify'; userId: string; ttlSeconds: number },
+  token: {
+    hash: Uint8Array
+    purpose: 'password_reset' | 'email_verify'
+    userId: string
+    requestedAt: Date
+    ttlSeconds: number
+  },
 ): Promise<Date> {
   await sql`
-    insert into app.tokens (token_hash, purpose, user_id, expires_at)
-    values (${token.hash}, ${token.purpose}, ${token.userId}, now() + make_interval(secs => ${token.ttlSeconds}::int))
+    insert into app.tokens (token_hash, purpose, user_id, created_at, expires_at)
+    values (${token.hash}, ${token.purpose}, ${token.userId}, ${token.requestedAt}, now() + make_interval(secs => ${token.ttlSeconds}::int))
     on conflict (token_hash) do nothing`
   const expiresAt = await findExpiry(sql, token.hash)
   if (expiresAt === null) throw new Error('no token was written')

@@ -70,10 +70,12 @@ export async function findUser(sql: Sql, email: string): Promise<FoundUser | nul
   return user ?? null
 }
 
-/** Disables a user and ends their sessions. Returns how many it ended. */
+/** Disables a user, ends their sessions and voids the password resets requested so far. Returns how many it ended. */
 export async function disableUser(sql: Sql, userId: string): Promise<number> {
   await sql`select app.lock_user(${userId})`
-  await sql`update app.users set disabled_at = now() where id = ${userId} and disabled_at is null`
+  await sql`
+    update app.users set disabled_at = now(), resets_valid_from = clock_timestamp()
+     where id = ${userId} and disabled_at is null`
   const ended = await sql`
     update app.sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null returning id`
   return ended.length

@@ -77,6 +77,29 @@ describe('POST /v1/auth/password/change', () => {
     expect(await isLive(colleague)).toBe(true)
   })
 
+  it('voids every reset link that was requested before, also one whose mail is not yet sent', async () => {
+    const forgot = () => service.request('POST /v1/auth/password/forgot', { body: { email } })
+    const reset = async (token: string) =>
+      (
+        await service.request('POST /v1/auth/password/reset', {
+          body: { token, password: 'a passphrase of the reset' },
+        })
+      ).status
+    await forgot()
+    const token = await service.mail.tokenFor(email)
+    await forgot()
+    expect((await change(NEW)).status).toBe(204)
+    await service.mail.deliver()
+    expect(service.mail.to(email).map(({ subject }) => subject)).toEqual([
+      'Your password was changed',
+      expect.stringMatching(/reset/i),
+    ])
+    expect(await reset(token)).toBe(400)
+    expect(await signsIn(NEW)).toBe(true)
+    await forgot()
+    expect(await reset(await service.mail.tokenFor(email))).toBe(204)
+  })
+
   it('changes the password in a session without a tenant', async () => {
     const pending = await mintSession(service.sql, { email })
     expect((await change(NEW, OLD, service, pending)).status).toBe(204)

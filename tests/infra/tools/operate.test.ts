@@ -192,6 +192,15 @@ describe('set-status', () => {
 })
 
 describe('disable-user and enable-user', () => {
+  it('voids the reset links of a disabled user for good', async () => {
+    const email = 'designer@acme.test'
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    const token = await service.mail.tokenFor(email)
+    for (const name of ['disable-user', 'enable-user']) expect(await command(name, email)).toMatchObject({ code: 0 })
+    const body = { token, password: 'a passphrase of the reset' }
+    expect((await service.request('POST /v1/auth/password/reset', { body })).status).toBe(400)
+  })
+
   it('ends every session of a disabled user and refuses sign-in until the user is enabled', async () => {
     const token = await service.signIn('sales@acme.test', 'acme-print')
     expect(await command('disable-user', 'SALES@acme.test')).toMatchObject({ code: 0 })
