@@ -218,7 +218,8 @@ begin
     returning s.id, s.tenant_id, s.idle_expires_at > now() and s.absolute_expires_at > now() as live
   ), audited as (
     insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-    select e.tenant_id, p_user, p_action, 'session', e.id, p_request_id, p_client_request_id, p_ip_hash
+    select e.tenant_id, p_user, p_action, 'session', e.id, p_request_id, p_client_request_id,
+           app.tenant_ip_hash(p_ip_hash, e.tenant_id)
       from ended e where e.live and e.tenant_id is not null
   )
   select count(*) into v_ended from ended e where e.live;

@@ -72,6 +72,14 @@ grant execute on function app.create_audit_partition(date) to identity_worker;
 select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
   from generate_series(0, 3) as m;
 
+-- Returns the form in which the audit log of a tenant holds the keyed hash of an address. One address has another in each
+-- tenant, so that tenants who compare their logs do not link people. Without the first hash nobody can compute the second.
+create function app.tenant_ip_hash(p_ip_hash bytea, p_tenant uuid) returns bytea
+  language sql immutable parallel safe
+  return sha256(p_ip_hash || uuid_send(p_tenant));
+revoke all on function app.tenant_ip_hash(bytea, uuid) from public;
+grant execute on function app.tenant_ip_hash(bytea, uuid) to identity_app, identity_operator, identity_vault, identity_resolver;
+
 -- Records a failed sign-in in each tenant of the user. For an unknown user it runs the same statement and writes nothing.
 -- It does not wait for the disk, so that both cases take the same time.
 create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_client_request_id text, p_ip_hash bytea)
@@ -83,7 +91,8 @@ create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_clie
 begin
   perform set_config('synchronous_commit', 'off', true);
   insert into app.audit_log (tenant_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-  select m.tenant_id, 'session.sign_in_failed', 'user', p_user, p_request_id, p_client_request_id, p_ip_hash
+  select m.tenant_id, 'session.sign_in_failed', 'user', p_user, p_request_id, p_client_request_id,
+         app.tenant_ip_hash(p_ip_hash, m.tenant_id)
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;
@@ -97,7 +106,8 @@ create function app.record_own_change(
   set client_min_messages = warning
   as $$
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-  select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_client_request_id, p_ip_hash
+  select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_client_request_id,
+         app.tenant_ip_hash(p_ip_hash, m.tenant_id)
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
 $$;
 

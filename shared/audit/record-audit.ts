@@ -66,7 +66,8 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
        ip_hash)
     values
       (${tenantId}, ${actorUserId}, ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
-       ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId}, ${ipHash})`
+       ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId},
+       app.tenant_ip_hash(${ipHash}, ${tenantId}))`
 }
 
 /** Returns what audit entries say about a request. */
