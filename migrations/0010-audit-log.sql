@@ -26,7 +26,7 @@ grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, 
   on app.audit_log to identity_app, identity_operator, identity_vault;
 grant select on app.audit_log to identity_app;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
+grant insert (tenant_id, occurred_at, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_resolver;
 
 -- Stores the rows of a month that has no partition, until app.create_audit_partition moves them.
@@ -80,21 +80,53 @@ create function app.tenant_ip_hash(p_ip_hash bytea, p_tenant uuid) returns bytea
 revoke all on function app.tenant_ip_hash(bytea, uuid) from public;
 grant execute on function app.tenant_ip_hash(bytea, uuid) to identity_app, identity_operator, identity_vault, identity_resolver;
 
--- Records a failed sign-in in each tenant of the user. For an unknown user it runs the same statement and writes nothing.
--- It does not wait for the disk, so that both cases take the same time.
+-- Failed sign-ins that are not yet in the audit logs. Each is one row, however many tenants the user has, also for an
+-- unknown user, so that response time reveals neither. The job `audit-sign-ins` moves them. There is no foreign key to
+-- app.users, because only known users would pay for its check.
+create table app.failed_sign_ins (
+  id                bigint generated always as identity primary key,
+  user_id           uuid,
+  request_id        text check (length(request_id) <= 128),
+  client_request_id text check (length(client_request_id) <= 128),
+  ip_hash           bytea check (length(ip_hash) = 32),
+  occurred_at       timestamptz not null default clock_timestamp()
+);
+grant insert (user_id, request_id, client_request_id, ip_hash) on app.failed_sign_ins to identity_app;
+grant select, delete on app.failed_sign_ins to identity_resolver;
+
+-- Records a failed sign-in; p_user is null for an unknown user. Does not wait for the disk.
 create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_client_request_id text, p_ip_hash bytea)
   returns void
-  language plpgsql security definer
+  language plpgsql
   set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
   as $$
 begin
   perform set_config('synchronous_commit', 'off', true);
-  insert into app.audit_log (tenant_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-  select m.tenant_id, 'session.sign_in_failed', 'user', p_user, p_request_id, p_client_request_id,
-         app.tenant_ip_hash(p_ip_hash, m.tenant_id)
-    from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
+  insert into app.failed_sign_ins (user_id, request_id, client_request_id, ip_hash)
+  values (p_user, p_request_id, p_client_request_id, p_ip_hash);
 end
+$$;
+
+-- Moves up to p_most failed sign-ins to the audit logs of the tenants where the user was a member at that time. Returns how
+-- many it took. Concurrent calls take different ones.
+create function app.audit_failed_sign_ins(p_most integer) returns integer
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  with taken as (
+    delete from app.failed_sign_ins where id in (
+      select f.id from app.failed_sign_ins f order by f.id limit p_most for update skip locked)
+    returning *
+  ), audited as (
+    insert into app.audit_log (tenant_id, occurred_at, action, target_type, target_id, request_id, client_request_id, ip_hash)
+    select m.tenant_id, f.occurred_at, 'session.sign_in_failed', 'user', f.user_id, f.request_id, f.client_request_id,
+           app.tenant_ip_hash(f.ip_hash, m.tenant_id)
+      from taken f
+      join app.memberships m on m.user_id = f.user_id
+       and m.accepted_at <= f.occurred_at and coalesce(m.revoked_at > f.occurred_at, true)
+  )
+  select count(*)::integer from taken
 $$;
 
 -- Records a user's change of their own password in each of their tenants.
@@ -111,12 +143,13 @@ create function app.record_own_change(
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
 $$;
 
-revoke all on function app.record_failed_sign_in(uuid, text, text, bytea),
+revoke all on function app.record_failed_sign_in(uuid, text, text, bytea), app.audit_failed_sign_ins(integer),
   app.record_own_change(uuid, text, text, text, bytea) from public;
-grant execute on function app.record_failed_sign_in(uuid, text, text, bytea),
-  app.record_own_change(uuid, text, text, text, bytea) to identity_app;
+grant execute on function app.record_failed_sign_in(uuid, text, text, bytea), app.record_own_change(uuid, text, text, text, bytea)
+  to identity_app;
+grant execute on function app.audit_failed_sign_ins(integer) to identity_worker;
 grant create on schema app to identity_resolver;
-alter function app.record_failed_sign_in(uuid, text, text, bytea) owner to identity_resolver;
+alter function app.audit_failed_sign_ins(integer) owner to identity_resolver;
 alter function app.record_own_change(uuid, text, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
@@ -124,3 +157,4 @@ revoke create on schema app from identity_resolver;
 comment on table app.audit_log is
   'personal: before, after; linked: actor_user_id, target_id, ip_hash; '
   'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id';
+comment on table app.failed_sign_ins is 'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at';

@@ -6,8 +6,8 @@ import type { Session } from '#shared/session/session.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 
 /**
- * Records a failed sign-in in the audit log of each of the user's tenants. Without a user it runs the same statement and
- * writes nothing, so that response time does not tell whether there is an account.
+ * Records a failed sign-in, which the job `audit-sign-ins` moves to the audit log of each of the user's tenants. It does the
+ * same work without a user, and for a user of many tenants, so that response time reveals neither.
  */
 export async function recordFailedSignIn(
   sql: Sql,

@@ -25,7 +25,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(uuid)', // returns the tenants that the session's user can select
   'app.sessions_of_session(uuid)', // returns the live sessions of the session's user
   'app.tenants_of_reset(bytea, bytea)', // returns the names of the tenants of the user whom a reset token is for
-  'app.record_failed_sign_in(uuid, text, text, bytea)', // writes an audit entry in each tenant of the user
+  'app.audit_failed_sign_ins(integer)', // moves failed sign-ins to the audit logs of the users' tenants
   'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)', // ends a user's sessions and audits each in its tenant
   'app.record_own_change(uuid, text, text, text, bytea)', // writes an audit entry in each tenant of the user
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform

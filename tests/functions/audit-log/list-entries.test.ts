@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { auditFailedSignIns } from '#functions/audit-sign-ins/audit-sign-ins.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { ipHashesIn } from '#tests/support/ip-hashes.ts'
 import { createMember, mintSession, type TestMember } from '#tests/support/minted-session.ts'
@@ -123,6 +124,7 @@ describe('GET /v1/audit-log', () => {
       service.request('POST /v1/auth/login', { body: { email, password: `not ${PASSWORD}` } })
     await attempt(`sales@${slug}.test`)
     await attempt(`nobody@${slug}.test`)
+    await auditFailedSignIns(service.mail.worker.database.sql, () => false)
     const failed = await entries('?action=session.sign_in_failed')
     expect(failed).toMatchObject([{ actor: null, target: { type: 'user', id: sales.userId } }])
     expect(ipHashesIn(tenant)).toContain(failed[0]?.ip_hash)

@@ -270,11 +270,17 @@ function writers(): Guard[] {
       ['create unique index on app.jobs (kind, idempotency_key)'],
       [definerGuarantee(world, 'enqueue'), everyTableGuarantee],
     ],
-    ...['record_failed_sign_in', 'record_own_change'].flatMap((name) =>
-      ['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
-        guard(name, condition, condition, 'true'),
-      ),
+    ...['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
+      guard('record_own_change', condition, condition, 'true'),
     ),
+    ...['m.user_id = f.user_id', 'm.accepted_at <= f.occurred_at', 'coalesce(m.revoked_at > f.occurred_at, true)'].map(
+      (condition) => guard('audit_failed_sign_ins', condition, condition, 'true'),
+    ),
+    [
+      'audit_failed_sign_ins: its grants',
+      ['grant execute on function app.audit_failed_sign_ins(integer) to identity_app'],
+      [definerGuarantee(world, 'audit_failed_sign_ins')],
+    ],
     ...['s.user_id = p_user', 's.revoked_at is null', 's.id = p_session', 'e.live and'].map((condition) =>
       guard('end_sessions', condition, condition, condition === 'e.live and' ? '' : 'true'),
     ),

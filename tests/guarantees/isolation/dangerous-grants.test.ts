@@ -64,7 +64,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.sessions_of_session(uuid)': { identity_app: "lists the caller's sessions" },
   'app.tenants_of_reset(bytea, bytea)': { identity_app: 'rejects a new password that resembles one of their names' },
   'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
-  'app.record_failed_sign_in(uuid, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
+  'app.audit_failed_sign_ins(integer)': { identity_worker: 'audits in every tenant of the user' },
   'app.record_own_change(uuid, text, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
   'app.enqueue(text, jsonb, text)': {
     identity_app: 'endpoints add jobs',
@@ -88,6 +88,7 @@ const OPEN: Readonly<Record<string, string>> = {
   'tenants operator_read identity_operator': 'finds a tenant by its slug',
   'tenants resolver_read identity_resolver': 'lists the tenants to select from',
   'tokens app_read identity_app': 'finds a token by its hash',
+  'tokens resolver_resets identity_resolver': 'finds the user of a password reset by its hash',
   'tokens worker_delete identity_worker': 'deletes tokens that expired long ago',
   'tokens worker_insert identity_worker': 'issues the tokens of the mails that it sends',
   'users app_all identity_app': 'finds a user by address',

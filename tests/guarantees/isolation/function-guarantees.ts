@@ -108,14 +108,33 @@ async function expectInTheirTenants(
   }
 }
 
-/** app.record_failed_sign_in, called for users and for other ids. */
+/** app.audit_failed_sign_ins, called by the worker for failed sign-ins of users and of other ids. */
 const failedSignInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
-  holds: (sql) =>
-    expectInTheirTenants(sql, world, {
-      call: 'app.record_failed_sign_in($1, $2, null, null)',
-      entry: `target_type = 'user' and action = 'session.sign_in_failed' and actor_user_id is null`,
-    }),
+  title: `guarantee 6: ${name} refuses identity_app, and audits each failed sign-in in the tenants of the user`,
+  holds: async (sql) => {
+    assert.equal((await attempt(sql, 'select app.audit_failed_sign_ins(9)')).code, REFUSED)
+    const { own, other, users } = world
+    const entries = `request_id = $1 and target_id is not distinct from $2 and target_type = 'user'
+      and action = 'session.sign_in_failed' and actor_user_id is null`
+    const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
+    for (const tenant of [null, own, other]) {
+      for (const { what, id, tenants } of users) {
+        const before = await count()
+        const request = randomUUID()
+        await enterTenant(sql, tenant)
+        await sql`select app.record_failed_sign_in(${id}, ${request}, null, null)`
+        assert.equal(await count(), before, what)
+        const [row] = await as(
+          sql,
+          'identity_worker',
+          () => sql<{ taken: number }[]>`select app.audit_failed_sign_ins(9) as taken`,
+        )
+        assert.equal(row?.taken, 1, what)
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', entries, [request, id]), tenants.toSorted(), what)
+        assert.equal(await count(), before + tenants.length, what)
+      }
+    }
+  },
 })
 
 /** app.end_sessions, called for sessions of the user, sessions of others and other ids. */
@@ -234,7 +253,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   sessions_of_session: readerGuarantee,
   tenants_of_reset: resetGuarantee,
   enqueue: enqueueGuarantee,
-  record_failed_sign_in: failedSignInGuarantee,
+  audit_failed_sign_ins: failedSignInGuarantee,
   record_own_change: ownChangeGuarantee,
   end_sessions: endSessionsGuarantee,
   create_audit_partition: partitionGuarantee,

@@ -193,7 +193,7 @@ describe('set-status', () => {
 
 describe('disable-user and enable-user', () => {
   it('voids the reset links of a disabled user for good', async () => {
-    const email = 'designer@acme.test'
+    const email = 'designer@bolt.test'
     await service.request('POST /v1/auth/password/forgot', { body: { email } })
     const token = await service.mail.tokenFor(email)
     for (const name of ['disable-user', 'enable-user']) expect(await command(name, email)).toMatchObject({ code: 0 })
