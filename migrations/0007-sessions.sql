@@ -117,15 +117,21 @@ $$;
 revoke all on function app.authenticate(bytea, integer) from public;
 grant execute on function app.authenticate(bytea, integer) to identity_app;
 
--- Selects a tenant for a live session and returns the session. Returns no row when the user has no live membership there
+-- Selects a tenant for a live session and returns the session. Audits it, unless the session has selected that tenant
+-- already. Returns no row when the user has no live membership there
 -- or the tenant is not open. Raises TN401 when the session is no longer live.
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
-create function app.select_tenant(p_session uuid, p_tenant uuid, p_idle_seconds integer) returns setof app.live_sessions
+create function app.select_tenant(
+    p_session uuid, p_tenant uuid, p_idle_seconds integer, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns setof app.live_sessions
   language plpgsql
   rows 1
   set search_path = pg_catalog, pg_temp
   as $$
+declare
+  v_user uuid;
+  v_previous uuid;
 begin
   perform set_config('app.tenant_id', p_tenant::text, true);
   perform from app.tenants t
@@ -139,6 +145,7 @@ begin
   if not found then
     return;
   end if;
+  select s.user_id, s.tenant_id into v_user, v_previous from app.sessions s where s.id = p_session for no key update;
   update app.sessions s
      set tenant_id = p_tenant, last_seen_at = now(),
          idle_expires_at = least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at)
@@ -146,11 +153,17 @@ begin
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
+  if v_previous is distinct from p_tenant then
+    insert into app.audit_log
+      (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
+    values (p_tenant, v_user, 'session.tenant_selected', 'session', p_session, p_request_id, p_client_request_id,
+            app.tenant_ip_hash(p_ip_hash, p_tenant));
+  end if;
   return query select l.* from app.live_sessions l where l.session_id = p_session;
 end
 $$;
-revoke all on function app.select_tenant(uuid, uuid, integer) from public;
-grant execute on function app.select_tenant(uuid, uuid, integer) to identity_app;
+revoke all on function app.select_tenant(uuid, uuid, integer, text, text, bytea) from public;
+grant execute on function app.select_tenant(uuid, uuid, integer, text, text, bytea) to identity_app;
 
 -- The functions below run as identity_resolver and read across tenants. Those that return rows take the id of a session,
 -- never of a user or tenant, and return nothing unless that session is live.
@@ -173,8 +186,11 @@ create function app.tenants_of_session(p_session uuid)
    order by t.legal_name, t.id
 $$;
 
--- Returns the live sessions of the session's user with their tenants, the most recently used first.
-create function app.sessions_of_session(p_session uuid)
+-- Returns up to p_limit live sessions of the session's user with their tenants, the newest first, from the one before
+-- (p_before, p_before_id) on.
+create function app.sessions_of_session(
+    p_session uuid, p_before timestamptz default 'infinity', p_before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    p_limit integer default 100)
   returns table (id uuid, user_agent text, created_at timestamptz, last_seen_at timestamptz, tenant_id uuid, slug text,
                  legal_name text, status text, timezone text, currency text)
   language sql stable security definer
@@ -191,7 +207,9 @@ create function app.sessions_of_session(p_session uuid)
    where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
      and o.revoked_at is null and o.idle_expires_at > now() and o.absolute_expires_at > now()
      and (o.tenant_id is null or (t.id is not null and m.id is not null))
-   order by o.last_seen_at desc, o.id
+     and (o.created_at, o.id) < (p_before, p_before_id)
+   order by o.created_at desc, o.id desc
+   limit p_limit
 $$;
 
 -- Ends the user's live session p_session. With p_others, ends all sessions except p_session, which may then be null.
@@ -227,13 +245,47 @@ begin
 end
 $$;
 
-revoke all on function app.tenants_of_session(uuid), app.sessions_of_session(uuid),
-  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) from public;
-grant execute on function app.tenants_of_session(uuid), app.sessions_of_session(uuid),
-  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) to identity_app;
+-- Ends all live sessions of a user but the p_kept most recently used, and writes an audit entry for each that had a tenant.
+-- Returns how many it ended. Requires a lock on the user's row: concurrent sign-ins would else all find room for one more.
+create function app.end_unused_sessions(
+    p_user uuid, p_kept integer, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns integer
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ended integer;
+begin
+  with ended as (
+    update app.sessions s set revoked_at = now()
+     where s.revoked_at is null and s.id in (
+       select l.id from app.sessions l
+        where l.user_id = p_user and l.revoked_at is null and l.idle_expires_at > now() and l.absolute_expires_at > now()
+        order by l.last_seen_at desc, l.id offset p_kept)
+    returning s.id, s.tenant_id
+  ), audited as (
+    insert into app.audit_log
+      (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
+    select e.tenant_id, p_user, 'session.revoked', 'session', e.id, '{"reason": "too many sessions"}', p_request_id,
+           p_client_request_id, app.tenant_ip_hash(p_ip_hash, e.tenant_id)
+      from ended e where e.tenant_id is not null
+  )
+  select count(*) into v_ended from ended;
+  return v_ended;
+end
+$$;
+
+revoke all on function app.tenants_of_session(uuid), app.sessions_of_session(uuid, timestamptz, uuid, integer),
+  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea),
+  app.end_unused_sessions(uuid, integer, text, text, bytea) from public;
+grant execute on function app.tenants_of_session(uuid), app.sessions_of_session(uuid, timestamptz, uuid, integer),
+  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea),
+  app.end_unused_sessions(uuid, integer, text, text, bytea) to identity_app;
 grant create on schema app to identity_resolver;
 alter function app.tenants_of_session(uuid) owner to identity_resolver;
-alter function app.sessions_of_session(uuid) owner to identity_resolver;
+alter function app.sessions_of_session(uuid, timestamptz, uuid, integer) owner to identity_resolver;
+alter function app.end_unused_sessions(uuid, integer, text, text, bytea) owner to identity_resolver;
 alter function app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 

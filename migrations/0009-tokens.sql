@@ -76,14 +76,17 @@ select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
 grant select on app.invitations to identity_app;
 
--- Returns whether a token may still be consumed.
-create function app.is_open_token(p_token app.tokens) returns boolean
+-- Returns whether a token with these values may still be consumed.
+create function app.is_open_token(
+    p_purpose text, p_user uuid, p_created_at timestamptz, p_consumed_at timestamptz, p_expires_at timestamptz)
+  returns boolean
   language sql stable
-  return (p_token).consumed_at is null and (p_token).expires_at > now()
-         and ((p_token).purpose <> 'password_reset' or (p_token).created_at > (
-           select u.resets_valid_from from app.users u where u.id = (p_token).user_id));
-revoke all on function app.is_open_token(app.tokens) from public;
-grant execute on function app.is_open_token(app.tokens) to identity_app, identity_resolver;
+  return p_consumed_at is null and p_expires_at > now()
+         and (p_purpose <> 'password_reset'
+              or p_created_at > (select u.resets_valid_from from app.users u where u.id = p_user));
+revoke all on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) from public;
+grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz)
+  to identity_app, identity_resolver;
 
 -- Returns the tenants of the user whom a password reset is for: the new password must not resemble their names. Takes one
 -- of two hashes, because the pepper may be rotating.
@@ -96,10 +99,11 @@ create function app.tenants_of_reset(p_token_hash bytea, p_previous bytea) retur
     from app.tokens r
     join app.memberships m on m.user_id = r.user_id and m.accepted_at is not null and m.revoked_at is null
     join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
-   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset' and app.is_open_token(r)
+   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
+     and app.is_open_token(r.purpose, r.user_id, r.created_at, r.consumed_at, r.expires_at)
 $$;
 create policy resolver_resets on app.tokens for select to identity_resolver using (purpose = 'password_reset');
-grant select on app.tokens to identity_resolver;
+grant select (token_hash, purpose, user_id, created_at, consumed_at, expires_at) on app.tokens to identity_resolver;
 revoke all on function app.tenants_of_reset(bytea, bytea) from public;
 grant execute on function app.tenants_of_reset(bytea, bytea) to identity_app;
 grant create on schema app to identity_resolver;

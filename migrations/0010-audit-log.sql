@@ -92,7 +92,8 @@ create table app.failed_sign_ins (
   occurred_at       timestamptz not null default clock_timestamp()
 );
 grant insert (user_id, request_id, client_request_id, ip_hash) on app.failed_sign_ins to identity_app;
-grant select, delete on app.failed_sign_ins to identity_resolver;
+-- FOR UPDATE requires UPDATE on some column.
+grant select, delete, update (id) on app.failed_sign_ins to identity_resolver;
 
 -- Records a failed sign-in; p_user is null for an unknown user. Does not wait for the disk.
 create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_client_request_id text, p_ip_hash bytea)

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { ipHash } from '#shared/audit/record-audit.ts'
+import { requestSource } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -45,9 +45,9 @@ export const login = endpoint({
     const password = normalize(body.password)
     const found = await findUserCredentials(sql, body.email)
     const verified = await verifyPassword(password, found?.password_hash ?? null, config.argon2)
-    const hash = ipHash(runtime, client)
+    const source = requestSource({ client, requestId, runtime })
     if (found === null || found.password_hash === null || found.disabled_at !== null || !verified) {
-      await recordFailedSignIn(sql, found?.id ?? null, { client, requestId, runtime })
+      await recordFailedSignIn(sql, found?.id ?? null, source)
       countSignIn('failed')
       throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
     }
@@ -64,11 +64,12 @@ export const login = endpoint({
       newHash,
       tokenHash: hashToken(pepper, token),
       csrfSecret,
-      ipHash: hash,
+      source,
       networkKey: networkKey(signIn),
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
+      maxPerUser: config.session.maxPerUser,
     })
     const [session] = await Promise.all([minting, limiter.settle(loginLimits(signIn))])
     if (session === null) {
@@ -81,7 +82,7 @@ export const login = endpoint({
       client_request_id: client.requestId ?? undefined,
       user_id: user.id,
       session_id: session.id,
-      ip_hash: hash.toString('hex'),
+      ip_hash: source.ipHash.toString('hex'),
     })
     const csrfToken = createHmac('sha256', csrfSecret).update(session.id).digest('base64url')
     return ok({ token, token_type: 'Bearer', csrf_token: csrfToken, session, user })

@@ -1,4 +1,4 @@
-import { recordAudit, requestSource } from '#shared/audit/record-audit.ts'
+import { requestSource } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -13,19 +13,15 @@ export const selectTenant = endpoint({
   reply: Me,
   async handle(context) {
     const { principal, params, runtime } = context
-    const selected = await runtime.database.transaction('read write', async (tx) => {
-      const bound = await select(tx, {
+    const selected = await runtime.database.transaction('read write', (tx) =>
+      select(tx, {
         sessionId: principal.session.id,
         tenantId: params.id,
         idleSeconds: runtime.config.session.idleSeconds,
-      })
-      if (bound === null) throw notFound('the user has no live membership in an open tenant with this id')
-      await recordAudit(
-        { sql: tx, tenantId: params.id, actorUserId: principal.user.id, ...requestSource(context) },
-        { action: 'session.tenant_selected', targetId: principal.session.id },
-      )
-      return bound
-    })
+        source: requestSource(context),
+      }),
+    )
+    if (selected === null) throw notFound('the user has no live membership in an open tenant with this id')
     return ok(describePrincipal(selected), { headers: { 'x-tenant-id': params.id } })
   },
 })

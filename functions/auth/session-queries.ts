@@ -1,7 +1,8 @@
 import type { AuditAction } from '#shared/audit/actions.ts'
-import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
+import { ipHash, type AuditContext, type RequestSource } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
+import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { Session } from '#shared/session/session.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 
@@ -12,10 +13,9 @@ import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 export async function recordFailedSignIn(
   sql: Sql,
   userId: string | null,
-  { client, requestId, runtime }: AuditContext,
+  { requestId, clientRequestId, ipHash: hash }: Required<RequestSource>,
 ): Promise<void> {
-  const hash = ipHash(runtime, client)
-  await sql`select app.record_failed_sign_in(${userId}, ${requestId}, ${client.requestId}, ${hash})`
+  await sql`select app.record_failed_sign_in(${userId}, ${requestId}, ${clientRequestId}, ${hash})`
 }
 
 export interface NewSession {
@@ -24,11 +24,13 @@ export interface NewSession {
   readonly newHash: string
   readonly tokenHash: Buffer
   readonly csrfSecret: Buffer
-  readonly ipHash: Buffer
   readonly networkKey: Buffer
   readonly userAgent: string | null
   readonly pendingSeconds: number
   readonly absoluteSeconds: number
+  /** How many live sessions the user may have, with this one. The longest unused ones above that end. */
+  readonly maxPerUser: number
+  readonly source: Required<RequestSource>
 }
 
 /**
@@ -36,18 +38,20 @@ export interface NewSession {
  * verified: the verified hash must still be the user's. The network becomes a known one of the user.
  */
 export async function mintSession(sql: Sql, session: NewSession): Promise<Session | null> {
+  const { requestId, clientRequestId, ipHash: hash } = session.source
   const [row] = await sql<Session>`
     with signed_in as (
       update app.users set last_login_at = now(), password_hash = ${session.newHash}
        where id = ${session.userId} and disabled_at is null and password_hash = ${session.verifiedHash}
-      returning id
+      -- Runs under the lock of the user's row and sees what was committed before: sign-ins of one user take turns.
+      returning id, app.end_unused_sessions(id, ${session.maxPerUser - 1}, ${requestId}, ${clientRequestId}, ${hash})
     ), known as (
       insert into app.known_networks (key) select ${session.networkKey} from signed_in
           on conflict (key) do update set seen_at = now()
     )
     insert into app.sessions
       (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-    select ${session.tokenHash}, id, ${session.csrfSecret}, ${session.ipHash}, ${session.userAgent},
+    select ${session.tokenHash}, id, ${session.csrfSecret}, ${hash}, ${session.userAgent},
            now() + make_interval(secs => least(${session.pendingSeconds}::int, ${session.absoluteSeconds}::int)),
            now() + make_interval(secs => ${session.absoluteSeconds}::int)
       from signed_in
@@ -78,8 +82,18 @@ export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly tenant_id: string | null
 }
 
-export const listSessions = (sql: Sql, sessionId: string): Promise<SessionRow[]> =>
-  sql<SessionRow>`select * from app.sessions_of_session(${sessionId})`
+/** Returns the live sessions of the session's user, the newest first: up to `limit` + 1 of them. */
+export async function listSessions(
+  sql: Sql,
+  sessionId: string,
+  { limit, before }: { limit: number; before: Key | null },
+): Promise<ListRow<SessionRow>[]> {
+  const [createdBefore, idBefore] = before ?? END
+  const rows = await sql<SessionRow & { readonly sort_key: string }>`
+    select s.*, to_json(s.created_at) as sort_key
+      from app.sessions_of_session(${sessionId}, ${createdBefore}::text::timestamptz, ${idBefore}, ${limit + 1}) s`
+  return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
+}
 
 /**
  * Ends the live session of this id or, with `others`, every other session of the user. Waits for the user's writes in

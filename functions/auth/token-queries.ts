@@ -21,8 +21,9 @@ export async function findToken(
 ): Promise<TokenRow | null> {
   const [row] = await sql<TokenRow>`
     select id, user_id, tenant_id, email, role_id, invited_by, consumed_at is not null as consumed
-      from app.tokens t
-     where token_hash in (${current}, ${previous}) and purpose = ${purpose} and (consumed_at is not null or app.is_open_token(t))`
+      from app.tokens
+     where token_hash in (${current}, ${previous}) and purpose = ${purpose}
+       and (consumed_at is not null or app.is_open_token(purpose, user_id, created_at, consumed_at, expires_at))`
   return row ?? null
 }
 
@@ -38,8 +39,9 @@ export async function consumeToken(
   purpose: TokenPurpose,
 ): Promise<boolean> {
   const consumed = await sql`
-    update app.tokens t set consumed_at = now()
-     where token_hash in (${current}, ${previous}) and purpose = ${purpose} and app.is_open_token(t)
+    update app.tokens set consumed_at = now()
+     where token_hash in (${current}, ${previous}) and purpose = ${purpose}
+       and app.is_open_token(purpose, user_id, created_at, consumed_at, expires_at)
     returning id`
   return consumed.length > 0
 }

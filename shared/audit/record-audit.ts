@@ -71,7 +71,7 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
 }
 
 /** Returns what audit entries say about a request. */
-export const requestSource = ({ client, requestId, runtime }: AuditContext): RequestSource => ({
+export const requestSource = ({ client, requestId, runtime }: AuditContext) => ({
   requestId,
   clientRequestId: client.requestId,
   ipHash: ipHash(runtime, client),

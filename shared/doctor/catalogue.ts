@@ -23,10 +23,11 @@ export const ACCOUNT_TABLES: readonly string[] = ['app.users', 'app.sessions', '
 /** Every function that bypasses row security, and what it does. No other SECURITY DEFINER function may exist. */
 export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(uuid)', // returns the tenants that the session's user can select
-  'app.sessions_of_session(uuid)', // returns the live sessions of the session's user
+  'app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)', // returns the live sessions of the session's user
   'app.tenants_of_reset(bytea, bytea)', // returns the names of the tenants of the user whom a reset token is for
   'app.audit_failed_sign_ins(integer)', // moves failed sign-ins to the audit logs of the users' tenants
   'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)', // ends a user's sessions and audits each in its tenant
+  'app.end_unused_sessions(uuid, integer, text, text, bytea)', // ends the longest unused sessions of a user and audits each
   'app.record_own_change(uuid, text, text, text, bytea)', // writes an audit entry in each tenant of the user
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
   'app.open_vendor_secret(uuid, text, uuid, text, text)', // returns one ciphertext of the set tenant and audits it

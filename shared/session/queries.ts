@@ -1,3 +1,4 @@
+import type { RequestSource } from '#shared/audit/record-audit.ts'
 import type { Run, Sql } from '#shared/db/connect.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
@@ -38,15 +39,26 @@ export async function authenticate(
 }
 
 /**
- * Selects a tenant for a session. Returns null when the user has no live membership there or the tenant is not open.
+ * Selects a tenant for a session, and audits it when the session had selected another or none. Returns null when the user has no live membership there or the tenant is not open.
  * Rejects with the PostgresError TN401 when the session is no longer live.
  */
 export async function selectTenant(
   sql: Sql,
-  selection: { sessionId: string; tenantId: string; idleSeconds: number },
+  {
+    sessionId,
+    tenantId,
+    idleSeconds,
+    source,
+  }: {
+    sessionId: string
+    tenantId: string
+    idleSeconds: number
+    source: Required<RequestSource>
+  },
 ): Promise<Principal | null> {
   const [row] = await sql<LiveSessionRow>`
-    select * from app.select_tenant(${selection.sessionId}, ${selection.tenantId}, ${selection.idleSeconds})`
+    select * from app.select_tenant(${sessionId}, ${tenantId}, ${idleSeconds}, ${source.requestId},
+                                    ${source.clientRequestId}, ${source.ipHash})`
   return row === undefined ? null : toPrincipal(row)
 }
 

@@ -43,7 +43,7 @@ describe('POST /v1/auth/tenants/{id}/select', () => {
 
   it('lets a session select the same tenant again and switch to another', async () => {
     const [acme, bolt] = [await tenantId(service.sql, 'acme-print'), await tenantId(service.sql, 'bolt-apparel')]
-    const { token } = await mintSession(service.sql, { email: 'both@shops.test' })
+    const { token, id } = await mintSession(service.sql, { email: 'both@shops.test' })
     for (const [tenant, role] of [
       [acme, 'sales'],
       [acme, 'sales'],
@@ -58,6 +58,12 @@ describe('POST /v1/auth/tenants/{id}/select', () => {
       expect(now.body).toMatchObject({ tenant: { id: tenant }, role: { code: role } })
       expect(now.body.permissions.includes('deal.write')).toBe(role === 'sales')
     }
+    // Selecting the selected tenant again leaves no entry.
+    const entries = await service.sql`
+      select tenant_id, action from app.audit_log where target_id = ${id} order by occurred_at`
+    expect(entries).toEqual(
+      [acme, bolt, acme].map((tenant) => ({ tenant_id: tenant, action: 'session.tenant_selected' })),
+    )
   })
 
   it('keeps the session in its tenant when selecting another one fails', async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { indistinguishable } from '#tests/support/expect-answer.ts'
-import { createUser, createTenant, type MintedSession, mintSession } from '#tests/support/minted-session.ts'
+import { createUser, createTenant, type MintedSession, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
@@ -19,7 +20,7 @@ const isLive = async ({ token }: MintedSession): Promise<boolean> =>
 const list = async ({ token }: MintedSession): Promise<any[]> => {
   const { status, body } = await service.request('GET /v1/auth/sessions', { token })
   expect(status).toBe(200)
-  expect(Object.keys(body)).toEqual(['data'])
+  expect(Object.keys(body)).toEqual(['data', 'next_cursor'])
   return body.data
 }
 const ids = (sessions: readonly { id: string }[]): string[] => sessions.map(({ id }) => id).toSorted()
@@ -58,6 +59,22 @@ describe('GET /v1/auth/sessions', () => {
         expect(answer.text.includes(secret.toString(encoding))).toBe(false)
       }
     }
+  })
+
+  it('lists the sessions page by page, newest first', async () => {
+    const minted: MintedSession[] = []
+    for (let index = 0; index < 5; index += 1) minted.push(await mint())
+    const asking = await mint('acme-print')
+    const seen: string[] = []
+    let cursor = ''
+    do {
+      const { status, body } = await service.request(`GET /v1/auth/sessions?limit=2${cursor}`, { token: asking.token })
+      expect(status).toBe(200)
+      expect(body.data).toHaveLength(2)
+      seen.push(...body.data.map(({ id }: { id: string }) => id))
+      cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`
+    } while (cursor !== '')
+    expect(seen).toEqual([asking, ...minted.toReversed()].map(({ id }) => id))
   })
 
   it('omits ended sessions from the list', async () => {
@@ -130,6 +147,46 @@ describe('DELETE /v1/auth/sessions/{id}', () => {
     const before = await service.sql`select id, revoked_at from app.sessions order by id`
     for (const { id } of [revoked, idle, absolute]) expect((await revoke(asking, id)).status).toBe(404)
     expect(await service.sql`select id, revoked_at from app.sessions order by id`).toEqual(before)
+  })
+})
+
+describe('the limit on live sessions of a user', () => {
+  const limited = useService({ env: { SESSION_MAX_PER_USER: '3' } })
+  const signIn = async () => {
+    const body = { email: 'both@shops.test', password: PASSWORD }
+    const { body: reply } = await limited.request('POST /v1/auth/login', { body })
+    return reply
+  }
+  const live = async () => {
+    const rows = await limited.sql<{ id: string }[]>`
+      select s.id from app.sessions s join app.users u on u.id = s.user_id
+       where u.email = 'both@shops.test' and s.revoked_at is null order by s.last_seen_at`
+    return rows.map(({ id }) => id)
+  }
+
+  it('ends the longest unused session at a login above it, and audits that', async () => {
+    const [first, second, third] = [await signIn(), await signIn(), await signIn()]
+    const acme = await tenantId(limited.sql, 'acme-print')
+    for (const { token } of [second, first]) await limited.request(`POST /v1/auth/tenants/${acme}/select`, { token })
+    await limited.sql`update app.sessions set last_seen_at = last_seen_at - interval '1 hour' where id = ${second.session.id}`
+    const newest = await signIn()
+    expect(await live()).toEqual([third, first, newest].map(({ session }) => session.id))
+    const entries = await limited.sql`
+      select tenant_id, target_id, after from app.audit_log where action = 'session.revoked'`
+    expect(entries).toEqual([{ tenant_id: acme, target_id: second.session.id, after: { reason: 'too many sessions' } }])
+  })
+
+  it('leaves no more sessions than allowed after concurrent logins', async () => {
+    const replies = await Promise.all(Array.from({ length: 20 }, () => signIn()))
+    expect(replies.every(({ token }) => typeof token === 'string')).toBe(true)
+    expect(await live()).toHaveLength(3)
+  })
+
+  it('does not count sessions that have expired', async () => {
+    const kept = await signIn()
+    await limited.sql`update app.sessions set idle_expires_at = now() where id <> ${kept.session.id}`
+    for (let index = 0; index < 2; index += 1) await signIn()
+    expect(await live()).toContain(kept.session.id)
   })
 })
 

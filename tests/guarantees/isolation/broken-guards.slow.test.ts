@@ -284,6 +284,10 @@ function writers(): Guard[] {
     ...['s.user_id = p_user', 's.revoked_at is null', 's.id = p_session', 'e.live and'].map((condition) =>
       guard('end_sessions', condition, condition, condition === 'e.live and' ? '' : 'true'),
     ),
+    ...['l.user_id = p_user', 'l.idle_expires_at > now()'].map((condition) =>
+      guard('end_unused_sessions', condition, condition, 'true'),
+    ),
+    guard('end_unused_sessions', 'the tenant of the session', 'select e.tenant_id', 'select app.current_tenant()'),
     guard('end_sessions', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
     guard('end_sessions', 'the tenant of the session', 'select e.tenant_id', 'select app.current_tenant()'),
     guard('end_sessions', 'the session that it keeps', 's.id is distinct from p_session', 'true'),

@@ -198,8 +198,11 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['public.peek()', 'create function public.peek() returns integer language sql security definer return 1'],
   ],
   'definer-missing': [
-    ['app.sessions_of_session(uuid)', 'drop function app.sessions_of_session(uuid)'],
-    ['app.sessions_of_session(uuid)', 'alter function app.sessions_of_session(uuid) security invoker'],
+    ['app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)', 'drop function app.sessions_of_session'],
+    [
+      'app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)',
+      'alter function app.sessions_of_session security invoker',
+    ],
   ],
   'definer-search-path': [
     ['app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],

@@ -61,10 +61,13 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The roles that may call each function that bypasses row security, and why. */
 const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.tenants_of_session(uuid)': { identity_app: 'lists the tenants to select from' },
-  'app.sessions_of_session(uuid)': { identity_app: "lists the caller's sessions" },
+  'app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)': {
+    identity_app: "lists the caller's sessions",
+  },
   'app.tenants_of_reset(bytea, bytea)': { identity_app: 'rejects a new password that resembles one of their names' },
   'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
   'app.audit_failed_sign_ins(integer)': { identity_worker: 'audits in every tenant of the user' },
+  'app.end_unused_sessions(uuid, integer, text, text, bytea)': { identity_app: 'signing in keeps 50 sessions' },
   'app.record_own_change(uuid, text, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
   'app.enqueue(text, jsonb, text)': {
     identity_app: 'endpoints add jobs',

@@ -196,6 +196,52 @@ const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants, name:
   },
 })
 
+/** app.end_unused_sessions, called for users and for other ids. */
+const endUnusedGuarantee = ({ own, other, sessions, users }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} ends the longest unused live sessions of the user alone, and audits each in its own tenant`,
+  holds: async (sql) => {
+    const [user = null] = users.filter(({ tenants }) => tenants.length === 2).map(({ id }) => id)
+    const order = [sessions.pending, sessions.other, sessions.own]
+    const tenantOf: Record<string, string | null> = { [sessions.other]: other, [sessions.own]: own }
+    const every = [...order, sessions.single, ...sessions.dead.map(([, id]) => id)]
+    await as(sql, 'none', async () => {
+      for (const [age, id] of order.entries())
+        await sql`update app.sessions set last_seen_at = now() - make_interval(mins => ${age}) where id = ${id}`
+      await sql`update app.sessions set last_seen_at = now() - interval '1 day' where id <> all (${order})`
+    })
+    const unrevoked = () =>
+      as(sql, 'none', async () => {
+        const rows = await sql<{ id: string }[]>`
+          select id from app.sessions where id = any (${every}) and revoked_at is null order by id`
+        return rows.map(({ id }) => id)
+      })
+    const before = await unrevoked()
+    for (const tenant of [null, own, other]) {
+      for (const [who, kept] of [
+        [user, 0],
+        [user, 1],
+        [user, 2],
+        [user, 3],
+        [null, 0],
+        [randomUUID(), 0],
+      ] as const) {
+        const request = randomUUID()
+        await sql`savepoint call`
+        await enterTenant(sql, tenant)
+        const ended = who === user ? order.slice(kept) : []
+        await sql`select app.end_unused_sessions(${who}, ${kept}, ${request}, null, null)`
+        assert.deepEqual(
+          await unrevoked(),
+          before.filter((id) => !ended.includes(id)),
+        )
+        const audited = ended.flatMap((id) => tenantOf[id] ?? [])
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', 'request_id = $1', [request]), audited.toSorted())
+        await sql`rollback to savepoint call`
+      }
+    }
+  },
+})
+
 /** app.record_own_change, called for users and for other ids. */
 const ownChangeGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
@@ -256,6 +302,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   audit_failed_sign_ins: failedSignInGuarantee,
   record_own_change: ownChangeGuarantee,
   end_sessions: endSessionsGuarantee,
+  end_unused_sessions: endUnusedGuarantee,
   create_audit_partition: partitionGuarantee,
   open_vendor_secret: sealedSecretGuarantee,
 }
