@@ -47,6 +47,21 @@ grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
+-- Adds a job and takes it back. The transaction still commits and waits for the disk, as after app.enqueue.
+create function app.rehearse_enqueue(p_kind text, p_payload jsonb) returns void
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  perform app.enqueue(p_kind, p_payload);
+  raise exception 'rehearsed' using errcode = 'TN000';
+exception when sqlstate 'TN000' then
+  null;
+end
+$$;
+revoke all on function app.rehearse_enqueue(text, jsonb) from public;
+grant execute on function app.rehearse_enqueue(text, jsonb) to identity_app;
+
 -- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job
 -- whose last lease of p_attempts expired, because its worker died. Uses the database's clock.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)

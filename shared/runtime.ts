@@ -27,8 +27,8 @@ export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
 /** Every part that any function can have: the runtime as the pipeline sees it, which serves endpoints with any needs. */
 export type Runtime = RuntimeFor<Need>
 
-/** Invokes a job's Lambda without waiting for its end. Never rejects. */
-export type Invoke = (job: InvokedJob) => Promise<void>
+/** Invokes a job's Lambda without waiting for its end. A rehearsal starts nothing. Never rejects. */
+export type Invoke = (job: InvokedJob, mode?: 'rehearsal') => Promise<void>
 
 /** The settings, which are parsed at the start, and the runtime, which is opened at the first request. */
 export interface RuntimeSource<N extends Need = Need> {
@@ -119,7 +119,7 @@ export function createRuntime<const N extends Need>(
   const invocations = new Map(
     INVOKED_JOBS.filter((job) => named.includes(`invoke:${job}`)).map((job) => {
       const send = given(invoke, `invoke:${job}`)
-      return [job, () => send(job)]
+      return [job, (mode?: 'rehearsal') => send(job, mode)]
     }),
   )
   const database =

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import type { JobPayload } from '#shared/queue/kinds.ts'
 import { newNonce } from '#shared/token/token.ts'
 import { Email, normalizeEmail } from '#shared/schema/email.ts'
 import { requestMail } from './request-mail.ts'
@@ -15,13 +14,12 @@ export const forgotPassword = endpoint({
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body
-    const payload: JobPayload<'mail'> | null = v.is(Email, email)
-      ? { template: 'password-reset', email, nonce: newNonce() }
-      : null
+    const wanted = v.is(Email, email)
     return requestMail(context, {
       route: 'forgot',
       recipient: normalizeEmail(email),
-      payload,
+      payload: { template: 'password-reset', email: wanted ? email : 'nobody', nonce: newNonce() },
+      wanted,
       write: (work) => work(context.sql),
     })
   },

@@ -2,8 +2,8 @@ import type { Sql } from '#shared/db/connect.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
 import { log } from '#shared/log.ts'
-import { type JobPayload, NO_OP } from '#shared/queue/kinds.ts'
-import { enqueue } from '#shared/queue/queries.ts'
+import type { JobPayload } from '#shared/queue/kinds.ts'
+import { enqueue, rehearseEnqueue } from '#shared/queue/queries.ts'
 import { clientNetwork } from '#shared/rate-limit/limit.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
@@ -11,9 +11,9 @@ import { keyedHash } from '#shared/secret/secret.ts'
 const WINDOW_SECONDS = 3600
 
 /**
- * Enqueues a mail when there is one to send (`payload` is not null) and neither the client nor the recipient is over the
- * limit. Otherwise it enqueues a no-op job, which invokes the mailer too, so that response and timing are identical in
- * every case. Logs one line, with the limit that dropped the mail. Returns 204.
+ * Enqueues a mail when it is `wanted` and neither the client nor the recipient is over the limit. Otherwise it does the same
+ * work and enqueues nothing, so that response and timing are identical in every case. Logs one line, with the limit that
+ * dropped the mail. Returns 204.
  */
 export async function requestMail(
   { client, requestId, runtime }: { client: ClientInfo; requestId: string; runtime: RuntimeFor<'pepper' | 'cache'> },
@@ -21,11 +21,13 @@ export async function requestMail(
     route,
     recipient,
     payload,
+    wanted,
     write,
   }: {
     route: 'forgot' | 'verify'
     recipient: string
-    payload: JobPayload<'mail'> | null
+    payload: JobPayload<'mail'>
+    wanted: boolean
     /** Runs a statement as the endpoint's access allows. */
     write: (work: (sql: Sql) => Promise<void>) => Promise<void>
   },
@@ -39,7 +41,8 @@ export async function requestMail(
     limit('ip', clientNetwork(client.ip), config.forgot.ipLimit),
     limit('email', recipient, config.forgot.emailLimit),
   ])
-  await write((sql) => (refusal === null && payload !== null ? enqueue(sql, 'mail', payload) : enqueue(sql, NO_OP, {})))
+  const add = refusal === null && wanted ? enqueue : rehearseEnqueue
+  await write((sql) => add(sql, 'mail', payload))
   log.info('mail requested', { request_id: requestId, route, dropped_by: refusal?.limit.name ?? null })
   return noContent()
 }

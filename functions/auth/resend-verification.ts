@@ -1,5 +1,4 @@
 import { endpoint } from '#shared/http/endpoint.ts'
-import type { JobPayload } from '#shared/queue/kinds.ts'
 import { newNonce } from '#shared/token/token.ts'
 import { requestMail } from './request-mail.ts'
 
@@ -11,8 +10,12 @@ export const resendVerification = endpoint({
   audit: { none: 'it sends a mail and changes nothing' },
   handle: (context) => {
     const { id, email_verified_at: verifiedAt } = context.principal.user
-    const payload: JobPayload<'mail'> | null =
-      verifiedAt === null ? { template: 'email-verification', user_id: id, nonce: newNonce() } : null
-    return requestMail(context, { route: 'verify', recipient: id, payload, write: (work) => context.sql.write(work) })
+    return requestMail(context, {
+      route: 'verify',
+      recipient: id,
+      payload: { template: 'email-verification', user_id: id, nonce: newNonce() },
+      wanted: verifiedAt === null,
+      write: (work) => context.sql.write(work),
+    })
   },
 })

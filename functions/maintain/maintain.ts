@@ -6,9 +6,9 @@ const BATCH = 1000
 const KEPT_DAYS = 30
 
 /**
- * Creates the audit log's partitions of this month and the next three. Then deletes, batch by batch, the sessions, tokens
- * and jobs that ended, and the known networks that were last used, at least 30 days ago, no-op jobs, and rate limits of previous days, until nothing is left or
- * `shouldStop` returns true. Returns how many rows it deleted.
+ * Creates the audit log's partitions of this month and the next three. Then deletes, batch by batch, until nothing is left or
+ * `shouldStop` returns true: the sessions, tokens and jobs that ended at least 30 days ago, the networks that nobody has
+ * signed in from for 30 days, and rate limits of previous days. Returns how many rows it deleted.
  */
 export async function maintain(sql: Sql, shouldStop: () => boolean): Promise<{ partitions: number; deleted: number }> {
   const partitions = await createPartitions(sql, MONTHS_AHEAD)

@@ -1,5 +1,4 @@
 import type { Sql } from '#shared/db/connect.ts'
-import { NO_OP } from '#shared/queue/kinds.ts'
 
 /** Creates the audit log's partitions of this month and the next ones. Returns how many partitions there are for them. */
 export async function createPartitions(sql: Sql, monthsAhead: number): Promise<number> {
@@ -25,11 +24,6 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
       select id from app.jobs
        where (completed_at is not null or dead_at is not null)
          and coalesce(completed_at, dead_at) < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
-    returning id`,
-  (sql, _keptDays, batch) => sql`
-    delete from app.jobs where id in (
-      select id from app.jobs
-       where kind = ${NO_OP} and run_at < now() and completed_at is null and dead_at is null limit ${batch}::int)
     returning id`,
   (sql, _keptDays, batch) => sql`
     delete from app.rate_limits where (key, window_start) in (

@@ -1,8 +1,8 @@
 import type { Sql } from '#shared/db/connect.ts'
-import { JOB_KINDS, NO_OP } from '#shared/queue/kinds.ts'
+import { JOB_KINDS } from '#shared/queue/kinds.ts'
 
 /** Every kind that a worker takes. An empty queue is measured as 0, so that a missing value always means a fault. */
-export const KINDS: readonly string[] = Object.keys(JOB_KINDS).filter((kind) => kind !== NO_OP)
+export const KINDS: readonly string[] = Object.keys(JOB_KINDS)
 
 interface QueueRow {
   readonly kind: string
@@ -22,8 +22,7 @@ export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
     with due as (
       select kind, count(*)::int as waiting, extract(epoch from now() - min(run_at))::float8 as oldest_seconds
         from app.jobs
-       where completed_at is null and dead_at is null and kind <> ${NO_OP}
-         and run_at <= now() and (leased_until is null or leased_until < now())
+       where completed_at is null and dead_at is null and run_at <= now() and (leased_until is null or leased_until < now())
        group by kind
     ), dead as (
       select kind, count(*)::int as dead

@@ -17,13 +17,13 @@ export type Run = <Row extends object>(text: TemplateStringsArray, ...values: re
 export interface Sql extends Run {
   /**
    * Returns the same tag; after the commit of its statement, `job` is invoked, once for each transaction. Throws when the
-   * function does not name `invoke:JOB` among its needs.
+   * function does not name `invoke:JOB` among its needs. A rehearsal makes the call and starts nothing.
    */
-  readonly invoking: (job: InvokedJob) => Sql
+  readonly invoking: (job: InvokedJob, mode?: 'rehearsal') => Sql
 }
 
 /** The jobs that a function may invoke after a commit, with the call that does it and never rejects. */
-export type Invocations = ReadonlyMap<InvokedJob, () => Promise<void>>
+export type Invocations = ReadonlyMap<InvokedJob, (mode?: 'rehearsal') => Promise<void>>
 
 export type TransactionMode = 'read only' | 'read write'
 
@@ -142,17 +142,17 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     }
   }
 
-  const invocation = (job: InvokedJob): (() => Promise<void>) => {
+  const invocation = (job: InvokedJob, mode?: 'rehearsal'): (() => Promise<void>) => {
     const invoke = invocations.get(job)
     if (invoke === undefined) throw new Error(`This function does not name invoke:${job} among its needs`)
-    return invoke
+    return mode === undefined ? invoke : () => invoke(mode)
   }
 
   const transaction = async <T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T> => {
     const afterCommit = new Set<() => Promise<void>>()
     const inTransaction = (run: Run): Promise<T> => {
-      const invoking = (job: InvokedJob): Sql => {
-        afterCommit.add(invocation(job))
+      const invoking: Sql['invoking'] = (job, mode) => {
+        afterCommit.add(invocation(job, mode))
         return sql
       }
       const sql = Object.assign(run, { invoking })
@@ -176,8 +176,8 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       await responseTo(connection, client.unsafe(CLEAN), deadline)
       return response
     })
-  const invoking = (job: InvokedJob): Sql => {
-    const invoke = invocation(job)
+  const invoking: Sql['invoking'] = (job, mode) => {
+    const invoke = invocation(job, mode)
     const run: Run = async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
       const rows = await statement<Row>(text, ...values)
       await invoke()

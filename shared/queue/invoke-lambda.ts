@@ -5,12 +5,15 @@ import type { InvokedJob } from '#shared/needs.ts'
 const INVOKE_TIMEOUT_MS = 500
 let lambda: LambdaClient | null = null
 
-/** Invokes a job asynchronously: Lambda replies once it has queued the event. Never rejects: the schedule finds the work. */
-export async function invokeLambda(job: InvokedJob): Promise<void> {
+/**
+ * Invokes a job asynchronously: Lambda replies once it has queued the event. For a rehearsal Lambda only checks the request, and
+ * queues nothing. Never rejects: the schedule finds the work.
+ */
+export async function invokeLambda(job: InvokedJob, mode?: 'rehearsal'): Promise<void> {
   lambda ??= new LambdaClient({ maxAttempts: 1 })
   try {
     const FunctionName = `${process.env['FUNCTION_PREFIX'] ?? ''}${job}`
-    const command = new InvokeCommand({ FunctionName, InvocationType: 'Event' })
+    const command = new InvokeCommand({ FunctionName, InvocationType: mode === 'rehearsal' ? 'DryRun' : 'Event' })
     await lambda.send(command, { abortSignal: AbortSignal.timeout(INVOKE_TIMEOUT_MS) })
   } catch (error) {
     log.warn('could not invoke a job; its schedule will find the work', { job, error: describeError(error) })

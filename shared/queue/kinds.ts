@@ -18,12 +18,7 @@ export const JOB_KINDS = {
     invokes: 'deliver-mail',
   },
   'verify-vendor': { payload: v.object({ account_id: Id }), invokes: null },
-  // Enqueued in place of a mail that is not sent, so that response time does not reveal which of the two happened.
-  'no-op': { payload: v.object({}), invokes: 'deliver-mail' },
 } as const satisfies Record<string, { payload: v.GenericSchema; invokes: InvokedJob | null }>
 
 export type JobKind = keyof typeof JOB_KINDS
 export type JobPayload<Kind extends JobKind> = v.InferOutput<(typeof JOB_KINDS)[Kind]['payload']>
-
-/** The kind that no worker takes. The job `maintain` deletes it. */
-export const NO_OP = 'no-op' satisfies JobKind

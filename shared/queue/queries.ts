@@ -28,6 +28,20 @@ export async function enqueue<Kind extends JobKind>(
   else await run`select app.enqueue(${kind}, ${text}::text::jsonb, ${idempotencyKey})`
 }
 
+/**
+ * Does the work of `enqueue` and takes it back: the job is rolled back inside the transaction, which still commits, and the
+ * call of its Lambda is only a rehearsal. So response time does not reveal that nothing was enqueued.
+ */
+export async function rehearseEnqueue<Kind extends JobKind>(
+  sql: Sql,
+  kind: Kind,
+  payload: JobPayload<Kind>,
+): Promise<void> {
+  const { invokes } = JOB_KINDS[kind]
+  const run = invokes === null ? sql : sql.invoking(invokes, 'rehearsal')
+  await run`select app.rehearse_enqueue(${kind}, ${JSON.stringify(payload)}::text::jsonb)`
+}
+
 /** Leases due jobs of a kind. Concurrent workers never lease the same job. */
 export const claimJobs = (
   sql: Sql,

@@ -13,12 +13,13 @@ import type { gatewayEvent } from './event.ts'
 import { lambdaContext } from './lambda-context.ts'
 import { MAIL_KEY, PEPPER } from './service.ts'
 
-/** The cost of one request: statements and round trips to Postgres, cache calls, and invoked jobs. */
+/** The cost of one request: statements and round trips to Postgres, cache calls, calls of Lambda, and jobs that these started. */
 export interface Cost {
   readonly statements: number
   readonly roundTrips: number
   readonly cache: number
   readonly invoked: number
+  readonly started: number
 }
 
 export interface Counted {
@@ -46,14 +47,16 @@ export async function startCounted(
     cache: { url: cache.url, token: cache.token },
   })
   let invoked = 0
+  let started = 0
   const runtime = createRuntime(group.needs, config, access, {
     openLimiter,
-    invoke: async () => {
+    invoke: async (_job, mode) => {
       invoked += 1
+      if (mode === undefined) started += 1
     },
   })
   const handle = lambda(group, { config, open: async () => runtime })
-  const counts = (): Cost => ({ ...wire.counts(), cache: faults.counts().cache, invoked })
+  const counts = (): Cost => ({ ...wire.counts(), cache: faults.counts().cache, invoked, started })
   return {
     ask: async (event) => {
       const before = counts()
@@ -64,6 +67,7 @@ export async function startCounted(
         roundTrips: after.roundTrips - before.roundTrips,
         cache: after.cache - before.cache,
         invoked: after.invoked - before.invoked,
+        started: after.started - before.started,
       }
       return { status: statusCode, body: body === '' ? null : JSON.parse(body), cost }
     },

@@ -132,8 +132,8 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     vaultLogin: loginOf(database.vaultUrl),
   })
   const opened = vault.openVault(database)
-  const invoke: Invoke = async (job) => {
-    invoked.push(job)
+  const invoke: Invoke = async (job, mode) => {
+    if (mode === undefined) invoked.push(job)
   }
   const runtimeWith = (needs: readonly Need[]): Runtime =>
     createRuntime(needs, config, credentials, { openLimiter, invoke, openVault: () => opened })

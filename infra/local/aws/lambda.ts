@@ -31,6 +31,7 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
       if (method !== 'POST' || invokable === undefined) {
         throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)
       }
+      if (headers['x-amz-invocation-type'] === 'DryRun') return { status: 204 }
       const event: unknown = body.length === 0 ? {} : JSON.parse(body.toString())
       const answer = run(invokable, event)
       if (headers['x-amz-invocation-type'] === 'Event') {

@@ -195,14 +195,6 @@ describe('deletion of expired rows', () => {
     expect(await admin`select count(*)::int as count from app.memberships`).toEqual([accepted])
   })
 
-  it('deletes no-op jobs immediately', async () => {
-    await database.admin`
-      insert into app.jobs (kind, payload, idempotency_key)
-      select kind, '{}', gen_random_uuid()::text from unnest(array['no-op', 'no-op', 'mail']) as kind`
-    expect(await run()).toMatchObject({ deleted: 2 })
-    expect(await database.admin`select kind from app.jobs`).toEqual([{ kind: 'mail' }])
-  })
-
   it('deletes exactly one full batch', async () => {
     await makeEnded(BATCH, 31)
     expect(await run()).toMatchObject({ deleted: 5 * BATCH })

@@ -24,6 +24,10 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
     const { id } = await mintSession(service.sql, { email: `owner@${slug}.test`, slug })
     return { token: owner.token, id }
   },
+  'POST /v1/auth/tenants/{id}/select': async ({ slug, id }) => {
+    const { token } = await mintSession(service.sql, { email: `owner@${slug}.test` })
+    return { token, id }
+  },
   'POST /v1/auth/password/change': async () => {
     const { token } = await mintSession(service.sql, { email: 'viewer@acme.test', slug: 'acme-print' })
     return { token, body: { current_password: PASSWORD, new_password: 'a passphrase of the audit' } }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, Sql } from '#shared/db/connect.ts'
 import { enterTenant } from '#shared/db/scope.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
-import { claimJobs, completeJob, enqueue, failJob, type LeasedJob } from '#shared/queue/queries.ts'
+import { claimJobs, completeJob, enqueue, failJob, type LeasedJob, rehearseEnqueue } from '#shared/queue/queries.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { tenantId } from '#tests/support/minted-session.ts'
@@ -71,7 +71,7 @@ describe('enqueue', () => {
   const invoked: string[] = []
   let invoking: Database
   beforeAll(() => {
-    const invoke = async () => void invoked.push('deliver-mail')
+    const invoke = async (mode = 'start') => void invoked.push(`deliver-mail${mode === 'start' ? '' : ` ${mode}`}`)
     invoking = connectTo(database.appUrl, undefined, new Map([['deliver-mail', invoke]]))
   })
   beforeEach(() => {
@@ -82,7 +82,7 @@ describe('enqueue', () => {
   it('invokes the job’s function once after the commit of its transaction, for any number of jobs', async () => {
     await invoking.transaction('read write', async (sql) => {
       await enqueue(sql, 'mail', mail)
-      await enqueue(sql, 'no-op', {})
+      await enqueue(sql, 'mail', { ...mail, user_id: randomUUID() })
       await enqueue(await enterTenant(sql, acme), 'mail', mail)
       expect(invoked).toEqual([])
     })
@@ -106,11 +106,23 @@ describe('enqueue', () => {
   })
 
   it('invokes the job’s function after a statement of its own, but not after a failed one', async () => {
-    await enqueue(invoking.sql, 'no-op', {})
+    await enqueue(invoking.sql, 'mail', mail)
     expect(invoked).toEqual(['deliver-mail'])
     await expect(enqueue(invoking.sql, 'mail', mail, '')).rejects.toMatchObject({ code: '23514' })
     await invoking.sql`select`
     expect(invoked).toEqual(['deliver-mail'])
+  })
+
+  it('leaves no job and starts nothing in a rehearsal, and keeps the rest of its transaction', async () => {
+    const [mails, others] = [await rowsOf('mail'), await rowsOf('verify-vendor')]
+    await rehearseEnqueue(invoking.sql, 'mail', mail)
+    await invoking.transaction('read write', async (sql) => {
+      await enqueue(sql, 'verify-vendor', { account_id: randomUUID() })
+      await rehearseEnqueue(sql, 'mail', mail)
+    })
+    expect(invoked).toEqual(['deliver-mail rehearsal', 'deliver-mail rehearsal'])
+    expect(await rowsOf('mail')).toEqual(mails)
+    expect(await rowsOf('verify-vendor')).toHaveLength(others.length + 1)
   })
 
   it('invokes nothing for a kind that waits for its schedule', async () => {
