@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { expectSameCost } from '#tests/support/compare.ts'
-import { createUser } from '#tests/support/minted-session.ts'
+import { createTenant, createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -24,10 +24,14 @@ beforeAll(async () => {
     await admin`update app.users set password_hash = ${passwordHash} where email = ${email}`
   }
   await admin`update app.users set disabled_at = now() where email = 'disabled@timing.test'`
+  const slugs = Array.from({ length: 50 }, (_, index) => `timing-${index}`)
+  for (const slug of slugs) await createTenant(admin, slug)
+  await createUser(admin, { email: 'member@timing.test', slugs })
+  await admin`update app.users set password_hash = ${hash} where email = 'member@timing.test'`
 })
 
 describe('a failed login', () => {
-  it('takes the same CPU time and duration for an unknown email, a disabled user, no password, an older hash and a wrong password', async () => {
+  it('takes the same CPU time and duration for an unknown email, a disabled user, no password, an older hash, many tenants and a wrong password', async () => {
     const attempt = (email: string, password: string) => async () => {
       const usage = process.cpuUsage()
       const { status } = await service.request('POST /v1/auth/login', { body: { email, password } })
@@ -41,6 +45,7 @@ describe('a failed login', () => {
       'an unknown address': attempt('whoever@timing.test', 'a wrong password'),
       'a disabled user': attempt('disabled@timing.test', PASSWORD),
       'an older hash': attempt('older@timing.test', 'a wrong password'),
+      'a user of fifty tenants': attempt('member@timing.test', 'a wrong password'),
       'no password': attempt('no-password@timing.test', PASSWORD),
     })
   })
