@@ -108,7 +108,7 @@ async function work(service: Service): Promise<void> {
   const made = Object(await service.operate({ command: 'create-tenant', ...tenant }))
   if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
   if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('operate did not invoke deliver-mail')
-  for (const job of ['maintain', 'measure']) await service.invoke(job, {})
+  for (const job of ['maintain', 'measure', 'audit-sign-ins']) await service.invoke(job, {})
 }
 
 /** The main flows of the service, by subject. */
