@@ -106,34 +106,53 @@ revoke all on function app.secret_versions_grow() from public;
 create trigger vendor_accounts_versions_grow before update on app.vendor_accounts
   for each row execute function app.secret_versions_grow();
 
--- Returns the encrypted secret of an account of the transaction's tenant, with its data key, and writes an audit entry in
--- the same statement. Returns no row when the account does not exist or its secret was erased. Nothing else returns an
--- encrypted secret to the service.
-create function app.open_vendor_secret(
+-- A secret is opened in two transactions. The first writes the audit entry, the second reads the ciphertext. So a caller that rolls
+-- back, or crashes, leaves the entry of every ciphertext it got. An entry may have no opening.
+create policy resolver_openings on app.audit_log for select to identity_resolver
+  using (tenant_id = (select app.current_tenant()) and action = 'vendor_account.opened');
+grant select (id, tenant_id, occurred_at, action, target_id) on app.audit_log to identity_resolver;
+
+-- Writes the audit entry of an opening and returns its id. Returns null, and writes nothing, when the account does not exist in
+-- the transaction's tenant or its secret was erased.
+create function app.record_opening(
     p_account uuid, p_reason text, p_actor uuid, p_request_id text, p_client_request_id text)
-  returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
-                 data_key_id uuid, kms_key_arn text, wrapped_key bytea)
+  returns uuid
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  with opened as (
-    select a.id, a.tenant_id, a.vendor, a.account_number, a.secret_version, a.sealed_secret, a.data_key_id, k.kms_key_arn, k.wrapped_key
-      from app.vendor_accounts a
-      join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
-     where a.id = p_account and a.tenant_id = app.current_tenant()
-  ), audited as (
-    insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id)
-    select o.tenant_id, p_actor, 'vendor_account.opened', 'vendor_account', o.id,
-           jsonb_build_object('reason', p_reason, 'secret_version', o.secret_version), p_request_id, p_client_request_id
-      from opened o
-  )
-  select o.vendor, o.account_number, o.secret_version, o.sealed_secret, o.data_key_id, o.kms_key_arn, o.wrapped_key from opened o
+  insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id)
+  select a.tenant_id, p_actor, 'vendor_account.opened', 'vendor_account', a.id,
+         jsonb_build_object('reason', p_reason, 'secret_version', a.secret_version), p_request_id, p_client_request_id
+    from app.vendor_accounts a
+    join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
+   where a.id = p_account and a.tenant_id = app.current_tenant()
+  returning id
 $$;
-revoke all on function app.open_vendor_secret(uuid, text, uuid, text, text) from public;
-grant execute on function app.open_vendor_secret(uuid, text, uuid, text, text) to identity_vault;
+
+-- Returns the encrypted secret of an account, with its data key, for an audit entry of app.record_opening that is at most 30
+-- seconds old. Returns no row for the entry of another account, and for one of this transaction: an entry that is older than
+-- the transaction and visible was committed. identity_vault may not write the time of an entry. Nothing else returns a ciphertext.
+create function app.open_vendor_secret(p_account uuid, p_entry uuid)
+  returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
+                 data_key_id uuid, kms_key_arn text, wrapped_key bytea)
+  language sql stable security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  select a.vendor, a.account_number, a.secret_version, a.sealed_secret, a.data_key_id, k.kms_key_arn, k.wrapped_key
+    from app.vendor_accounts a
+    join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
+   where a.id = p_account and a.tenant_id = app.current_tenant()
+     and exists (select from app.audit_log e
+                  where e.tenant_id = a.tenant_id and e.id = p_entry and e.action = 'vendor_account.opened' and e.target_id = a.id
+                    and e.occurred_at < now() and e.occurred_at > now() - interval '30 seconds')
+$$;
+revoke all on function app.record_opening(uuid, text, uuid, text, text), app.open_vendor_secret(uuid, uuid) from public;
+grant execute on function app.record_opening(uuid, text, uuid, text, text), app.open_vendor_secret(uuid, uuid) to identity_vault;
 grant create on schema app to identity_resolver;
-alter function app.open_vendor_secret(uuid, text, uuid, text, text) owner to identity_resolver;
+alter function app.record_opening(uuid, text, uuid, text, text) owner to identity_resolver;
+alter function app.open_vendor_secret(uuid, uuid) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

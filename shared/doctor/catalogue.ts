@@ -30,7 +30,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.end_unused_sessions(uuid, integer, text, text, bytea)', // ends the longest unused sessions of a user and audits each
   'app.record_own_change(uuid, text, text, text, bytea)', // writes an audit entry in each tenant of the user
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
-  'app.open_vendor_secret(uuid, text, uuid, text, text)', // returns one ciphertext of the set tenant and audits it
+  'app.record_opening(uuid, text, uuid, text, text)', // audits the opening of a secret of the set tenant
+  'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
 ]
 

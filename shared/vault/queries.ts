@@ -36,17 +36,28 @@ export interface EncryptedVendorSecret {
   readonly key: DataKey
 }
 
-/** Writes an audit entry and returns an encrypted secret. Returns null if the tenant has no such secret. */
-export async function readEncryptedSecret(
+/** Writes the audit entry of an opening. Returns its id, or null if the tenant has no such secret. Commit before the next step. */
+export async function recordOpening(
   sql: TenantTransaction,
   accountId: string,
   opening: { reason: string; actorUserId: string | null; requestId: string | null; clientRequestId?: string | null },
-): Promise<EncryptedVendorSecret | null> {
+): Promise<string | null> {
   const { reason, actorUserId, requestId, clientRequestId = null } = opening
+  const [row] = await sql<{ entry: string | null }>`
+    select app.record_opening(${accountId}, ${reason}, ${actorUserId}, ${requestId}, ${clientRequestId}) as entry`
+  return row?.entry ?? null
+}
+
+/** Returns the encrypted secret for a committed audit entry of its opening. Returns null if it was erased in between. */
+export async function readEncryptedSecret(
+  sql: TenantTransaction,
+  accountId: string,
+  entry: string,
+): Promise<EncryptedVendorSecret | null> {
   const [row] = await sql<Omit<EncryptedVendorSecret, 'key'> & Omit<DataKey, 'id'> & { readonly dataKeyId: string }>`
     select vendor, account_number as "accountNumber", secret_version as "secretVersion", sealed_secret as bytes,
            data_key_id as "dataKeyId", kms_key_arn as "kmsKeyArn", wrapped_key as wrapped
-      from app.open_vendor_secret(${accountId}, ${reason}, ${actorUserId}, ${requestId}, ${clientRequestId})`
+      from app.open_vendor_secret(${accountId}, ${entry})`
   if (row === undefined) return null
   const { dataKeyId, kmsKeyArn, wrapped, ...secret } = row
   return { ...secret, key: { id: dataKeyId, kmsKeyArn, wrapped } }

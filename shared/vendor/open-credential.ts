@@ -1,5 +1,5 @@
-import { enterTenant } from '#shared/db/scope.ts'
-import { readEncryptedSecret } from '#shared/vault/queries.ts'
+import { enterTenant, readInTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import { readEncryptedSecret, recordOpening } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { secretContext } from '#shared/vendor/account.ts'
 
@@ -28,9 +28,15 @@ export async function openVendorCredential(
   { tenantId, accountId }: { tenantId: string; accountId: string },
   opening: Opening,
 ): Promise<OpenCredential | null> {
-  const encrypted = await vault.database.transaction('read write', async (sql) =>
-    readEncryptedSecret(await enterTenant(sql, tenantId), accountId, opening),
-  )
+  const entry = await vault.database.transaction('read write', async (sql) => {
+    // Both statements travel together.
+    const [scoped, recorded] = [enterTenant(sql, tenantId), recordOpening(sql as TenantTransaction, accountId, opening)]
+    recorded.catch(() => {})
+    await scoped
+    return recorded
+  })
+  if (entry === null) return null
+  const encrypted = await readInTenant(vault.database, tenantId, (sql) => readEncryptedSecret(sql, accountId, entry))
   if (encrypted === null) return null
   const { vendor, accountNumber, secretVersion } = encrypted
   const secret = await vault.decrypt(encrypted, secretContext(tenantId, accountId, secretVersion))

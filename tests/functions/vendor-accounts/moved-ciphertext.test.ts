@@ -7,7 +7,7 @@ import { enterTenant } from '#shared/db/scope.ts'
 import { log } from '#shared/log.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { keyService } from '#shared/vault/kms.ts'
-import { readEncryptedSecret } from '#shared/vault/queries.ts'
+import { readEncryptedSecret, recordOpening } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { connectTo } from '#tests/support/access.ts'
@@ -280,6 +280,33 @@ describe('decrypting a secret', () => {
     }
   })
 
+  it('hands a ciphertext out only after its audit entry was committed, also to a caller that rolls back', async () => {
+    const own = await newTenant()
+    const id = await connect(own, 'a secret')
+    const { database } = service.runtime.vault
+    const given: unknown[] = []
+    const rolledBack = (entry: string | null) =>
+      database
+        .transaction('read write', async (sql) => {
+          const scoped = await enterTenant(sql, own.id)
+          given.push(await readEncryptedSecret(scoped, id, entry ?? (await recordOpening(scoped, id, OPENING)) ?? ''))
+          throw new Error('rolled back')
+        })
+        .catch(() => {})
+    const entries = () => service.sql`
+      select from app.audit_log where target_id = ${id} and action = 'vendor_account.opened'`
+    await rolledBack(null)
+    expect(given).toEqual([null])
+    expect(await entries()).toHaveLength(0)
+    await rolledBack(
+      await database.transaction('read write', async (sql) =>
+        recordOpening(await enterTenant(sql, own.id), id, OPENING),
+      ),
+    )
+    expect(given[1]).toMatchObject({ bytes: expect.any(Uint8Array) })
+    expect(await entries()).toHaveLength(1)
+  })
+
   it('decrypts no secret outside the scope of its tenant', async () => {
     const [own, other] = [await newTenant(), await newTenant()]
     const id = await connect(own, 'a secret')
@@ -292,7 +319,7 @@ describe('decrypting a secret', () => {
     await expect(by('')).rejects.toMatchObject({ code: '22P02' })
     const unscoped = await vault.database.transaction('read write', (sql) =>
       // The transaction has no tenant.
-      readEncryptedSecret(sql as Parameters<typeof readEncryptedSecret>[0], id, OPENING),
+      recordOpening(sql as Parameters<typeof recordOpening>[0], id, OPENING),
     )
     expect(unscoped).toBeNull()
     expect(service.vault.faults.counts().kms).toBe(before)
@@ -301,7 +328,7 @@ describe('decrypting a secret', () => {
     ).toHaveLength(0)
     const app = connectTo(service.database.appUrl)
     const byApp = app.transaction('read write', async (sql) =>
-      readEncryptedSecret(await enterTenant(sql, own.id), id, OPENING),
+      recordOpening(await enterTenant(sql, own.id), id, OPENING),
     )
     await expect(byApp).rejects.toMatchObject({ code: '42501' })
     await app.close()

@@ -298,6 +298,7 @@ function writers(): Guard[] {
       'true',
       'alter policy resolver_open on app.vendor_accounts using (true)',
       'alter policy resolver_open on app.data_keys using (true)',
+      'alter policy resolver_openings on app.audit_log using (true)',
     ),
     guard(
       'open_vendor_secret',
@@ -306,12 +307,14 @@ function writers(): Guard[] {
       '',
       'alter policy resolver_open on app.data_keys using (true)',
     ),
-    guard('open_vendor_secret', 'its audit entry', 'from opened o\n  )', 'from opened o where false\n  )'),
-    guard('open_vendor_secret', 'the tenant of its audit entry', 'select o.tenant_id, p_actor', 'select null, p_actor'),
+    guard('open_vendor_secret', 'its audit entry', 'e.id = p_entry and', ''),
+    guard('open_vendor_secret', 'the account of its audit entry', 'and e.target_id = a.id', ''),
+    guard('open_vendor_secret', 'the commit of its audit entry', 'e.occurred_at < now() and', ''),
+    guard('open_vendor_secret', 'the age of its audit entry', "and e.occurred_at > now() - interval '30 seconds'", ''),
     ...['identity_app', 'identity_worker', 'identity_operator'].map(
       (role): Guard => [
         `open_vendor_secret: no grant to ${role}`,
-        [`grant execute on function app.open_vendor_secret(uuid, text, uuid, text, text) to ${role}`],
+        [`grant execute on function app.open_vendor_secret(uuid, uuid) to ${role}`],
         [definerGuarantee(world, 'open_vendor_secret')],
       ],
     ),
@@ -400,7 +403,7 @@ const absentGrants: readonly (readonly [guarantee: Guarantee, ...grants: string[
     'select on app.tokens to identity_vault',
     'select (id) on app.vendor_accounts to identity_worker',
     'select (wrapped_key) on app.data_keys to identity_operator',
-    'execute on function app.open_vendor_secret(uuid, text, uuid, text, text) to identity_worker',
+    'execute on function app.open_vendor_secret(uuid, uuid) to identity_worker',
   ],
 ]
 test.each(absentGrants.flatMap(([guarantee, ...grants]) => grants.map((grant) => ({ grant, guarantee }))))(

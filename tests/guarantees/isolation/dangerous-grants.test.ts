@@ -40,7 +40,9 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'update on app.tenants.status': { identity_operator: 'suspends and closes tenants' },
   'insert on app.role_permissions.permission': {},
   'update on app.role_permissions.permission': {},
-  'select on app.vendor_accounts.sealed_secret': { identity_resolver: 'app.open_vendor_secret audits each read' },
+  'select on app.vendor_accounts.sealed_secret': {
+    identity_resolver: 'app.open_vendor_secret needs an audit entry for each read',
+  },
   'insert on app.vendor_accounts.sealed_secret': { identity_app: 'connects an account' },
   'update on app.vendor_accounts.sealed_secret': {
     identity_app: 'replaces and erases a secret',
@@ -74,7 +76,8 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_worker: 'jobs add jobs',
     identity_operator: 'commands add mails',
   },
-  'app.open_vendor_secret(uuid, text, uuid, text, text)': { identity_vault: 'decrypts vendor secrets' },
+  'app.record_opening(uuid, text, uuid, text, text)': { identity_vault: 'audits before it decrypts' },
+  'app.open_vendor_secret(uuid, uuid)': { identity_vault: 'decrypts vendor secrets' },
   'app.create_audit_partition(date)': { identity_worker: 'creates the coming months' },
 }
 

@@ -305,6 +305,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   end_unused_sessions: endUnusedGuarantee,
   create_audit_partition: partitionGuarantee,
   open_vendor_secret: sealedSecretGuarantee,
+  record_opening: sealedSecretGuarantee,
 }
 
 /** Returns whether a function reads across tenants for the user of a session. */

@@ -4,7 +4,8 @@ import type postgres from 'postgres'
 import { enterTenant, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
-const OPEN = `select * from app.open_vendor_secret($1, 'catalog', null, $2, null)`
+const RECORD = `select app.record_opening($1, 'catalog', null, $2, null) as entry`
+const OPEN = 'select * from app.open_vendor_secret($1, $2)'
 
 /** Creates an account with a secret under a key, as a superuser, who may use another tenant's key. */
 async function makeSealed(
@@ -32,7 +33,7 @@ async function makeKey(sql: postgres.Sql, tenant: string): Promise<{ id: string;
 
 /** The only way to an encrypted secret. Requires a connection that may become any role. */
 export const sealedSecretGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} returns an encrypted secret of the set tenant to the vault alone, and audits it`,
+  title: `guarantee 6: ${name} serves the vault alone: a secret of the set tenant, for a committed audit entry`,
   holds: async (sql) => {
     const keys = { [own]: await makeKey(sql, own), [other]: await makeKey(sql, other) }
     const sealed = {
@@ -48,25 +49,55 @@ export const sealedSecretGuarantee = ({ own, other }: TwoTenants, name: string):
     })
     const audited = (request: string) =>
       tenantsOf(sql, 'app.audit_log', `request_id = $1 and action = 'vendor_account.opened'`, [request])
+    const open = (id: string, entry: string) => as(sql, 'identity_vault', () => attempt(sql, OPEN, [id, entry]))
+    const entries: Record<string, string> = {}
     for (const tenant of [own, other]) {
       const { id = '', sealed: bytes } = sealed[tenant] ?? {}
       const request = randomUUID()
       await enterTenant(sql, tenant)
-      await as(sql, 'identity_vault', async () => {
-        assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 1, code: '' }, 'its own')
-        const [row] = await sql.unsafe(OPEN, [id, request])
-        assert.deepEqual([row?.['sealed_secret'], row?.['wrapped_key']], [bytes, keys[tenant]?.wrapped])
-      })
-      assert.deepEqual(await audited(request), [tenant, tenant], 'an audit entry for each call')
+      const probe = await as(sql, 'identity_vault', () => attempt(sql, RECORD, [id, request]))
+      assert.deepEqual(probe, { count: 1, code: '' }, 'its own')
+      const [recorded] = await as(sql, 'identity_vault', () => sql.unsafe<{ entry: string }[]>(RECORD, [id, request]))
+      const entry = recorded?.entry ?? ''
+      assert.deepEqual(await open(id, entry), { count: 0, code: '' }, 'an entry of this transaction')
+      // An entry that another transaction committed is older than this transaction.
+      const age = (seconds: number) =>
+        as(
+          sql,
+          'none',
+          () => sql`
+          update app.audit_log set occurred_at = now() - make_interval(secs => ${seconds}) where id = ${entry}`,
+        )
+      await age(31)
+      assert.deepEqual(await open(id, entry), { count: 0, code: '' }, 'an old entry')
+      await age(1)
+      const [row] = await as(sql, 'identity_vault', () => sql.unsafe(OPEN, [id, entry]))
+      assert.deepEqual([row?.['sealed_secret'], row?.['wrapped_key']], [bytes, keys[tenant]?.wrapped])
+      assert.deepEqual(await open(id, randomUUID()), { count: 0, code: '' }, 'an entry that does not exist')
+      assert.deepEqual(await audited(request), [tenant], 'one audit entry')
+      entries[tenant] = entry
     }
+    await enterTenant(sql, own)
+    const second = await makeSealed(sql, { tenant: own, key: keys[own]?.id ?? '' })
+    assert.deepEqual(await open(second.id, entries[own] ?? ''), { count: 0, code: '' }, "another account's entry")
+    const [planted] = await as(
+      sql,
+      'none',
+      () => sql<{ id: string }[]>`
+      insert into app.audit_log (tenant_id, action, target_type, target_id, occurred_at)
+      values (${own}, 'vendor_account.opened', 'vendor_account', ${crossed.id}, now() - interval '1 second') returning id`,
+    )
+    assert.deepEqual(await open(crossed.id, planted?.id ?? ''), { count: 0, code: '' }, "another tenant's key")
     const nothing = async (tenant: string | null, ids: readonly string[]) => {
       const request = randomUUID()
       await enterTenant(sql, tenant)
-      await as(sql, 'identity_vault', async () => {
-        for (const id of ids) {
-          assert.deepEqual(await attempt(sql, OPEN, [id, request], true), { count: 0, code: '' }, `${id} [${tenant}]`)
+      for (const id of ids) {
+        const [recorded] = await as(sql, 'identity_vault', () => sql.unsafe(RECORD, [id, request]))
+        assert.equal(recorded?.['entry'] ?? null, null, `${id} [${tenant}]`)
+        for (const entry of Object.values(entries)) {
+          assert.deepEqual(await open(id, entry), { count: 0, code: '' }, `${id} [${tenant}]`)
         }
-      })
+      }
       assert.deepEqual(await audited(request), [], 'no audit entry')
     }
     const every = [sealed[own]?.id ?? '', sealed[other]?.id ?? '', crossed.id, erased, randomUUID()]
@@ -76,8 +107,13 @@ export const sealedSecretGuarantee = ({ own, other }: TwoTenants, name: string):
     await nothing(other, [every[0] ?? '', ...every.slice(2)])
     for (const role of ['identity_app', 'identity_worker', 'identity_operator']) {
       await enterTenant(sql, own)
-      const opened = await as(sql, role, () => attempt(sql, OPEN, [every[0] ?? '', 'x']))
-      assert.deepEqual(opened, { count: 0, code: REFUSED }, role)
+      for (const [call, second] of [
+        [OPEN, entries[own] ?? ''],
+        [RECORD, 'x'],
+      ] as const) {
+        const opened = await as(sql, role, () => attempt(sql, call, [every[0] ?? '', second]))
+        assert.deepEqual(opened, { count: 0, code: REFUSED }, role)
+      }
     }
   },
 })
