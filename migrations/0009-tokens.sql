@@ -16,6 +16,8 @@ create table app.tokens (
   consumed_at timestamptz,
   -- For a password reset, the time of the request: the mail may be sent later.
   created_at  timestamptz not null default now(),
+  -- When the current token was issued: the id and created_at of an invitation outlive its tokens.
+  issued_at   timestamptz not null default now(),
   constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
     case purpose
@@ -63,15 +65,15 @@ create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
 grant select, delete, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at),
-  update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at) on app.tokens to identity_app;
+  update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_app;
 grant select, insert (token_hash, purpose, user_id, expires_at, created_at), delete on app.tokens to identity_worker;
 grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
-  update (token_hash, role_id, invited_by, expires_at) on app.tokens to identity_operator;
+  update (token_hash, role_id, invited_by, expires_at, issued_at) on app.tokens to identity_operator;
 
 -- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
 -- nothing of the user whom the address may belong to: a tenant must not learn whether there is one.
 create view app.invitations with (security_invoker = true) as
-select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at
+select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expires_at
   from app.tokens t
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
 grant select on app.invitations to identity_app;
@@ -113,4 +115,4 @@ revoke create on schema app from identity_resolver;
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id; '
-  'platform: purpose, expires_at, consumed_at, created_at';
+  'platform: purpose, expires_at, consumed_at, created_at, issued_at';

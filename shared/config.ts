@@ -120,6 +120,15 @@ export const SETTINGS = {
   invite: {
     ttlSeconds: seconds('INVITE_TTL_SECONDS', 7 * DAY, YEAR, 'lifetime of an invitation'),
     tenantLimit: limit('INVITE_TENANT_LIMIT', 100, 'invitations per tenant and hour'),
+    recipientLimit: limit('INVITE_RECIPIENT_LIMIT', 5, 'invitations mailed per recipient and day, over all tenants'),
+    resendSeconds: wholeNumber(
+      'INVITE_RESEND_SECONDS',
+      600,
+      0,
+      DAY,
+      'time before an invitation is mailed again; 0: no limit',
+      ' seconds',
+    ),
   },
   forgot: {
     emailLimit: limit('FORGOT_EMAIL_LIMIT', 5, 'reset or verification mails per user and hour'),

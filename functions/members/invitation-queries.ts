@@ -23,6 +23,18 @@ export async function searchInvitations(
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
 }
 
+/** Returns for how many more seconds the open invitation of an address may not be mailed again. */
+export async function secondsBeforeResend(
+  sql: TenantTransaction,
+  email: string,
+  resendSeconds: number,
+): Promise<number> {
+  const [row] = await sql<{ seconds: number }>`
+    select ceil(extract(epoch from issued_at - now()) + ${resendSeconds}::int)::int as seconds
+      from app.invitations where email = ${email}`
+  return Math.max(0, row?.seconds ?? 0)
+}
+
 export interface NewInvitation {
   readonly email: string
   readonly roleId: number
@@ -43,7 +55,7 @@ export async function putInvitation(sql: TenantTransaction, invitation: NewInvit
             now() + make_interval(secs => ${ttlSeconds}::int))
     on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
     do update set token_hash = excluded.token_hash, role_id = excluded.role_id,
-                  invited_by = excluded.invited_by, expires_at = excluded.expires_at
+                  invited_by = excluded.invited_by, expires_at = excluded.expires_at, issued_at = excluded.issued_at
     returning id`
   if (row === undefined) throw new Error('the upsert of an invitation returned no row')
   await sql`

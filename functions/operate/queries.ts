@@ -171,7 +171,7 @@ export async function renewInvitation(
 ): Promise<string | null> {
   const [token] = await sql<{ id: string }>`
     update app.tokens set token_hash = ${renewal.tokenHash},
-                          expires_at = now() + make_interval(secs => ${renewal.ttlSeconds}::int)
+                          expires_at = now() + make_interval(secs => ${renewal.ttlSeconds}::int), issued_at = now()
      where tenant_id = ${renewal.tenantId} and email = ${renewal.email} and purpose = 'invite' and consumed_at is null
     returning id`
   return token?.id ?? null

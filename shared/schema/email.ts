@@ -22,3 +22,6 @@ export const Email = v.pipe(
 
 /** Returns an address in the form that rate limits count. It is the same for every spelling of a user's address. */
 export const normalizeEmail = (email: string): string => email.toLowerCase()
+
+/** Returns an address in the form that limits on a mailbox count: also without the `+tag`, which many providers ignore. */
+export const mailboxOf = (email: string): string => normalizeEmail(email).replace(/\+[^@]*@/, '@')

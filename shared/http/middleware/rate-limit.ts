@@ -1,6 +1,5 @@
-import { Problem } from '#shared/problem.ts'
+import { rateLimited } from '#shared/http/rate-limited.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { countMetric } from '#shared/metrics.ts'
 
 /** Counts the request against the endpoint's limits, before any expensive work. */
 export const rateLimit = (): Middleware => ({
@@ -11,18 +10,6 @@ export const rateLimit = (): Middleware => ({
     const { config, pepper, limiter } = runtime
     const limits = endpoint.limits({ body, principal, client, config, pepper })
     const refusal = await limiter.attempt(limits)
-    if (refusal === null) return
-    const { limit, retryAfterSeconds } = refusal
-    countMetric('RateLimited', limit.name)
-    throw new Problem('rate-limited', {
-      detail: 'Wait before you try again.',
-      reason: `limit ${limit.name}`,
-      // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/11/
-      headers: {
-        'retry-after': String(retryAfterSeconds),
-        ratelimit: `"${limit.name}";r=0;t=${retryAfterSeconds}`,
-        'ratelimit-policy': `"${limit.name}";q=${limit.limit};w=${limit.windowSeconds}`,
-      },
-    })
+    if (refusal !== null) throw rateLimited(refusal)
   },
 })

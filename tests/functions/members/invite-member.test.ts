@@ -178,6 +178,48 @@ describe('POST /v1/members/invite', () => {
   })
 })
 
+describe('the mail of an invitation', () => {
+  it('reaches a recipient five times a day from all tenants and to all tags, with the same response for more', async () => {
+    const limited = await startService({ env: { INVITE_RECIPIENT_LIMIT: '5' } })
+    onTestFinished(() => limited.close())
+    const shops = [await limited.newTenant('owner'), await limited.newTenant('owner')]
+    const sent: number[] = []
+    for (let index = 0; index < 8; index += 1) {
+      const body = { email: ['Bombed@else.test', `bombed+${index}@else.test`][index % 2], role: 'viewer' }
+      const answer = await limited.request('POST /v1/members/invite', { token: shops[index % 2]?.owner.token, body })
+      expect([answer.status, answer.body.status]).toEqual([200, 'pending'])
+      sent.push(await limited.mail.deliver())
+    }
+    expect(sent).toEqual([1, 1, 1, 1, 1, 0, 0, 0])
+    await limited.sql`update app.rate_limits set window_start = window_start - interval '2 days'`
+    const body = { email: 'bombed@else.test', role: 'viewer' }
+    await limited.request('POST /v1/members/invite', { token: shops[0]?.owner.token, body })
+    expect(await limited.mail.deliver()).toBe(1)
+  })
+
+  it('is not sent again within ten minutes: returns 429, and the mailed link keeps working', async () => {
+    const limited = await startService({ env: { INVITE_RESEND_SECONDS: '600' } })
+    onTestFinished(() => limited.close())
+    const { owner: boss } = await limited.newTenant('owner')
+    const ask = (route: string, body?: object) => limited.request(route, { token: boss.token, body })
+    const again = { email: 'guest@else.test', role: 'viewer' }
+    const { body } = await ask('POST /v1/members/invite', again)
+    const resend = () => ask(`POST /v1/members/invitations/${body.id}/resend`)
+    const link = await limited.mail.tokenFor(again.email)
+    for (const refused of [await ask('POST /v1/members/invite', again), await resend()]) {
+      expectProblem(refused, 'rate-limited')
+      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600)
+      expect(refused.headers.get('ratelimit-policy')).toBe('"invite-resend";q=1;w=600')
+    }
+    expect(await limited.mail.deliver()).toBe(0)
+    expect((await limited.request('POST /v1/auth/invitations/inspect', { body: { token: link } })).status).toBe(200)
+    await limited.sql`update app.tokens set issued_at = issued_at - interval '10 minutes' where id = ${body.id}`
+    expect((await resend()).status).toBe(200)
+    expect((await resend()).status).toBe(429)
+    expect(await limited.mail.deliver()).toBe(1)
+  })
+})
+
 describe('open invitations', () => {
   it('lists pending and expired invitations, but not accepted or cancelled ones', async () => {
     const [first, second, third, fourth] = [
@@ -256,7 +298,7 @@ describe('open invitations', () => {
 
 describe('an invited person', () => {
   it('gets the same responses and audit entries, at the same cost, with an account, disabled, or without', async () => {
-    const counted = await startCounted(service.database, group, { INVITE_TENANT_LIMIT: '1000' })
+    const counted = await startCounted(service.database, group, { INVITE_RESEND_SECONDS: '0' })
     onTestFinished(() => counted.close())
 
     /** Invites an address, acts on the invitation in every way, and returns all that the tenant sees. */
