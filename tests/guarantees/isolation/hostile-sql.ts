@@ -371,7 +371,6 @@ export const STILL_OPEN: ReadonlySet<string> = new Set([
   'identity_app: reads password hashes',
   'identity_app: reads session keys',
   'identity_app: reads token hashes',
-  'identity_app: reads the whole schema as XML',
   'identity_app: follows sessions of others to their tenants',
   'identity_app: replaces the passwords of others',
   'identity_app: ends the sessions of others',
