@@ -29,8 +29,9 @@ export async function secondsBeforeResend(
   email: string,
   resendSeconds: number,
 ): Promise<number> {
+  // Not now(): this transaction may have begun before the one that issued the invitation, and have waited for it.
   const [row] = await sql<{ seconds: number }>`
-    select ceil(extract(epoch from issued_at - now()) + ${resendSeconds}::int)::int as seconds
+    select ceil(extract(epoch from issued_at - clock_timestamp()) + ${resendSeconds}::int)::int as seconds
       from app.invitations where email = ${email}`
   return Math.max(0, row?.seconds ?? 0)
 }
