@@ -6,6 +6,7 @@
 --   identity_operator  runs the operators' commands, which no route reaches
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
+--   identity_gate      owns the SECURITY DEFINER functions that check a proof and set the tenant; alone reads the seal
 --
 -- This file runs as the login that migrates. Every later file begins with `set local role identity_owner`, so that no
 -- login owns an object.
@@ -29,6 +30,9 @@ begin
   if not exists (select from pg_roles where rolname = 'identity_resolver') then
     create role identity_resolver nologin noinherit;
   end if;
+  if not exists (select from pg_roles where rolname = 'identity_gate') then
+    create role identity_gate nologin noinherit;
+  end if;
 end
 $$;
 
@@ -38,7 +42,7 @@ begin
   execute format('grant identity_owner to %I with inherit false, set true', current_user);
 end
 $$;
-grant identity_resolver to identity_owner with inherit false, set true;
+grant identity_resolver, identity_gate to identity_owner with inherit false, set true;
 
 -- Timeouts are settings of the roles, because SET pins a connection of RDS Proxy. A function waits at most 2.5 s for a
 -- statement of identity_app (shared/db/connect.ts).
@@ -90,7 +94,7 @@ $$;
 
 create schema app authorization identity_owner;
 set local role identity_owner;
-grant usage on schema app to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;
+grant usage on schema app to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL

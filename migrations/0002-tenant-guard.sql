@@ -1,6 +1,6 @@
 -- The tenant of a transaction, and the guard that limits a table to it: row security with four policies. Also the collation
 -- and the domains of text columns.
--- `app.current_tenant`, `app.set_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
+-- `app.current_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
 set local role identity_owner;
 
 -- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their
@@ -21,25 +21,90 @@ create domain app.email_address as text collate app.case_insensitive constraint 
   and value collate "C" ~ ('^(?!.*=\?)(?=.{1,64}@)[\w!#$%&''*+/=?^`{|}~-]+(\.[\w!#$%&''*+/=?^`{|}~-]+)*'
                            '@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$'));
 
--- Returns the tenant of the transaction, or null. A connection keeps the setting as '' after the transaction ends.
-create function app.current_tenant() returns uuid
-  language sql stable parallel safe
-  return nullif(current_setting('app.tenant_id', true), '')::uuid;
+-- The keys of the seals that only this database can make. identity_gate alone reads them. They seal nothing that lasts
+-- longer than a request, so app.renew_seal may replace them at any time.
+--   scope_key   seals the tenant of a transaction
+--   ticket_key  seals what a session check found
+-- A seal is the SHA-256 of a key of one block and a message. Each key seals messages of one length, so nobody can extend one.
+create table app.seal (
+  single     boolean primary key default true check (single),
+  scope_key  bytea not null check (length(scope_key) = 64),
+  ticket_key bytea not null check (length(ticket_key) = 64)
+);
+grant select on app.seal to identity_gate;
+-- No statistics: see app.tenants.
+alter table app.seal alter column scope_key set statistics 0, alter column ticket_key set statistics 0;
 
--- Sets the tenant until the transaction ends; null means none. Clients call this function, because RDS Proxy pins the
--- connection of a client that calls set_config itself.
-create function app.set_tenant(p_tenant uuid) returns void
-  language plpgsql
+-- The class of each column (infra/data-classification.md).
+comment on table app.seal is 'secret: scope_key, ticket_key; platform: single';
+
+-- Replaces both keys. Requests in progress fail. The database makes the keys, and nobody else knows them.
+create function app.renew_seal() returns void
+  language sql volatile security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  begin atomic
+  insert into app.seal (scope_key, ticket_key)
+  select uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+         uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+  on conflict (single) do update set scope_key = excluded.scope_key, ticket_key = excluded.ticket_key;
+end;
+revoke all on function app.renew_seal() from public;
+grant execute on function app.renew_seal() to identity_operator;
+select app.renew_seal();
+
+-- Returns the tenant of the transaction, or null. Raises TN500 when the setting was not sealed in this transaction: the
+-- start of the transaction is part of the sealed message. Every policy calls it, so it avoids what costs time: SET clauses,
+-- and unqualified names, which a caller's search_path could redirect. Always write `(select app.current_tenant())` in a
+-- condition, or Postgres calls it for each row.
+create function app.current_tenant() returns uuid
+  language plpgsql stable parallel safe security definer
   as $$
+declare
+  v_tenant pg_catalog.text := pg_catalog.current_setting('app.tenant_id', true);
+  v_key pg_catalog.bytea;
 begin
-  perform set_config('app.tenant_id', coalesce(p_tenant::text, ''), true);
+  -- A connection keeps the setting as '' after the transaction ends.
+  if v_tenant operator(pg_catalog.<>) '' then
+    select s.scope_key into v_key from app.seal s;
+    if pg_catalog.decode(pg_catalog.current_setting('app.tenant_seal', true), 'hex') operator(pg_catalog.=) pg_catalog.sha256(
+         v_key operator(pg_catalog.||) pg_catalog.uuid_send(v_tenant::pg_catalog.uuid)
+               operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())) then
+      return v_tenant;
+    end if;
+    raise exception 'the tenant of the transaction is not sealed' using errcode = 'TN500';
+  end if;
+  return null;
+end
+$$;
+
+-- Sets and seals the tenant until the transaction ends; null means none. For the functions of identity_gate, each of which
+-- has checked a proof, and for the owner.
+create function app.set_tenant(p_tenant uuid) returns void
+  language plpgsql security definer
+  as $$
+declare
+  v_tenant pg_catalog.text;
+  v_key pg_catalog.bytea;
+begin
+  select s.scope_key into v_key from app.seal s;
+  v_tenant := pg_catalog.set_config('app.tenant_id', coalesce(p_tenant::pg_catalog.text, ''), true);
+  v_tenant := pg_catalog.set_config('app.tenant_seal', coalesce(pg_catalog.encode(pg_catalog.sha256(
+         v_key operator(pg_catalog.||) pg_catalog.uuid_send(p_tenant)
+               operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), ''), true);
 end
 $$;
 
 revoke all on function app.current_tenant(), app.set_tenant(uuid) from public;
-grant execute on function app.current_tenant(), app.set_tenant(uuid)
-  to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver;
+grant execute on function app.current_tenant()
+  to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
+grant create on schema app to identity_gate;
+alter function app.current_tenant() owner to identity_gate;
+alter function app.set_tenant(uuid) owner to identity_gate;
+revoke create on schema app from identity_gate;
+set local role identity_gate;
+grant execute on function app.set_tenant(uuid) to identity_owner;
+set local role identity_owner;
 
 -- A trigger function that refuses every change. The trigger says when, and its argument says why.
 create function app.refuse_change() returns trigger

@@ -23,7 +23,7 @@ alter table app.tenants
 select app.enforce_tenant('app.tenants', 'id');
 
 grant select on app.tenants to identity_app;
--- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007) takes that lock.
+-- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. Accepting an invitation takes that lock.
 grant update (settings) on app.tenants to identity_app;
 
 -- Mails contain name and time zone. The worker reads the status, because it calls no vendor for a tenant that is not open.
@@ -37,13 +37,17 @@ grant select (id, slug, legal_name, status, timezone, currency, suspended_at, cr
 create policy resolver_read on app.tenants for select to identity_resolver using (true);
 grant select on app.tenants to identity_resolver;
 
+-- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007) and app.enter_to_write (0008) take such locks.
+create policy gate on app.tenants to identity_gate using (true);
+grant select, update (settings) on app.tenants to identity_gate;
+
 -- Returns whether members may work in a tenant of this status. No other place lists the open statuses. Postgres inlines
 -- this function, so a condition with it has the same cost and indexes as the list itself.
 create function app.is_open(p_status text) returns boolean
   language sql immutable parallel safe
   return p_status in ('trial', 'active', 'past_due');
 revoke all on function app.is_open(text) from public;
-grant execute on function app.is_open(text) to identity_app, identity_worker, identity_operator, identity_resolver;
+grant execute on function app.is_open(text) to identity_app, identity_worker, identity_operator, identity_resolver, identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tenants is

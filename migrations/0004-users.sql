@@ -31,12 +31,14 @@ create policy app_all on app.users to identity_app using (true);
 create policy worker_read on app.users for select to identity_worker using (true);
 create policy operator_all on app.users to identity_operator using (true);
 create policy resolver_read on app.users for select to identity_resolver using (true);
+create policy gate on app.users for select to identity_gate using (true);
 
 grant select, insert (id, email, email_verified_at, password_hash, full_name),
   update (email_verified_at, password_hash, last_login_at, resets_valid_from) on app.users to identity_app;
 grant select (id, email, email_verified_at, full_name, disabled_at, resets_valid_from) on app.users to identity_worker;
 grant select (id, email, full_name, disabled_at), update (disabled_at, resets_valid_from) on app.users to identity_operator;
 grant select (id, disabled_at, resets_valid_from) on app.users to identity_resolver;
+grant select (id, email, email_verified_at, full_name, avatar_url, disabled_at) on app.users to identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.users is

@@ -7,14 +7,14 @@ create table app.roles (
   label text not null,
   rank  integer not null
 );
-grant select on app.roles to identity_app, identity_worker, identity_operator, identity_resolver;
+grant select on app.roles to identity_app, identity_worker, identity_operator, identity_resolver, identity_gate;
 
 create table app.role_permissions (
   role_id    smallint not null references app.roles,
   permission text not null,
   primary key (role_id, permission)
 );
-grant select on app.role_permissions to identity_app;
+grant select on app.role_permissions to identity_app, identity_gate;
 
 insert into app.roles (id, code, label, rank) values
   (1, 'owner', 'Owner', 100),

@@ -33,6 +33,9 @@ grant select, insert (tenant_id, user_id, role_id, invitation_id) on app.members
 
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
 grant select on app.memberships to identity_resolver;
+create policy gate on app.memberships to identity_gate using (true);
+-- SELECT … FOR SHARE requires UPDATE on some column.
+grant select, update (invited_by) on app.memberships to identity_gate;
 
 -- Raises TN409 when a change removes the last owner of a tenant who can sign in. Locks the tenant before it counts owners.
 -- When two owners remove each other concurrently, the second change waits for the first commit, counts, and fails. The

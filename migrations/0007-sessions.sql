@@ -16,7 +16,7 @@ create table app.sessions (
   last_seen_at        timestamptz not null default now(),
   revoked_at          timestamptz,
   -- Makes revoked_at a key column. An update of it locks the row FOR UPDATE, and so waits for FOR KEY SHARE. An update of
-  -- the idle expiry does not wait. See app.enter_tenant.
+  -- the idle expiry does not wait. See app.enter_to_write.
   constraint sessions_revocation_is_a_key_change unique (id, revoked_at)
 ) with (fillfactor = 70);
 -- Every request updates idle_expires_at and last_seen_at. No index contains them, so these are heap-only updates.
@@ -41,14 +41,17 @@ create policy app_all on app.sessions to identity_app using (true);
 create policy worker_expired on app.sessions to identity_worker using (absolute_expires_at < now());
 create policy operator_all on app.sessions to identity_operator using (true);
 create policy resolver_all on app.sessions to identity_resolver using (true);
+create policy gate on app.sessions to identity_gate using (true);
 
-grant select (id, token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, user_agent, created_at, last_seen_at, revoked_at),
+grant select (id, user_id, tenant_id, idle_expires_at, absolute_expires_at, user_agent, created_at, last_seen_at, revoked_at),
   insert (id, token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent),
-  update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_app;
+  update (revoked_at) on app.sessions to identity_app;
 grant select (id, absolute_expires_at), delete on app.sessions to identity_worker;
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   update (revoked_at) on app.sessions to identity_resolver;
+grant select (id, token_key, user_id, tenant_id, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
+  update (tenant_id, idle_expires_at, last_seen_at) on app.sessions to identity_gate;
 
 -- The live sessions, with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user
 -- is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security
@@ -71,99 +74,136 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   left join app.roles r on r.id = m.role_id
  where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
    and (s.tenant_id is null or (t.id is not null and m.id is not null));
-grant select on app.live_sessions to identity_app;
+grant select on app.live_sessions to identity_app, identity_gate;
 
--- The session check, in one round trip. Returns the live session of a token hash, or no row, and sets its tenant. Moves
--- the idle expiry of a session with a tenant to p_idle_seconds from now, never past the absolute expiry.
+-- The functions below run as identity_gate, which sees every tenant and seals what it found.
+
+-- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. Moves the idle
+-- expiry of a session with a tenant to p_idle_seconds from now, never past the absolute expiry.
 -- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
-create function app.authenticate(p_token_key bytea, p_idle_seconds integer) returns setof app.live_sessions
-  language plpgsql
-  rows 1
+-- A ticket is proof for 30 seconds, longer than a request can last. Its 90 bytes are tenant (zeros for none), user, session,
+-- role, the time when it expires, and a seal over them.
+create function app.authenticate(p_token_key bytea, p_idle_seconds integer)
+  returns table (live app.live_sessions, ticket bytea)
+  language plpgsql security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_async text := set_config('synchronous_commit', 'off', true);
+  v_key bytea;
+begin
+  select l.* into live
+    from app.sessions s join app.live_sessions l on l.session_id = s.id where s.token_key = p_token_key;
+  if live.session_id is null then
+    return;
+  end if;
+  update app.sessions s
+     set idle_expires_at = case when live.tenant_id is null then s.idle_expires_at
+           else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
+         last_seen_at = now()
+   where s.id = live.session_id and s.revoked_at is null
+  returning s.idle_expires_at, (select k.ticket_key from app.seal k) into live.idle_expires_at, v_key;
+  if found then
+    ticket := uuid_send(coalesce(live.tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(live.user_id)
+           || uuid_send(live.session_id) || int2send(coalesce(live.role_id, 0::smallint))
+           || timestamptz_send(clock_timestamp() + interval '30 seconds');
+    ticket := ticket || sha256(v_key || ticket);
+    return next;
+  end if;
+end
+$$;
+
+-- Returns a ticket without a user and a session: the proof of a job, an invited user or an operator.
+create function app.platform_ticket(p_tenant uuid, p_writes boolean) returns bytea
+  language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   as $$
 declare
-  v_session uuid;
-  v_tenant uuid;
-  v_live app.live_sessions;
+  v_ticket bytea := uuid_send(p_tenant) || decode(repeat('00', 32), 'hex')
+                 || int2send(case when p_writes then 0 else -1 end::smallint)
+                 || timestamptz_send(clock_timestamp() + interval '30 seconds');
 begin
-  perform set_config('synchronous_commit', 'off', true);
-  for v_try in 1..2 loop
-    if v_try = 1 then
-      select s.id, s.tenant_id into v_session, v_tenant from app.sessions s where s.token_key = p_token_key;
-    else
-      -- A concurrent request may have selected another tenant after the first read. Read again, under a lock.
-      select s.id, s.tenant_id into v_session, v_tenant from app.sessions s
-       where s.token_key = p_token_key and s.revoked_at is null
-         and s.idle_expires_at > now() and s.absolute_expires_at > now() for no key update;
-    end if;
-    exit when v_session is null;
-    perform set_config('app.tenant_id', coalesce(v_tenant::text, ''), true);
-    select l.* into v_live from app.live_sessions l where l.session_id = v_session;
-    if v_live.session_id is not null then
-      update app.sessions s
-         set idle_expires_at = case when v_tenant is null then s.idle_expires_at
-               else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
-             last_seen_at = now()
-       where s.id = v_session and s.revoked_at is null
-      returning s.idle_expires_at into v_live.idle_expires_at;
-      if found then
-        return next v_live;
-      end if;
-      exit;
-    end if;
-  end loop;
+  return v_ticket || sha256((select s.ticket_key from app.seal s) || v_ticket);
 end
 $$;
-revoke all on function app.authenticate(bytea, integer) from public;
-grant execute on function app.authenticate(bytea, integer) to identity_app;
 
--- Selects a tenant for a live session and returns the session. Audits it, unless the session has selected that tenant
--- already. Returns no row when the user has no live membership there
--- or the tenant is not open. Raises TN401 when the session is no longer live.
+-- Raises TN500 unless this database sealed the ticket, and TN401 when it expired. The expiry is the number of microseconds
+-- since 2000 in eight bytes, so their order is the order of time.
+create function app.check_ticket(p_ticket bytea) returns void
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_key bytea;
+begin
+  select s.ticket_key into v_key from app.seal s;
+  if (length(p_ticket) = 90 and substr(p_ticket, 59) =
+      sha256(v_key || substr(p_ticket, 1, 58))) is not true then
+    raise exception 'this database did not seal the ticket' using errcode = 'TN500';
+  end if;
+  if substr(p_ticket, 51, 8) < timestamptz_send(clock_timestamp()) then
+    raise exception 'the ticket expired' using errcode = 'TN401';
+  end if;
+end
+$$;
+revoke all on function app.platform_ticket(uuid, boolean), app.check_ticket(bytea) from public;
+grant execute on function app.platform_ticket(uuid, boolean), app.check_ticket(bytea) to identity_gate;
+
+-- Selects a tenant for the session of a ticket and returns the session. Audits it, unless the session has selected that tenant
+-- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session is no longer live.
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
 create function app.select_tenant(
-    p_session uuid, p_tenant uuid, p_idle_seconds integer, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_ticket bytea, p_tenant uuid, p_idle_seconds integer, p_request_id text, p_client_request_id text, p_ip_hash bytea)
   returns setof app.live_sessions
-  language plpgsql
-  rows 1
+  language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
   v_user uuid;
+  v_session uuid;
   v_previous uuid;
 begin
-  perform set_config('app.tenant_id', p_tenant::text, true);
+  perform app.check_ticket(p_ticket);
+  v_user := encode(substr(p_ticket, 17, 16), 'hex')::uuid;
+  v_session := encode(substr(p_ticket, 33, 16), 'hex')::uuid;
   perform from app.tenants t
     where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status) for share;
   if not found then
     return;
   end if;
   perform from app.memberships m
-    where m.tenant_id = p_tenant and m.user_id = (select s.user_id from app.sessions s where s.id = p_session)
-      and m.accepted_at is not null and m.revoked_at is null for share;
+    where m.tenant_id = p_tenant and m.user_id = v_user and m.accepted_at is not null and m.revoked_at is null for share;
   if not found then
     return;
   end if;
-  select s.user_id, s.tenant_id into v_user, v_previous from app.sessions s where s.id = p_session for no key update;
+  select s.tenant_id into v_previous from app.sessions s where s.id = v_session for no key update;
   update app.sessions s
      set tenant_id = p_tenant, last_seen_at = now(),
          idle_expires_at = least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at)
-   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now();
+   where s.id = v_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now();
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
   if v_previous is distinct from p_tenant then
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-    values (p_tenant, v_user, 'session.tenant_selected', 'session', p_session, p_request_id, p_client_request_id,
+    values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_request_id, p_client_request_id,
             app.tenant_ip_hash(p_ip_hash, p_tenant));
   end if;
-  return query select l.* from app.live_sessions l where l.session_id = p_session;
+  perform app.set_tenant(p_tenant);
+  return query select l.* from app.live_sessions l where l.session_id = v_session;
 end
 $$;
-revoke all on function app.select_tenant(uuid, uuid, integer, text, text, bytea) from public;
-grant execute on function app.select_tenant(uuid, uuid, integer, text, text, bytea) to identity_app;
+
+revoke all on function app.authenticate(bytea, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
+grant execute on function app.authenticate(bytea, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_app;
+grant create on schema app to identity_gate;
+alter function app.authenticate(bytea, integer) owner to identity_gate;
+alter function app.select_tenant(bytea, uuid, integer, text, text, bytea) owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 -- The functions below run as identity_resolver and read across tenants. Those that return rows take the id of a session,
 -- never of a user or tenant, and return nothing unless that session is live.

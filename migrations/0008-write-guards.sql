@@ -19,46 +19,85 @@ create function app.lock_member(p_user uuid) returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0));
 
--- Opens a tenant's scope for a write. Raises TN401 when the session or its membership is no longer live in the tenant, and
--- TN403 when the role changed, lacks the permission, or the session has selected another tenant.
+-- Sets the tenant of a ticket for a read. Requires a READ ONLY transaction, which nothing can make READ WRITE again, so the
+-- scope of a read never writes. It checks no table again: the session check found the ticket's tenant in this request.
+-- Every read calls it, so it repeats app.check_ticket and app.set_tenant in line and with qualified names.
+create function app.enter_to_read(p_ticket bytea) returns void
+  language plpgsql security definer
+  as $$
+declare
+  v_scope_key pg_catalog.bytea;
+  v_ticket_key pg_catalog.bytea;
+  v_set pg_catalog.text;
+begin
+  select s.scope_key, s.ticket_key into v_scope_key, v_ticket_key from app.seal s;
+  if pg_catalog.substr(p_ticket, 59) operator(pg_catalog.=) pg_catalog.sha256(v_ticket_key operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 58))
+     and pg_catalog.substr(p_ticket, 51, 8) operator(pg_catalog.>) pg_catalog.timestamptz_send(pg_catalog.clock_timestamp())
+     and pg_catalog.substr(p_ticket, 1, 16) operator(pg_catalog.<>) '\x00000000000000000000000000000000'::pg_catalog.bytea
+     and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then
+    v_set := pg_catalog.set_config('app.tenant_id', pg_catalog.encode(pg_catalog.substr(p_ticket, 1, 16), 'hex'), true);
+    v_set := pg_catalog.set_config('app.tenant_seal', pg_catalog.encode(pg_catalog.sha256(v_scope_key
+      operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 16)
+      operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), true);
+    return;
+  end if;
+  perform app.check_ticket(p_ticket);
+  raise exception 'a read needs a ticket with a tenant, and a READ ONLY transaction' using errcode = 'TN500';
+end
+$$;
+
+-- Sets the tenant of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
+-- and TN403 when the role changed, lacks the permission, or the session has selected another tenant.
 --   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
 -- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not.
-create function app.enter_tenant(p_tenant uuid, p_session uuid, p_role smallint, p_permission text, p_exclusive boolean)
-  returns void
-  language plpgsql
+-- A ticket without a session holds no permission and has nothing to lock.
+create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusive boolean) returns void
+  language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
+  v_tenant uuid;
   v_user uuid;
   v_role smallint;
   v_bound uuid;
 begin
-  perform set_config('app.tenant_id', p_tenant::text, true);
-  if p_exclusive then
-    perform from app.tenants t where t.id = p_tenant for no key update;
+  perform app.check_ticket(p_ticket);
+  v_tenant := encode(substr(p_ticket, 1, 16), 'hex')::uuid;
+  v_user := encode(substr(p_ticket, 17, 16), 'hex')::uuid;
+  if v_user = '00000000-0000-0000-0000-000000000000' then
+    if substr(p_ticket, 49, 2) = int2send(-1::smallint) then
+      raise exception 'the ticket is for reading' using errcode = 'TN403';
+    end if;
+    perform app.set_tenant(v_tenant);
+    return;
   end if;
-  select s.user_id into v_user from app.sessions s where s.id = p_session;
+  if p_exclusive then
+    perform from app.tenants t where t.id = v_tenant for no key update;
+  end if;
   perform pg_advisory_xact_lock_shared(hashtextextended(v_user::text, 0));
-  perform pg_advisory_xact_lock_shared(hashtextextended(p_tenant::text || v_user::text, 0));
+  perform pg_advisory_xact_lock_shared(hashtextextended(v_tenant::text || v_user::text, 0));
   select m.role_id into v_role from app.memberships m
-   where m.tenant_id = p_tenant and m.user_id = v_user
+   where m.tenant_id = v_tenant and m.user_id = v_user
      and m.accepted_at is not null and m.revoked_at is null for share;
   if found then
     select s.tenant_id into v_bound from app.sessions s
-      where s.id = p_session and s.revoked_at is null
+      where s.id = encode(substr(p_ticket, 33, 16), 'hex')::uuid and s.revoked_at is null
         and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
   end if;
   if not found then
     raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
   end if;
-  if v_bound is distinct from p_tenant then
+  if v_bound is distinct from v_tenant then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
-  perform from app.role_permissions p where p.role_id = v_role and p.role_id = p_role and p.permission in (p_permission, '*');
+  perform from app.role_permissions p
+    where p.role_id = v_role and int2send(p.role_id) = substr(p_ticket, 49, 2) and p.permission in (p_permission, '*');
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
+  perform app.set_tenant(v_tenant);
 end
 $$;
 
@@ -87,8 +126,33 @@ begin
 end
 $$;
 
+-- Returns the ticket of an operator. Writes tenant and reason to the server's log, which keeps them when the transaction rolls
+-- back.
+create function app.operator_ticket(p_tenant uuid, p_reason text) returns bytea
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  if coalesce(p_reason, '') = '' then
+    raise exception 'an operator enters a tenant with a reason' using errcode = '22023';
+  end if;
+  raise log 'operator enters tenant %: %', p_tenant, left(p_reason, 200);
+  return app.platform_ticket(p_tenant, true);
+end
+$$;
+
 revoke all on function app.lock_user(uuid), app.lock_member(uuid),
-  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.enter_session(uuid) from public;
+  app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean), app.operator_ticket(uuid, text),
+  app.enter_session(uuid) from public;
 grant execute on function app.lock_user(uuid), app.lock_member(uuid),
-  app.enter_tenant(uuid, uuid, smallint, text, boolean), app.enter_session(uuid) to identity_app;
+  app.enter_session(uuid) to identity_app;
+grant execute on function app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean)
+  to identity_app, identity_worker, identity_operator, identity_vault;
+grant execute on function app.operator_ticket(uuid, text) to identity_operator;
+grant create on schema app to identity_gate;
+alter function app.enter_to_read(bytea) owner to identity_gate;
+alter function app.enter_to_write(bytea, text, boolean) owner to identity_gate;
+alter function app.operator_ticket(uuid, text) owner to identity_gate;
+revoke create on schema app from identity_gate;
 grant execute on function app.lock_user(uuid) to identity_operator, identity_resolver;

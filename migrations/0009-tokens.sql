@@ -61,6 +61,7 @@ create policy worker_read on app.tokens for select to identity_worker
   using (purpose <> 'invite' or tenant_id = (select app.current_tenant()) or expires_at < now());
 create policy worker_insert on app.tokens for insert to identity_worker with check (purpose <> 'invite');
 create policy worker_delete on app.tokens for delete to identity_worker using (expires_at < now());
+create policy gate on app.tokens for select to identity_gate using (true);
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
@@ -75,8 +76,25 @@ grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, p
 create view app.invitations with (security_invoker = true) as
 select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expires_at
   from app.tokens t
- where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = app.current_tenant();
+ where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = (select app.current_tenant());
 grant select on app.invitations to identity_app;
+
+-- Returns the ticket of an invitation by the hash of its token. An accepted invitation gets a ticket that only reads.
+create function app.invitation_ticket(p_token_hash bytea) returns bytea
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  select app.platform_ticket(t.tenant_id, t.consumed_at is null)
+    from app.tokens t
+   where t.token_hash = p_token_hash and t.purpose = 'invite' and (t.consumed_at is not null or t.expires_at > now())
+$$;
+revoke all on function app.invitation_ticket(bytea) from public;
+grant execute on function app.invitation_ticket(bytea) to identity_app;
+grant select (token_hash, purpose, tenant_id, expires_at, consumed_at) on app.tokens to identity_gate;
+grant create on schema app to identity_gate;
+alter function app.invitation_ticket(bytea) owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 -- Returns whether a token with these values may still be consumed.
 create function app.is_open_token(

@@ -25,6 +25,9 @@ select app.enforce_tenant('app.audit_log');
 grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_app, identity_operator, identity_vault;
 grant select on app.audit_log to identity_app;
+create policy gate_append on app.audit_log for insert to identity_gate with check (true);
+grant insert (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
+  on app.audit_log to identity_gate;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
 grant insert (tenant_id, occurred_at, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_resolver;
@@ -78,7 +81,8 @@ create function app.tenant_ip_hash(p_ip_hash bytea, p_tenant uuid) returns bytea
   language sql immutable parallel safe
   return sha256(p_ip_hash || uuid_send(p_tenant));
 revoke all on function app.tenant_ip_hash(bytea, uuid) from public;
-grant execute on function app.tenant_ip_hash(bytea, uuid) to identity_app, identity_operator, identity_vault, identity_resolver;
+grant execute on function app.tenant_ip_hash(bytea, uuid)
+  to identity_app, identity_operator, identity_vault, identity_resolver, identity_gate;
 
 -- Failed sign-ins that are not yet in the audit logs. Each is one row, however many tenants the user has, also for an
 -- unknown user, so that response time reveals neither. The job `audit-sign-ins` moves them. There is no foreign key to

@@ -22,10 +22,12 @@ create index jobs_due on app.jobs (kind, run_at) where completed_at is null and 
 create index jobs_ended on app.jobs (coalesce(completed_at, dead_at)) where completed_at is not null or dead_at is not null;
 select app.enforce_tenant('app.jobs');
 
--- The worker sees the jobs of every tenant. It sets the tenant of a job before it reads anything else.
-create policy worker_queue on app.jobs to identity_worker using (true) with check (true);
-grant select, delete, update (run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error)
-  on app.jobs to identity_worker;
+-- The worker counts and deletes the jobs of every tenant. The functions below lease and end them: a worker sees no lease of
+-- another.
+create policy worker_queue on app.jobs to identity_worker using (true);
+grant select (id, kind, run_at, leased_until, completed_at, dead_at), delete on app.jobs to identity_worker;
+create policy gate on app.jobs to identity_gate using (true);
+grant select, update (run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error) on app.jobs to identity_gate;
 
 -- Adds a job for the transaction's tenant, or for the platform when none is set. Does nothing when the idempotency key exists.
 -- The other roles have no privilege on the table: this function is their only way to add a job.
@@ -66,7 +68,9 @@ grant execute on function app.rehearse_enqueue(text, jsonb) to identity_app;
 -- whose last lease of p_attempts expired, because its worker died. Uses the database's clock.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
-  language sql volatile
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   begin atomic
   with spent as (
     select j.id from app.jobs j
@@ -91,8 +95,53 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
     from due where j.id = due.id
   returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
 end;
-revoke all on function app.claim_jobs(text, integer, integer, integer) from public;
-grant execute on function app.claim_jobs(text, integer, integer, integer) to identity_worker;
+
+-- Ends a lease, with an error or without. With an error the job is retried after p_delay_seconds, or dead-lettered when that
+-- is null. Returns false, and changes nothing, when another worker has the lease.
+create function app.end_lease(p_job uuid, p_lease_token uuid, p_error text, p_delay_seconds double precision) returns boolean
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  update app.jobs j
+     set lease_token = null, leased_until = null, last_error = coalesce(left(p_error, 200), j.last_error),
+         completed_at = case when p_error is null then now() end,
+         run_at = case when p_error is null then j.run_at else now() + make_interval(secs => coalesce(p_delay_seconds, 0)) end,
+         dead_at = case when p_error is not null and p_delay_seconds is null then now() end
+   where j.id = p_job and j.lease_token = p_lease_token and j.completed_at is null;
+  return found;
+end
+$$;
+
+-- Returns the ticket of a lease that has not ended, for the tenant of its job. Raises TN403 without one.
+create function app.lease_ticket(p_job uuid, p_lease_token uuid) returns bytea
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_tenant uuid;
+begin
+  select j.tenant_id into v_tenant from app.jobs j
+   where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null;
+  if v_tenant is null then
+    raise exception 'no lease of a job with a tenant' using errcode = 'TN403';
+  end if;
+  return app.platform_ticket(v_tenant, true);
+end
+$$;
+
+revoke all on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision),
+  app.lease_ticket(uuid, uuid) from public;
+grant execute on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision)
+  to identity_worker;
+grant execute on function app.lease_ticket(uuid, uuid) to identity_worker, identity_vault;
+grant create on schema app to identity_gate;
+alter function app.claim_jobs(text, integer, integer, integer) owner to identity_gate;
+alter function app.end_lease(uuid, uuid, text, double precision) owner to identity_gate;
+alter function app.lease_ticket(uuid, uuid) owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.jobs is

@@ -51,6 +51,8 @@ export const METRICS = {
   DatabaseRefused: { unit: 'Count', by: 'function' },
   /** A connection was lost. */
   DatabaseLost: { unit: 'Count', by: 'function' },
+  /** A statement presented a tenant or a ticket that the database had not sealed; the connection was closed. */
+  ScopeForged: { unit: 'Count', by: 'function' },
   /** A statement left something on a connection that would run for the next caller; the connection was closed. */
   DatabaseUnclean: { unit: 'Count', by: 'function' },
   /** Audit entries whose month has no partition. */

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { recordAudit, requestSource } from '#shared/audit/record-audit.ts'
-import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { PersonName } from '#shared/schema/person-name.ts'
 import { invalid } from '#shared/problem.ts'
@@ -21,7 +20,7 @@ import {
   lockInviter,
   lockOpenTenant,
 } from './invitation-queries.ts'
-import { consumeToken, findUserContact, findToken } from './token-queries.ts'
+import { consumeToken, findInvitation, findUserContact, findToken } from './token-queries.ts'
 
 const { id, slug, legal_name } = Tenant.entries
 const InvitedTenant = v.object({ id, slug, legal_name })
@@ -39,7 +38,7 @@ export const acceptInvitation = endpoint({
     const { body, sql, runtime } = context
     const { config, database } = runtime
     const hashes = hashSentToken(runtime, body.token)
-    const token = await findToken(sql, hashes, 'invite')
+    const token = await findInvitation(sql, hashes)
     const {
       tenant_id: tenantId = null,
       role_id: roleId = null,
@@ -49,7 +48,7 @@ export const acceptInvitation = endpoint({
     if (token === null || tenantId === null || roleId === null || email === null) {
       throw tokenInvalid('no invitation')
     }
-    const details = await readInTenant(database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
+    const details = await token.proof.read(database, (tx) => findInvitationDetails(tx, tenantId, roleId))
     if (details === null || !details.open) throw tokenInvalid('the tenant is not open')
     const { slug, legal_name, role_code } = details
     const accepted = { tenant: { id: tenantId, slug, legal_name }, email, role: role_code }
@@ -59,21 +58,20 @@ export const acceptInvitation = endpoint({
     if (user !== null && user.disabled_at !== null) throw tokenInvalid('the user is disabled')
     const fullName = body.full_name ?? null
     const newHash = user === null ? await hashOf(body.password ?? null, [email, fullName, slug, legal_name]) : null
-    const created = await database.transaction('read write', async (tx) => {
-      const scoped = await enterTenant(tx, tenantId)
-      if (!(await lockOpenTenant(scoped, tenantId))) throw tokenInvalid('the tenant is not open')
+    const created = await token.proof.write(database, async (tx) => {
+      if (!(await lockOpenTenant(tx, tenantId))) throw tokenInvalid('the tenant is not open')
       // Read again under the lock: a concurrent request may have accepted, cancelled or changed the invitation.
       const locked = await findToken(tx, hashes, 'invite')
       if (locked?.consumed === true) return false
       if (locked === null || locked.role_id !== roleId || locked.invited_by !== invitedBy)
         throw tokenInvalid('the invitation changed')
-      if (!(await lockInviter(scoped, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
+      if (!(await lockInviter(tx, { roleId, invitedBy }))) throw tokenInvalid('the inviter may no longer invite')
       if (!(await consumeToken(tx, hashes, 'invite'))) throw tokenInvalid('the invitation expired')
       const newId = newHash === null ? null : await createUser(tx, { email, fullName, passwordHash: newHash })
       // A concurrent request may have created the user, and an operator may have disabled them.
       const userId = newId ?? (await lockEnabledUser(tx, email))
       if (userId === null) throw tokenInvalid('the user is disabled')
-      const membershipId = await acceptMembership(scoped, { userId, roleId, invitedBy })
+      const membershipId = await acceptMembership(tx, { userId, roleId, invitedBy })
       await recordAudit(
         { sql: tx, tenantId, actorUserId: userId, ...requestSource(context) },
         { action: 'membership.accepted', targetId: membershipId, after: { role: role_code } },

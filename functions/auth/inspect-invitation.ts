@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { readInTenant } from '#shared/db/scope.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { RoleName } from '#shared/role/role.ts'
@@ -8,7 +7,7 @@ import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { findInvitationDetails } from './invitation-queries.ts'
-import { findUserContact, findToken } from './token-queries.ts'
+import { findInvitation, findUserContact } from './token-queries.ts'
 
 const InvitedTenant = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
 
@@ -22,15 +21,14 @@ export const inspectInvitation = endpoint({
   problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime }) {
-    const token = await findToken(sql, hashSentToken(runtime, body.token), 'invite')
+    const token = await findInvitation(sql, hashSentToken(runtime, body.token))
     const { tenant_id: tenantId = null, role_id: roleId = null, email = null } = token ?? {}
-    if (tenantId === null || roleId === null || email === null) throw tokenInvalid('no invitation')
-    const details = await readInTenant(runtime.database, tenantId, (tx) => findInvitationDetails(tx, tenantId, roleId))
+    if (token === null || tenantId === null || roleId === null || email === null) throw tokenInvalid('no invitation')
+    const details = await token.proof.read(runtime.database, (tx) => findInvitationDetails(tx, tenantId, roleId))
     if (details === null || !details.open) throw tokenInvalid('the tenant is not open')
     const { slug, legal_name, role_code } = details
     const user = await findUserContact(sql, { email })
-    if (user !== null && user.disabled_at !== null && token?.consumed === false)
-      throw tokenInvalid('the user is disabled')
+    if (user !== null && user.disabled_at !== null && !token.consumed) throw tokenInvalid('the user is disabled')
     return ok({ tenant: { slug, legal_name }, email, role: role_code, account_exists: user !== null })
   },
 })

@@ -15,7 +15,7 @@ export const selectTenant = endpoint({
     const { principal, params, runtime } = context
     const selected = await runtime.database.transaction('read write', (tx) =>
       select(tx, {
-        sessionId: principal.session.id,
+        ticket: principal.ticket,
         tenantId: params.id,
         idleSeconds: runtime.config.session.idleSeconds,
         source: requestSource(context),

@@ -1,4 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
+import { entryBy, TenantProof } from '#shared/db/scope.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { TokenPurpose } from '#shared/token/token.ts'
 
@@ -11,6 +12,23 @@ export interface TokenRow {
   readonly role_id: number | null
   readonly invited_by: string | null
   readonly consumed: boolean
+}
+
+/** The open or accepted invitation of a token, with proof for its tenant. */
+export interface FoundInvitation extends TokenRow {
+  readonly proof: TenantProof
+}
+
+/** Returns the invitation of a token. Proof of an accepted one only reads. */
+export async function findInvitation(sql: Sql, [current, previous]: TokenHashes): Promise<FoundInvitation | null> {
+  const [row] = await sql<TokenRow & { readonly ticket: Uint8Array }>`
+    select id, user_id, tenant_id, email, role_id, invited_by, consumed_at is not null as consumed,
+           app.invitation_ticket(token_hash) as ticket
+      from app.tokens
+     where token_hash in (${current}, ${previous}) and purpose = 'invite' and (consumed_at is not null or expires_at > now())`
+  if (row === undefined) return null
+  const { ticket, ...token } = row
+  return { ...token, proof: new TenantProof(() => entryBy(ticket)) }
 }
 
 /** Returns the token if it has this purpose and is open or consumed, otherwise null. Does not consume it. */

@@ -1,9 +1,9 @@
-import { readInTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
 import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
-import type { LeasedJob } from '#shared/queue/queries.ts'
+import { type LeasedJob, proofOfLease } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/token/token.ts'
 import type { Runtime } from './job.ts'
 import {
@@ -23,7 +23,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
   const { webBaseUrl } = config.mail
   const inTenant = <T>(read: (sql: TenantTransaction) => Promise<T>): Promise<T> => {
     if (job.tenant_id === null) throw new UnreadableJob(`the mail ${mail.template} needs a tenant`)
-    return readInTenant(database, job.tenant_id, read)
+    return proofOfLease(job).read(database, read)
   }
   const withToken = async (
     { id: userId, email: to }: UserContact,

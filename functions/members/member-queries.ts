@@ -90,7 +90,7 @@ export async function revokeMembership(
   if (revoked === undefined) throw new Error('the locked membership is gone')
   await sql`
     update app.sessions set revoked_at = now()
-     where user_id = ${revoked.user_id} and tenant_id = app.current_tenant() and revoked_at is null`
+     where user_id = ${revoked.user_id} and tenant_id = (select app.current_tenant()) and revoked_at is null`
   await sql`
     delete from app.tokens where id = (
       select i.id from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id})`

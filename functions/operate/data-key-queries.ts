@@ -11,7 +11,7 @@ export async function retiredKeys(sql: TenantTransaction, purpose: Purpose): Pro
   return ids(
     await sql<{ id: string }>`
       select id from app.data_keys
-       where tenant_id = app.current_tenant() and purpose = ${purpose} and status = 'decrypt_only'
+       where tenant_id = (select app.current_tenant()) and purpose = ${purpose} and status = 'decrypt_only'
        order by retired_at, id`,
   )
 }
@@ -25,7 +25,7 @@ export async function replaceActiveKey(
   await sql`select pg_advisory_xact_lock(hashtextextended('data keys of ' || app.current_tenant()::text, 0))`
   const [retired] = await sql<{ id: string }>`
     update app.data_keys set status = 'decrypt_only', retired_at = now()
-     where tenant_id = app.current_tenant() and purpose = ${purpose} and status = 'active'
+     where tenant_id = (select app.current_tenant()) and purpose = ${purpose} and status = 'active'
     returning id`
   if (retired === undefined) return null
   if (!(await insertKey(sql, purpose, created))) throw new Error('the tenant still has an active data key')
@@ -80,7 +80,7 @@ export async function keysNotWrappedBy(
 ): Promise<(DataKey & { purpose: Purpose })[]> {
   const rows = await sql<{ id: string; purpose: Purpose; kms_key_arn: string; wrapped_key: Uint8Array }>`
     select id, purpose, kms_key_arn, wrapped_key from app.data_keys
-     where tenant_id = app.current_tenant() and wrapped_key is not null and kms_key_arn <> ${kmsKeyArn}
+     where tenant_id = (select app.current_tenant()) and wrapped_key is not null and kms_key_arn <> ${kmsKeyArn}
      order by id`
   return rows.map(({ id, purpose, kms_key_arn, wrapped_key }) => ({
     id,
@@ -103,14 +103,14 @@ export async function replaceWrapping(sql: TenantTransaction, key: DataKey, rewr
 export async function lockVendorAccounts(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.vendor_accounts
-     where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update`
+     where tenant_id = (select app.current_tenant()) and status <> 'revoked' order by id for update`
 }
 
 /** Locks every data key. Waits for the transactions that store secrets under them. Later ones wait for this one. */
 export async function lockDataKeys(sql: TenantTransaction): Promise<void> {
   await sql`
     select id from app.data_keys
-     where tenant_id = app.current_tenant() and status <> 'destroyed' order by id for update`
+     where tenant_id = (select app.current_tenant()) and status <> 'destroyed' order by id for update`
 }
 
 /** Erases every secret whose row no other transaction locks, and audits each. Returns how many it erased. */
@@ -122,7 +122,7 @@ export async function eraseSecrets(
   const erased = await sql`
     with free as (
       select id from app.vendor_accounts
-       where tenant_id = app.current_tenant() and status <> 'revoked' order by id for update skip locked
+       where tenant_id = (select app.current_tenant()) and status <> 'revoked' order by id for update skip locked
     ), erased as (
       update app.vendor_accounts a
          set status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null
@@ -130,7 +130,7 @@ export async function eraseSecrets(
       returning a.id
     ), audited as (
       insert into app.audit_log (tenant_id, action, target_type, target_id, after, request_id)
-      select app.current_tenant(), 'vendor_account.revoked', 'vendor_account', id, ${after}::text::jsonb, ${requestId}
+      select (select app.current_tenant()), 'vendor_account.revoked', 'vendor_account', id, ${after}::text::jsonb, ${requestId}
         from erased
     )
     select id from erased`
@@ -142,7 +142,7 @@ export async function destroyAllKeys(sql: TenantTransaction): Promise<string[]> 
   return ids(
     await sql<{ id: string }>`
       update app.data_keys set status = 'destroyed', wrapped_key = null, destroyed_at = now()
-       where tenant_id = app.current_tenant() and status <> 'destroyed'
+       where tenant_id = (select app.current_tenant()) and status <> 'destroyed'
       returning id`,
   )
 }

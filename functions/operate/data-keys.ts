@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
-import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import type { TenantProof, TenantTransaction } from '#shared/db/scope.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import type { DataKey, Purpose } from '#shared/vault/queries.ts'
 import { storeWithRetry } from '#shared/vault/store-with-retry.ts'
@@ -18,12 +18,14 @@ const BATCH = 50
 export interface KeyWork extends Instruction {
   readonly vault: Vault
   readonly tenantId: string
+  /** Proof for the tenant, for the login of the vault. */
+  readonly proof: TenantProof
   /** Returns whether too little time is left for another step. The caller then runs the work again. */
   readonly shouldStop: () => boolean
 }
 
-const inTenant = <T>({ vault, tenantId }: KeyWork, step: (sql: TenantTransaction) => Promise<T>): Promise<T> =>
-  vault.database.transaction('read write', async (sql) => step(await enterTenant(sql, tenantId)))
+const inTenant = <T>({ vault, proof }: KeyWork, step: (sql: TenantTransaction) => Promise<T>): Promise<T> =>
+  proof.write(vault.database, step)
 
 const audit = (work: KeyWork, sql: TenantTransaction, entry: AuditEntry): Promise<void> =>
   recordCommand(sql, work.tenantId, work, entry)
@@ -93,12 +95,12 @@ async function reencryptAll(
 const reencrypt = (work: KeyWork, keyId: string, accountId: string): Promise<boolean> =>
   // A concurrent rotation or shred can destroy the new data key before the secret is stored.
   storeWithRetry(async () => {
-    const { vault, tenantId, requestId } = work
+    const { vault, proof, tenantId, requestId } = work
     const opening = { reason: 'rotate', actorUserId: null, requestId } as const
-    const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
+    const credential = await openVendorCredential(vault, { proof, tenantId, accountId }, opening)
     if (credential === null) return false
     const { secret, secretVersion } = credential
-    const encrypted = await vault.encrypt(secret, secretContext(tenantId, accountId, secretVersion))
+    const encrypted = await vault.encrypt(secret, secretContext(tenantId, accountId, secretVersion), proof)
     return inTenant(work, (sql) => queries.replaceCiphertext(sql, { accountId, keyId, secretVersion, encrypted }))
   })
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import { mayBecome } from '#shared/tenant/tenant.ts'
@@ -43,12 +43,13 @@ export async function operate(runtime: Runtime, command: TenantCommand, instruct
 export async function operateKeys(
   runtime: Runtime,
   command: KeyCommand,
-  work: Omit<KeyWork, 'tenantId'>,
+  work: Omit<KeyWork, 'tenantId' | 'proof'>,
 ): Promise<Outcome> {
   const tenant = await queries.findTenant(runtime.database.sql, command.slug)
   if (tenant === null) return { refused: `There is no tenant ${command.slug}` }
+  const proof = queries.proofOfOperator(runtime.database.sql, tenant.id, reasonOf(work))
   try {
-    const result = await runKeyCommand(command, { ...work, tenantId: tenant.id })
+    const result = await runKeyCommand(command, { ...work, tenantId: tenant.id, proof })
     if (result === null) return { refused: `The tenant ${command.slug} has no data key` }
     return { done: { tenant_id: tenant.id, slug: tenant.slug, ...result } }
   } catch (error) {
@@ -57,6 +58,9 @@ export async function operateKeys(
     throw error
   }
 }
+
+/** The reason that the server's log keeps. */
+const reasonOf = ({ operator, reason, requestId }: Instruction): string => `${operator}, ${requestId}: ${reason}`
 
 function runKeyCommand(command: KeyCommand, work: KeyWork): Promise<Record<string, unknown> | null> {
   switch (command.command) {
@@ -76,26 +80,51 @@ function runCommand(
   instruction: Instruction,
 ): Promise<Record<string, unknown>> {
   const audit: Audit = (tenantId, entry) => recordCommand(sql, tenantId, instruction, entry)
+  const enter: Enter = (tenantId) => queries.proofOfOperator(sql, tenantId, reasonOf(instruction)).enter(sql)
   switch (command.command) {
     case 'create-tenant':
-      return createTenant(runtime, sql, command, audit)
+      return createTenant(runtime, sql, command, { audit, enter })
     case 'set-status':
-      return setStatus(sql, command, audit)
+      return setStatus(sql, command, { audit, enter })
     case 'disable-user':
     case 'enable-user':
-      return switchUser(sql, command, audit)
+      return switchUser(sql, command, { audit, enter })
     case 'invite-owner':
-      return inviteOwner(runtime, sql, command, audit)
+      return inviteOwner(runtime, sql, command, { audit, enter })
     case 'resend-invite':
-      return resendInvite(runtime, sql, command, audit)
+      return resendInvite(runtime, sql, command, { audit, enter })
+    case 'renew-seal':
+      return renewSeal(sql)
   }
 }
 
-type Audit = (tenantId: string, entry: AuditEntry) => Promise<void>
+async function renewSeal(sql: Sql) {
+  await queries.renewSeal(sql)
+  return { renewed: true }
+}
 
-async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, audit: Audit) {
+type Audit = (tenantId: string, entry: AuditEntry) => Promise<void>
+type Enter = (tenantId: string) => Promise<TenantTransaction>
+
+/** How a command acts in a tenant. */
+interface Acts {
+  readonly audit: Audit
+  readonly enter: Enter
+}
+
+/** Enters the tenant with this slug and locks its row. */
+async function lockTenant(sql: Sql, slug: string, enter: Enter) {
+  const found = await queries.findTenant(sql, slug)
+  if (found === null) throw new Refused(`There is no tenant ${slug}`)
+  const scoped = await enter(found.id)
+  const tenant = await queries.lockTenant(scoped, found.id)
+  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
+  return { tenant, scoped }
+}
+
+async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tenant'>, { audit, enter }: Acts) {
   const id = randomUUID()
-  const scoped = await enterTenant(sql, id)
+  const scoped = await enter(id)
   if (!(await queries.insertTenant(scoped, { id, ...command }))) throw new Refused(`The slug ${command.slug} is taken`)
   const owner = await queries.findUser(sql, command.owner)
   const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
@@ -105,9 +134,8 @@ async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tena
 }
 
 /** Invites an owner into a tenant whose owners cannot sign in. */
-async function inviteOwner(runtime: Runtime, sql: Sql, { slug, email }: Of<'invite-owner'>, audit: Audit) {
-  const tenant = await lockOpenTenant(sql, slug)
-  const scoped = await enterTenant(sql, tenant.id)
+async function inviteOwner(runtime: Runtime, sql: Sql, { slug, email }: Of<'invite-owner'>, { audit, enter }: Acts) {
+  const { tenant, scoped } = await lockOpenTenant(sql, slug, enter)
   if (await queries.hasOwner(scoped, tenant.id))
     throw new Refused(`The tenant ${slug} has an owner who can sign in and invite others`)
   const user = await queries.findUser(sql, email)
@@ -136,19 +164,16 @@ async function issueInvitation(
   return id
 }
 
-async function lockOpenTenant(sql: Sql, slug: string): Promise<queries.FoundTenant> {
-  const tenant = await queries.lockTenant(sql, slug)
-  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
-  if (!tenant.open) throw new Refused(`The tenant ${slug} is ${tenant.status}`)
-  return tenant
+async function lockOpenTenant(sql: Sql, slug: string, enter: Enter) {
+  const locked = await lockTenant(sql, slug, enter)
+  if (!locked.tenant.open) throw new Refused(`The tenant ${slug} is ${locked.tenant.status}`)
+  return locked
 }
 
-async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, audit: Audit) {
-  const tenant = await queries.lockTenant(sql, slug)
-  if (tenant === null) throw new Refused(`There is no tenant ${slug}`)
+async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, { audit, enter }: Acts) {
+  const { tenant, scoped } = await lockTenant(sql, slug, enter)
   const { id, status: before } = tenant
   if (!mayBecome(before, status)) throw new Refused(`The tenant is ${before} and cannot become ${status}`)
-  const scoped = await enterTenant(sql, id)
   const open = await queries.setStatus(scoped, id, status)
   const ended = open ? 0 : await queries.endTenantSessions(scoped, id)
   await audit(id, {
@@ -160,12 +185,12 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, audit: Au
   return { tenant_id: id, slug: tenant.slug, status, sessions_revoked: ended }
 }
 
-async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, audit: Audit) {
+async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-user'>, { audit, enter }: Acts) {
   const user = await queries.findUser(sql, command.email)
   if (user === null) throw new Refused('There is no user with this email')
   const disable = command.command === 'disable-user'
   if ((user.disabled_at !== null) === disable) return { user_id: user.id, disabled: disable, sessions_revoked: 0 }
-  const ownerless = disable ? await queries.lockLosingTenants(sql, user.id) : []
+  const ownerless = disable ? await queries.lockLosingTenants(sql, user.id, enter) : []
   if (ownerless.length > 0 && !('force' in command && command.force === true)) {
     throw new Refused(
       `No other owner could sign in to ${ownerless.join(', ')}. Use --force to disable the user, then invite-owner`,
@@ -174,7 +199,7 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   const ended = disable ? await queries.disableUser(sql, user.id) : 0
   if (!disable) await queries.enableUser(sql, user.id)
   for (const tenantId of await queries.tenantsOf(sql, user.id)) {
-    await enterTenant(sql, tenantId)
+    await enter(tenantId)
     const action = disable ? 'user.disabled' : 'user.enabled'
     await audit(tenantId, { action, targetId: user.id })
   }
@@ -186,10 +211,9 @@ async function switchUser(sql: Sql, command: Of<'disable-user'> | Of<'enable-use
   }
 }
 
-async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, audit: Audit) {
-  const tenant = await lockOpenTenant(sql, slug)
+async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'resend-invite'>, { audit, enter }: Acts) {
+  const { tenant, scoped } = await lockOpenTenant(sql, slug, enter)
   const nonce = newNonce()
-  const scoped = await enterTenant(sql, tenant.id)
   const id = await queries.renewInvitation(scoped, {
     tenantId: tenant.id,
     email,

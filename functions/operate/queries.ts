@@ -1,5 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
-import { enterTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import { entryBy, TenantProof, type TenantTransaction } from '#shared/db/scope.ts'
 import type { TenantStatus } from '#shared/tenant/tenant.ts'
 
 export interface FoundTenant {
@@ -16,14 +16,27 @@ export async function findTenant(sql: Sql, slug: string): Promise<FoundTenant | 
   return tenant ?? null
 }
 
+/**
+ * Returns an operator's proof for a tenant, for any login. `sql` is the operator's: each transaction in the tenant gets its
+ * ticket there. The server's log keeps the reason.
+ */
+export const proofOfOperator = (sql: Sql, tenantId: string, reason: string): TenantProof =>
+  new TenantProof(async () => {
+    const [row] = await sql<{ ticket: Uint8Array }>`select app.operator_ticket(${tenantId}, ${reason}) as ticket`
+    if (row === undefined) throw new Error('the database issued no ticket')
+    return entryBy(row.ticket)
+  })
+
+/** Replaces the keys that seal tickets and tenants. Requests in progress fail. */
+export async function renewSeal(sql: Sql): Promise<void> {
+  await sql`select app.renew_seal()`
+}
+
 /** Returns the tenant like `findTenant`, and locks its row until the transaction ends. */
-export async function lockTenant(sql: Sql, slug: string): Promise<FoundTenant | null> {
-  const tenant = await findTenant(sql, slug)
-  if (tenant === null) return null
-  await sql`select app.set_tenant(${tenant.id})`
-  const [locked] =
-    await sql<FoundTenant>`select id, slug, status, app.is_open(status) as open from app.tenants where id = ${tenant.id} for no key update`
-  return locked ?? null
+export async function lockTenant(sql: TenantTransaction, id: string): Promise<FoundTenant | null> {
+  const [tenant] = await sql<FoundTenant>`
+    select id, slug, status, app.is_open(status) as open from app.tenants where id = ${id} for no key update`
+  return tenant ?? null
 }
 
 /** Stores a tenant. Returns false if the slug is taken. */
@@ -107,7 +120,11 @@ export async function hasOwner(
  * Locks the tenants that the user owns, as every change of owners does. Returns the slugs of those where no other owner can
  * sign in.
  */
-export async function lockLosingTenants(sql: Sql, userId: string): Promise<string[]> {
+export async function lockLosingTenants(
+  sql: Sql,
+  userId: string,
+  enter: (tenantId: string) => Promise<TenantTransaction>,
+): Promise<string[]> {
   const owned = await sql<{ slug: string }>`
     select t.slug from app.memberships m
       join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and t.status <> 'cancelled'
@@ -115,9 +132,11 @@ export async function lockLosingTenants(sql: Sql, userId: string): Promise<strin
      order by t.id`
   const losing: string[] = []
   for (const { slug } of owned) {
-    const tenant = await lockTenant(sql, slug)
-    if (tenant === null) continue
-    if (!(await hasOwner(await enterTenant(sql, tenant.id), tenant.id, userId))) losing.push(slug)
+    const found = await findTenant(sql, slug)
+    if (found === null) continue
+    const scoped = await enter(found.id)
+    if ((await lockTenant(scoped, found.id)) === null) continue
+    if (!(await hasOwner(scoped, found.id, userId))) losing.push(slug)
   }
   return losing
 }

@@ -39,7 +39,7 @@ export const connectAccount = endpoint({
     mustBeSendable(vendor, { accountNumber, secret })
     const id = randomUUID()
     const connected = await storeSecret({
-      encrypt: () => runtime.vault.encrypt(secret, secretContext(principal.tenant.id, id, FIRST_VERSION)),
+      encrypt: () => runtime.vault.encrypt(secret, secretContext(principal.tenant.id, id, FIRST_VERSION), sql.proof),
       check: async () => {
         const lastError = await askVendor(runtime.config, vendor, { accountNumber, secret })
         if (lastError === REFUSED) throw refused()

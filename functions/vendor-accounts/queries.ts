@@ -30,7 +30,7 @@ export async function searchVendorAccounts(
            a.secret_version, to_json(a.created_at) as sort_key
       from app.vendor_accounts a
       join app.vendors v on v.code = a.vendor
-     where a.tenant_id = app.current_tenant()
+     where a.tenant_id = (select app.current_tenant())
        and (${search.id ?? null}::uuid is null or a.id = ${search.id ?? null}::uuid)
        and a.status = any (string_to_array(${statuses.join(',')}, ','))
        and (a.created_at, a.id) > (${createdAt}::text::timestamptz, ${accountId}::uuid)

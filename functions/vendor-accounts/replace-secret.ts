@@ -32,7 +32,7 @@ export const replaceSecret = endpoint({
       encrypt: async () => {
         const { secretVersion } = await sql.read((tx) => accountOf(tx, params.id))
         const next = secretContext(principal.tenant.id, params.id, secretVersion + 1)
-        return { replacedVersion: secretVersion, encrypted: await runtime.vault.encrypt(body.secret, next) }
+        return { replacedVersion: secretVersion, encrypted: await runtime.vault.encrypt(body.secret, next, sql.proof) }
       },
       check: async () => mustAccept(await askVendor(runtime.config, vendor, credential)),
       store: ({ replacedVersion, encrypted }) =>

@@ -23,7 +23,7 @@ export const verifyAccount = endpoint({
     const vendor = await sql.read(async (tx) => findVendor(tx, (await accountOf(tx, params.id)).account.vendor.code))
     const credential = await openVendorCredential(
       runtime.vault,
-      { tenantId, accountId: params.id },
+      { proof: sql.proof, tenantId, accountId: params.id },
       { reason: 'verify', actorUserId: principal.user.id, requestId, clientRequestId: client.requestId },
     )
     if (credential === null) throw notFound('the secret was erased during the request')

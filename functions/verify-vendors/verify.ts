@@ -1,8 +1,7 @@
 import { recordAudit } from '#shared/audit/record-audit.ts'
-import { enterTenant, readInTenant } from '#shared/db/scope.ts'
 import { drain, UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
-import type { LeasedJob } from '#shared/queue/queries.ts'
+import { type LeasedJob, proofOfLease } from '#shared/queue/queries.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { askVendor, REFUSED } from '#shared/vendor/ask-vendor.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
@@ -48,21 +47,19 @@ async function verify(
     payload: { account_id: accountId },
   } = job
   if (tenantId === null) throw new UnreadableJob('a vendor account needs a tenant')
-  if (!(await readInTenant(database, tenantId, tenantIsOpen))) return false
+  const proof = proofOfLease(job)
+  if (!(await proof.read(database, tenantIsOpen))) return false
   const opening = { reason: 'verify', actorUserId: null, requestId: job.id } as const
-  const credential = await openVendorCredential(vault, { tenantId, accountId }, opening)
+  const credential = await openVendorCredential(vault, { proof, tenantId, accountId }, opening)
   if (credential === null) return false
-  const vendor = await vault.database.transaction('read only', async (sql) =>
-    findVendor(await enterTenant(sql, tenantId), credential.vendor),
-  )
+  const vendor = await proof.read(vault.database, (sql) => findVendor(sql, credential.vendor))
   const lastError = await askVendor(config, vendor, credential)
   const hasResponded = lastError === null || lastError === REFUSED
-  await vault.database.transaction('read write', async (sql) => {
-    const scoped = await enterTenant(sql, tenantId)
-    const recorded = await recordCheck(scoped, { accountId, secretVersion: credential.secretVersion, lastError })
+  await proof.write(vault.database, async (sql) => {
+    const recorded = await recordCheck(sql, { accountId, secretVersion: credential.secretVersion, lastError })
     if (!recorded || !hasResponded) return
     await recordAudit(
-      { sql: scoped, tenantId, actorUserId: null, requestId: job.id },
+      { sql, tenantId, actorUserId: null, requestId: job.id },
       {
         action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
         targetId: accountId,

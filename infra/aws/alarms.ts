@@ -185,6 +185,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description:
         'A vendor secret did not decrypt for the tenant and account it is stored for. Suspect tampering until it is explained.',
     },
+    'scope-forged': {
+      metric: own('ScopeForged', { period: MINUTE }),
+      over: 0,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'A statement presented a tenant or a ticket that the database had not sealed, which no code of the service does. Suspect an SQL injection.',
+    },
     'connection-unclean': {
       metric: own('DatabaseUnclean', { period: MINUTE }),
       over: 0,

@@ -74,10 +74,11 @@ export class Dashboard extends Construct {
       ],
       [
         graph('Function connections: wait and connect, ms', [ownEach('DatabaseWait'), ownEach('DatabaseConnect')]),
-        graph('Function connections: refused, lost, unclean', [
+        graph('Function connections: refused, lost, unclean; forged scopes', [
           ownEach('DatabaseRefused'),
           ownEach('DatabaseLost'),
           own('DatabaseUnclean'),
+          own('ScopeForged'),
         ]),
         graph('Audit entries without a partition', [own('AuditRowsWithoutPartition')]),
       ],

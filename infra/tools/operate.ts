@@ -23,6 +23,8 @@ The reason is one line. The audit log of each tenant that the command changes ha
                                  if a tenant would have no owner who can sign in, and names the tenants
   enable-user EMAIL              let a disabled user sign in again
   resend-invite SLUG EMAIL       send an open invitation again; the previous link stops working
+  renew-seal                     replace the keys with which the database seals tickets. Requests in progress fail. Run it
+                                 after a restore of a backup, or when somebody may have read the table app.seal
   rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
                                  online. If interrupted, run it again to resume. It lists vendor accounts whose secret
                                  does not decrypt, and keeps their key until the accounts are revoked
@@ -68,6 +70,7 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'disable-user': { words: ['email'], takes: ['force'] },
   'enable-user': { words: ['email'] },
   'resend-invite': { words: ['slug', 'email'] },
+  'renew-seal': { words: [] },
   'rotate-data-key': { words: ['slug'] },
   rewrap: { words: ['slug'], needs: ['key'] },
   shred: { words: ['slug'] },

@@ -25,6 +25,8 @@ export interface Connection {
 const INVALID_PASSWORD = '28P01'
 // The warning of app.clean (migration 0001) before it ends the connection.
 const UNCLEAN = 'TN500'
+// The error of app.current_tenant and of the functions that enter a tenant, for what the database did not seal.
+const FORGED = 'TN500'
 
 // A server that is alive responds within the role's statement_timeout of 2 s (migration 0001).
 export const RESPONSE_TIMEOUT_MS = 2500
@@ -137,6 +139,16 @@ export async function responseTo<T>(connection: Connection, query: PromiseLike<T
   try {
     return await within(deadline, query)
   } catch (error) {
+    if (errorCode(error) === FORGED && !connection.isLost()) {
+      log.error(
+        'a statement presented a tenant or a ticket that the database had not sealed: the connection was closed',
+        {
+          code: FORGED,
+        },
+      )
+      countMetric('ScopeForged')
+      connection.discard()
+    }
     if (!isSurvived(error)) connection.discard()
     throw error
   }

@@ -6,50 +6,67 @@ declare const sessionScope: unique symbol
 /** Runs statements inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
 export type TenantTransaction = Sql & { readonly [tenantScope]: true }
 
-/** Who acts, in which tenant and by which permission, as the session check found them. */
-export interface Scope {
-  readonly tenantId: string
-  readonly sessionId: string
-  readonly roleId: number
-  readonly permission: string
-  /** Whether such writes in one tenant take turns. */
-  readonly exclusive: boolean
+/** The statements that enter a tenant. Each begins with app.enter_to_read or app.enter_to_write. */
+export interface Entry {
+  readonly toRead: (sql: Sql) => Promise<unknown>
+  readonly toWrite: (sql: Sql) => Promise<unknown>
 }
 
-/**
- * Runs a read in the tenant's scope, in one read-only transaction: row security shows that tenant's rows and no other.
- * Setting the scope costs no round trip of its own: it travels with the first statement.
- */
-export const readInTenant = <T>(
-  database: Database,
-  tenantId: string,
-  read: (sql: TenantTransaction) => Promise<T>,
-): Promise<T> =>
-  database.transaction('read only', async (sql) => {
-    const scoped = sql`select app.set_tenant(${tenantId})`
-    scoped.catch(() => {})
-    try {
-      return await read(sql as TenantTransaction)
-    } finally {
-      await scoped
-    }
-  })
+/** The entry by a ticket. A ticket without a session needs no permission. */
+export const entryBy = (ticket: Uint8Array, permission: string | null = null, exclusive = false): Entry => ({
+  toRead: (sql) => sql`select app.enter_to_read(${ticket})`,
+  toWrite: (sql) => sql`select app.enter_to_write(${ticket}, ${permission}, ${exclusive})`,
+})
 
 /**
- * Runs a write in the tenant's scope, in one transaction that first locks and checks again what the session check
- * found (app.enter_tenant): no write commits after a revocation or a change of role that forbids it was confirmed.
- * Throws the PostgresError TN401 or TN403 before `write` is called when the check fails.
+ * Proof of the right to act in one tenant: a session's ticket, a job's lease, an invitation's token or an operator's
+ * reason. The database checks it when a transaction enters the tenant; the id of a tenant opens nothing. Its field is
+ * private, so no log contains it.
  */
-export const writeInTenant = <T>(
-  database: Database,
-  scope: Scope,
-  write: (sql: TenantTransaction) => Promise<T>,
-): Promise<T> =>
-  database.transaction('read write', async (sql) => {
-    const { tenantId, sessionId, roleId, permission, exclusive } = scope
-    await sql`select app.enter_tenant(${tenantId}, ${sessionId}, ${roleId}::smallint, ${permission}, ${exclusive})`
-    return write(sql as TenantTransaction)
-  })
+export class TenantProof {
+  readonly #entry: () => Entry | Promise<Entry>
+
+  constructor(entry: () => Entry | Promise<Entry>) {
+    this.#entry = entry
+  }
+
+  /**
+   * Runs a read in the tenant's scope, in one read-only transaction: row security shows that tenant's rows and no other.
+   * Entering costs no round trip of its own: it travels with the first statement.
+   */
+  async read<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
+    const { toRead } = await this.#entry()
+    return database.transaction('read only', async (sql) => {
+      const entered = toRead(sql)
+      entered.catch(() => {})
+      try {
+        return await work(sql as TenantTransaction)
+      } finally {
+        await entered
+      }
+    })
+  }
+
+  /**
+   * Runs a write in the tenant's scope, in one transaction. A member's transaction first locks and checks again what the
+   * session check found (app.enter_to_write): no write commits after the service confirmed a revocation or a change of
+   * role that forbids it. Throws the PostgresError TN401 or TN403 before `work` is called when the check fails.
+   */
+  async write<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
+    const { toWrite } = await this.#entry()
+    return database.transaction('read write', async (sql) => {
+      await toWrite(sql)
+      return work(sql as TenantTransaction)
+    })
+  }
+
+  /** Enters the tenant to write, in a transaction that began without one. */
+  async enter(sql: Sql): Promise<TenantTransaction> {
+    const { toWrite } = await this.#entry()
+    await toWrite(sql)
+    return sql as TenantTransaction
+  }
+}
 
 /** Opens transactions for one principal. Each call is a transaction of its own. */
 interface Transactions<Read extends Sql, Write extends Sql> {
@@ -57,12 +74,13 @@ interface Transactions<Read extends Sql, Write extends Sql> {
   write<T>(work: (sql: Write) => Promise<T>): Promise<T>
 }
 
-/** The transactions of a member, in the scope of the tenant. */
-export type TenantTransactions = Transactions<TenantTransaction, TenantTransaction>
+/** The transactions of a member, in the scope of the tenant. `proof` opens those of the vault. */
+export type TenantTransactions = Transactions<TenantTransaction, TenantTransaction> & { readonly proof: TenantProof }
 
-export const tenantTransactions = (database: Database, scope: Scope): TenantTransactions => ({
-  read: (work) => readInTenant(database, scope.tenantId, work),
-  write: (work) => writeInTenant(database, scope, work),
+export const tenantTransactions = (database: Database, proof: TenantProof): TenantTransactions => ({
+  read: (work) => proof.read(database, work),
+  write: (work) => proof.write(database, work),
+  proof,
 })
 
 /** Runs statements inside a transaction that has checked its session under locks. It is in the scope of no tenant. */
@@ -83,9 +101,3 @@ export const sessionTransactions = (database: Database, sessionId: string): Sess
       return work(sql as SessionTransaction)
     }),
 })
-
-/** Sets the tenant of a transaction that began without one: for jobs, operators and invited users without a session there. */
-export async function enterTenant(sql: Sql, tenantId: string): Promise<TenantTransaction> {
-  await sql`select app.set_tenant(${tenantId})`
-  return sql as TenantTransaction
-}

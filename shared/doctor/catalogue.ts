@@ -12,7 +12,7 @@ export interface Finding {
 /** The login roles of the service. Row security and grants limit them. */
 const LOGINS = SERVICE_ROLES.map(loginName)
 
-const ROLES = ['identity_owner', ...LOGINS, 'identity_resolver']
+const ROLES = ['identity_owner', ...LOGINS, 'identity_resolver', 'identity_gate']
 
 /**
  * The tables of people, with row security but without the tenant guard: the service finds a row by an address or a hash, before
@@ -33,10 +33,34 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.record_opening(uuid, text, uuid, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
+  'app.renew_seal()', // replaces the keys of the seals
+  'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
+  'app.set_tenant(uuid)', // seals the tenant of the transaction, for the functions of identity_gate
+  'app.authenticate(bytea, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry
+  'app.select_tenant(bytea, uuid, integer, text, text, bytea)', // selects a tenant for the session of a ticket
+  'app.enter_to_read(bytea)', // sets the tenant of a ticket in a read-only transaction
+  'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session
+  'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
+  'app.invitation_ticket(bytea)', // returns a ticket for the tenant of an invitation's token hash
+  'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
+  'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind
+  'app.end_lease(uuid, uuid, text, double precision)', // ends a lease of a job
 ]
 
-/** The listed functions that create tables. They run as identity_owner, the others as identity_resolver. */
-export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)']
+/** The listed functions that check a proof. They run as identity_gate, which alone reads app.seal. */
+export const GATE_FUNCTIONS: readonly string[] = DEFINER_FUNCTIONS.slice(
+  DEFINER_FUNCTIONS.indexOf('app.current_tenant()'),
+)
+
+/** The listed functions without a search_path, because every read calls them: each name in them is qualified. */
+const QUALIFIED_FUNCTIONS: readonly string[] = [
+  'app.current_tenant()',
+  'app.set_tenant(uuid)',
+  'app.enter_to_read(bytea)',
+]
+
+/** The listed functions that create tables or write app.seal. They run as identity_owner; those in no such list run as identity_resolver. */
+export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)', 'app.renew_seal()']
 
 /** A policy that shows the rows of all tenants to exactly one role, for one kind of statement. */
 interface OpenPolicy {
@@ -160,7 +184,7 @@ const CHECKS = {
      where p.polpermissive and p.oid not in (select oid from open_policy)
        and 'true' in (pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
        and exists (select from unnest(p.polroles) as role(oid) left join pg_roles o using (oid)
-                    where o.rolname is distinct from 'identity_resolver')`,
+                    where coalesce(o.rolname, '') not in ('identity_resolver', 'identity_gate'))`,
   'policy-ignores-tenant': `
     select name, coalesce(qual, written) from policy p
      where not exists (
@@ -170,6 +194,13 @@ const CHECKS = {
          select from pg_depend d
           where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
             and d.refobjid = p.table_oid and d.refobjsubid = p.attnum)`,
+  // Postgres calls a function in a condition for each row, unless it is a subquery.
+  'policy-calls-for-each-row': String.raw`
+    select name, expression
+      from (select r.name || ' ' || quote_ident(p.polname) as name,
+                   unnest(array[pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)]) as expression
+              from pg_policy p join relation r on r.oid = p.polrelid) as policies
+     where regexp_replace(expression, '\( SELECT (app\.)?current_tenant\(\) AS current_tenant\)', '', 'g') ~ '\mcurrent_tenant\('`,
   // A condition is certain to admit only the tenant's own rows if it contains OWN and combines conditions by AND alone.
   'policy-admits-other-tenants': String.raw`
     select name, expression from policy, unnest(array[qual, written]) as expression
@@ -185,10 +216,23 @@ const CHECKS = {
       from pg_roles r, lateral (values
         ('superuser', rolsuper), ('bypassrls', rolbypassrls), ('createrole', rolcreaterole), ('createdb', rolcreatedb),
         ('replication', rolreplication),
-        ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver'))) as a(attribute, held)
+        ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver', 'identity_gate'))) as a(attribute, held)
      where rolname = any (${listed(ROLES)}) and held`,
   'role-membership': `
     select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join service_role s on s.oid = m.member`,
+  // The owner may become identity_gate to create its functions. Another member could seal any tenant.
+  'gate-member': `
+    select pg_get_userbyid(m.member), null from pg_auth_members m
+     where m.roleid = to_regrole('identity_gate')
+       and (m.inherit_option or m.set_option) and pg_get_userbyid(m.member) <> 'identity_owner'`,
+  'seal-readable': `
+    select coalesce(nullif(x.grantee, 0)::regrole::text, 'PUBLIC'), lower(x.privilege_type)
+      from relation r cross join lateral (
+        select * from aclexplode(r.relacl)
+        union all
+        select e.* from pg_attribute a, aclexplode(a.attacl) e where a.attrelid = r.oid) as x
+     where r.name = 'app.seal' and x.grantee <> r.relowner
+       and not (x.grantee = to_regrole('identity_gate') and x.privilege_type = 'SELECT')`,
   'role-owns-object': `
     select o.type || ' ' || o.identity, s.name
       from pg_shdepend d
@@ -230,7 +274,8 @@ const CHECKS = {
   // pg_temp must come last, or a caller's temporary table could replace the table that the function means.
   'definer-search-path': `
     select name, array_to_string(proconfig, '; ') from routine
-     where prosecdef and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
+     where prosecdef and name <> all (${listed(QUALIFIED_FUNCTIONS)})
+       and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
   // A body that Postgres parsed at its creation has no names to look up.
   'function-search-path': `
     select name, array_to_string(proconfig, '; ') from routine
@@ -239,14 +284,16 @@ const CHECKS = {
   // With debug_print_plan and client_min_messages = log, a caller would read the parameters of the statements inside.
   'definer-messages': `
     select name, array_to_string(proconfig, '; ') from routine
-     where prosecdef and not coalesce(proconfig @> array['client_min_messages=warning'], false)`,
+     where prosecdef and name <> all (${listed(QUALIFIED_FUNCTIONS)})
+       and not coalesce(proconfig @> array['client_min_messages=warning'], false)`,
   'definer-for-public': `
     select r.name, null from routine r, aclexplode(coalesce(r.proacl, acldefault('f', r.proowner))) x
      where r.prosecdef and x.grantee = 0`,
   'definer-owner': `
     select name, pg_get_userbyid(proowner) from routine
      where prosecdef and pg_get_userbyid(proowner)
-       <> case when name = any (${listed(OWNER_FUNCTIONS)}) then 'identity_owner' else 'identity_resolver' end`,
+       <> case when name = any (${listed(OWNER_FUNCTIONS)}) then 'identity_owner'
+               when name = any (${listed(GATE_FUNCTIONS)}) then 'identity_gate' else 'identity_resolver' end`,
   // Default privileges would open every future table and partition before it has its guard.
   'default-privileges': `
     select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')

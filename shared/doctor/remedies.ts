@@ -2,6 +2,7 @@ import {
   ACCOUNT_TABLES,
   type CatalogueCheck,
   type Finding,
+  GATE_FUNCTIONS,
   OPEN_POLICIES,
   OWNER_FUNCTIONS,
 } from '#shared/doctor/catalogue.ts'
@@ -45,6 +46,11 @@ function revoke(table: string, detail: string): string {
   return `revoke ${privilege} on ${table} from ${role};`
 }
 
+const ownerOf = (routine: string): string => {
+  if (OWNER_FUNCTIONS.includes(routine)) return 'identity_owner'
+  return GATE_FUNCTIONS.includes(routine) ? 'identity_gate' : 'identity_resolver'
+}
+
 type ByCheck = Readonly<Record<CatalogueCheck, (object: string, detail: string) => string>>
 
 /** What is wrong, in one line. */
@@ -60,9 +66,13 @@ const FAULTS: ByCheck = {
     `the policy does not compare the tenant of the row with app.current_tenant(): ${expression}`,
   'policy-admits-other-tenants': (_, expression) => `the policy admits more than the rows of the tenant: ${expression}`,
   'policy-admits-null-tenant': (_, expression) => `the policy lets a tenant write rows without a tenant: ${expression}`,
+  'policy-calls-for-each-row': (_, expression) =>
+    `the policy calls app.current_tenant() for each row instead of once: ${expression}`,
   'role-missing': () => 'the role does not exist',
   'role-attribute': (_, attribute) => `the role holds ${attribute.toUpperCase()}`,
   'role-membership': (_, other) => `the role is a member of ${other} and may use its privileges`,
+  'gate-member': (member) => `${member} may become identity_gate and enter any tenant`,
+  'seal-readable': (role, privilege) => `${role} holds ${privilege.toUpperCase()} on app.seal and may enter any tenant`,
   'role-owns-object': (_, role) => `${role} owns it and may drop its guard`,
   'owned-by-another': (_, owner) => `${owner} owns it, and FORCE ROW LEVEL SECURITY may not bind that role`,
   'privilege-past-row-security': (_, detail) => `${held(detail)}, which bypasses row security`,
@@ -100,9 +110,12 @@ const REPAIRS: ByCheck = {
   'policy-ignores-tenant': policyRepair,
   'policy-admits-other-tenants': policyRepair,
   'policy-admits-null-tenant': policyRepair,
+  'policy-calls-for-each-row': policyRepair,
   'role-missing': (role) => `create ${role} as migrations/0001-database-roles.sql does`,
   'role-attribute': (role, attribute) => `alter role ${role} no${attribute};`,
   'role-membership': (role, other) => `revoke ${other} from ${role};`,
+  'gate-member': (member) => `revoke identity_gate from ${member};`,
+  'seal-readable': (role, privilege) => `revoke ${privilege} on app.seal from ${role}; select app.renew_seal();`,
   'role-owns-object': (object) => `alter ${object} owner to identity_owner;`,
   'owned-by-another': (object) => `alter ${kind(object)} owner to identity_owner;`,
   'privilege-past-row-security': revoke,
@@ -117,8 +130,7 @@ const REPAIRS: ByCheck = {
   'function-search-path': (routine) => `alter routine ${routine} set search_path = pg_catalog, pg_temp;`,
   'definer-messages': (routine) => `alter routine ${routine} set client_min_messages = warning;`,
   'definer-for-public': (routine) => `revoke execute on routine ${routine} from public;`,
-  'definer-owner': (routine) =>
-    `alter routine ${routine} owner to ${OWNER_FUNCTIONS.includes(routine) ? 'identity_owner' : 'identity_resolver'};`,
+  'definer-owner': (routine) => `alter routine ${routine} owner to ${ownerOf(routine)};`,
   'default-privileges': (object) =>
     `revoke them: alter default privileges for role ${object.replace(' in ', ' in schema ')} revoke …`,
   'foreign-key-without-tenant': (object) =>

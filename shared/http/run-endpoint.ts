@@ -1,9 +1,8 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { sessionTransactions, tenantTransactions } from '#shared/db/scope.ts'
-import { isTenantAccess, type TenantAccess } from '#shared/http/endpoint.ts'
+import { isTenantAccess } from '#shared/http/endpoint.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
-import type { Principal } from '#shared/session/session.ts'
 
 /** Runs the matched endpoint in the transaction that its access requires. */
 export function runEndpoint(state: RequestState): Promise<Reply> {
@@ -23,20 +22,12 @@ export function runEndpoint(state: RequestState): Promise<Reply> {
   }
   if (principal === null) throw new Error('no principal after the session check')
   const transactions = isTenantAccess(access)
-    ? tenantTransactions(runtime.database, scopeOf(principal, access))
+    ? tenantTransactions(
+        runtime.database,
+        principal.ticket.proof({ permission: access.permission, exclusive: 'exclusive' in access }),
+      )
     : sessionTransactions(runtime.database, principal.session.id)
   if (typeof access === 'object' && 'transaction' in access) return endpoint.handle({ ...request, sql: transactions })
   const handle = (sql: Sql) => endpoint.handle({ ...request, sql })
   return method === 'GET' ? transactions.read(handle) : transactions.write(handle)
-}
-
-function scopeOf(principal: Principal, access: TenantAccess) {
-  if (principal.tenant === null) throw new Error('no tenant after the check of the scope')
-  return {
-    tenantId: principal.tenant.id,
-    sessionId: principal.session.id,
-    roleId: principal.role.id,
-    permission: access.permission,
-    exclusive: 'exclusive' in access,
-  }
 }

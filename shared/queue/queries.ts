@@ -1,4 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
+import { TenantProof } from '#shared/db/scope.ts'
 import { JOB_KINDS, type JobKind, type JobPayload } from '#shared/queue/kinds.ts'
 
 /** A job that a worker has leased. */
@@ -52,21 +53,21 @@ export const claimJobs = (
 
 /** Completes a job. Returns false, and changes nothing, when another worker has the lease by now. */
 export async function completeJob(sql: Sql, job: LeasedJob): Promise<boolean> {
-  const ended = await sql`
-    update app.jobs set completed_at = now(), lease_token = null, leased_until = null
-     where id = ${job.id} and lease_token = ${job.lease_token} and completed_at is null
-    returning id`
-  return ended.length > 0
+  const [row] = await sql<{ ended: boolean }>`
+    select app.end_lease(${job.id}, ${job.lease_token}, null, null) as ended`
+  return row?.ended ?? false
 }
 
 /** Ends a failed attempt: the job is retried after `delaySeconds`, or dead-lettered when that is null. Returns false like `completeJob`. */
 export async function failJob(sql: Sql, job: LeasedJob, error: string, delaySeconds: number | null): Promise<boolean> {
-  const ended = await sql`
-    update app.jobs
-       set lease_token = null, leased_until = null, last_error = ${error.slice(0, 200)},
-           run_at = now() + make_interval(secs => ${delaySeconds ?? 0}::double precision),
-           dead_at = case when ${delaySeconds === null} then now() end
-     where id = ${job.id} and lease_token = ${job.lease_token} and completed_at is null
-    returning id`
-  return ended.length > 0
+  const [row] = await sql<{ ended: boolean }>`
+    select app.end_lease(${job.id}, ${job.lease_token}, ${error}, ${delaySeconds}) as ended`
+  return row?.ended ?? false
 }
+
+/** Returns the proof for the tenant of a job. It ends with the lease. */
+export const proofOfLease = ({ id, lease_token: lease }: LeasedJob): TenantProof =>
+  new TenantProof(() => ({
+    toRead: (sql) => sql`select app.enter_to_read(app.lease_ticket(${id}, ${lease}))`,
+    toWrite: (sql) => sql`select app.enter_to_write(app.lease_ticket(${id}, ${lease}), null, false)`,
+  }))

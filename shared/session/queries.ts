@@ -2,6 +2,7 @@ import type { RequestSource } from '#shared/audit/record-audit.ts'
 import type { Run, Sql } from '#shared/db/connect.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
+import { Ticket } from '#shared/session/ticket.ts'
 import type { Tenant } from '#shared/tenant/tenant.ts'
 import type { User } from '#shared/user/user.ts'
 
@@ -17,6 +18,10 @@ interface LiveSessionRow extends Omit<Session, 'id'>, Omit<User, 'id'>, Omit<Ten
   permissions: string[]
 }
 
+interface CheckedSessionRow extends LiveSessionRow {
+  ticket: Uint8Array
+}
+
 /**
  * Returns the principal of a session token and moves the session's idle expiry forward, or returns null when the session
  * is not live. It is one statement, also during a rotation of the pepper: it tries the previous hash only when the current
@@ -29,13 +34,13 @@ export async function authenticate(
 ): Promise<Principal | null> {
   const [row] =
     previous === null
-      ? await sql<LiveSessionRow>`select * from app.authenticate(${current}, ${idleSeconds})`
-      : await sql<LiveSessionRow>`
+      ? await sql<CheckedSessionRow>`select (live).*, ticket from app.authenticate(${current}, ${idleSeconds})`
+      : await sql<CheckedSessionRow>`
           with found as materialized (select * from app.authenticate(${current}, ${idleSeconds}))
-          select * from found
+          select (live).*, ticket from found
           union all
-          select * from app.authenticate(${previous}, ${idleSeconds}) where not exists (select from found)`
-  return row === undefined ? null : toPrincipal(row)
+          select (live).*, ticket from app.authenticate(${previous}, ${idleSeconds}) where not exists (select from found)`
+  return row === undefined ? null : toPrincipal(row, new Ticket(row.ticket))
 }
 
 /**
@@ -45,24 +50,26 @@ export async function authenticate(
 export async function selectTenant(
   sql: Sql,
   {
-    sessionId,
+    ticket,
     tenantId,
     idleSeconds,
     source,
   }: {
-    sessionId: string
+    ticket: Ticket
     tenantId: string
     idleSeconds: number
     source: Required<RequestSource>
   },
 ): Promise<Principal | null> {
-  const [row] = await sql<LiveSessionRow>`
-    select * from app.select_tenant(${sessionId}, ${tenantId}, ${idleSeconds}, ${source.requestId},
-                                    ${source.clientRequestId}, ${source.ipHash})`
-  return row === undefined ? null : toPrincipal(row)
+  const { requestId, clientRequestId, ipHash } = source
+  const [row] = await ticket.present(
+    (bytes) => sql<LiveSessionRow>`
+      select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
+  )
+  return row === undefined ? null : toPrincipal(row, ticket)
 }
 
-function toPrincipal(row: LiveSessionRow): Principal {
+function toPrincipal(row: LiveSessionRow, ticket: Ticket): Principal {
   const session = {
     id: row.session_id,
     idle_expires_at: row.idle_expires_at,
@@ -75,8 +82,9 @@ function toPrincipal(row: LiveSessionRow): Principal {
     full_name: row.full_name,
     avatar_url: row.avatar_url,
   }
-  if (row.tenant_id === null) return { session, user, tenant: null, role: null, permissions: [] }
+  if (row.tenant_id === null) return { ticket, session, user, tenant: null, role: null, permissions: [] }
   return {
+    ticket,
     session,
     user,
     tenant: {

@@ -3,6 +3,7 @@ import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
+import type { Ticket } from '#shared/session/ticket.ts'
 import { User } from '#shared/user/user.ts'
 
 /** A session, with the time when it expires if unused and the time when it expires in any case. */
@@ -14,6 +15,7 @@ export const Session = v.pipe(
 export type Session = Readonly<v.InferOutput<typeof Session>>
 
 interface SessionUser {
+  readonly ticket: Ticket
   readonly session: Session
   readonly user: User
   readonly permissions: readonly string[]

@@ -13,7 +13,7 @@ export interface DataKey extends WrappedKey {
 export async function findActiveKey(sql: TenantTransaction, purpose: Purpose): Promise<DataKey | null> {
   const [key] = await sql<DataKey>`
     select id, kms_key_arn as "kmsKeyArn", wrapped_key as wrapped from app.data_keys
-     where tenant_id = app.current_tenant() and purpose = ${purpose} and status = 'active'`
+     where tenant_id = (select app.current_tenant()) and purpose = ${purpose} and status = 'active'`
   return key ?? null
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Database } from '#shared/db/connect.ts'
-import { enterTenant, readInTenant } from '#shared/db/scope.ts'
+import type { TenantProof } from '#shared/db/scope.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { type Binding, DecryptionFailed, decryptText, encryptText } from '#shared/vault/envelope.ts'
 import { KeyCache } from '#shared/vault/key-cache.ts'
@@ -27,9 +27,9 @@ export interface Vault {
   /**
    * Encrypts a text under the tenant's active data key, which it creates with the tenant's first secret. Calls KMS
    * every time, so that a disabled KMS key encrypts nothing. Throws KeyServiceUnavailable if KMS fails, after two
-   * seconds at most.
+   * seconds at most. Requires proof for the tenant of the context.
    */
-  encrypt(text: string, context: EncryptionContext): Promise<EncryptedSecret>
+  encrypt(text: string, context: EncryptionContext, proof: TenantProof): Promise<EncryptedSecret>
   /** Decrypts a stored secret. Throws DecryptionFailed if it was encrypted with another key or context. */
   decrypt(encrypted: { readonly key: DataKey; readonly bytes: Uint8Array }, context: EncryptionContext): Promise<string>
   /** Overwrites the data keys in memory and closes the connections. */
@@ -48,16 +48,17 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
   }
 
   /** Returns the tenant's active data key. Concurrent requests that create the first one all use the stored one. */
-  const activeKey = async (context: EncryptionContext): Promise<{ id: string; plaintext: Buffer }> => {
-    const { tenantId, purpose } = context
-    const find = () => readInTenant(database, tenantId, (sql) => findActiveKey(sql, purpose))
+  const activeKey = async (
+    context: EncryptionContext,
+    proof: TenantProof,
+  ): Promise<{ id: string; plaintext: Buffer }> => {
+    const { purpose } = context
+    const find = () => proof.read(database, (sql) => findActiveKey(sql, purpose))
     let current = await find()
     if (current === null) {
       const { plaintext, ...wrapped } = await keys.generate(context)
       const created = { id: randomUUID(), ...wrapped }
-      const stored = await database.transaction('read write', async (sql) =>
-        insertKey(await enterTenant(sql, tenantId), purpose, created),
-      )
+      const stored = await proof.write(database, (sql) => insertKey(sql, purpose, created))
       if (stored) return { id: created.id, plaintext }
       plaintext.fill(0)
       current = await find()
@@ -69,8 +70,8 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
   return {
     database,
     keys,
-    encrypt: async (text, context) => {
-      const { id, plaintext } = await activeKey(context)
+    encrypt: async (text, context, proof) => {
+      const { id, plaintext } = await activeKey(context, proof)
       try {
         return { dataKeyId: id, bytes: encryptText(plaintext, text, { ...context, dataKeyId: id }) }
       } finally {

@@ -1,4 +1,4 @@
-import { enterTenant, readInTenant, type TenantTransaction } from '#shared/db/scope.ts'
+import type { TenantProof } from '#shared/db/scope.ts'
 import { readEncryptedSecret, recordOpening } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { secretContext } from '#shared/vendor/account.ts'
@@ -20,23 +20,17 @@ export interface Opening {
 }
 
 /**
- * Decrypts the credential of a vendor account. Returns null if the tenant has no such account or its secret was erased.
+ * Decrypts the credential of a vendor account. Requires proof for its tenant. Returns null if the tenant has no such account or its secret was erased.
  * Throws DecryptionFailed if the ciphertext does not match its row, and KeyServiceUnavailable if KMS fails.
  */
 export async function openVendorCredential(
   vault: Vault,
-  { tenantId, accountId }: { tenantId: string; accountId: string },
+  { proof, tenantId, accountId }: { proof: TenantProof; tenantId: string; accountId: string },
   opening: Opening,
 ): Promise<OpenCredential | null> {
-  const entry = await vault.database.transaction('read write', async (sql) => {
-    // Both statements travel together.
-    const [scoped, recorded] = [enterTenant(sql, tenantId), recordOpening(sql as TenantTransaction, accountId, opening)]
-    recorded.catch(() => {})
-    await scoped
-    return recorded
-  })
+  const entry = await proof.write(vault.database, (sql) => recordOpening(sql, accountId, opening))
   if (entry === null) return null
-  const encrypted = await readInTenant(vault.database, tenantId, (sql) => readEncryptedSecret(sql, accountId, entry))
+  const encrypted = await proof.read(vault.database, (sql) => readEncryptedSecret(sql, accountId, entry))
   if (encrypted === null) return null
   const { vendor, accountNumber, secretVersion } = encrypted
   const secret = await vault.decrypt(encrypted, secretContext(tenantId, accountId, secretVersion))

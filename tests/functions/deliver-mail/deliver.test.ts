@@ -8,6 +8,7 @@ import type { Database, SqlValue } from '#shared/db/connect.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
 import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { proofFor } from '#tests/support/proof.ts'
 import { useService } from '#tests/support/test.ts'
 
 // The tests provoke failures, and each would write a log line.
@@ -90,7 +91,7 @@ describe('a mailer that dies', () => {
 
   it('sends an email again with the same working link when the mailer died before it completed the job', async () => {
     const invited = await inviteMany(10)
-    void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)
+    void deliverDueMail(workerDyingAt(', null, null) as ended'), service.mail.ses, () => false)
     await vi.waitUntil(() => invited.every(({ email }) => mailbox(email).length === 1), { timeout: 5000 })
     expect(await service.mail.deliver()).toBe(0)
     await passTime()
@@ -108,7 +109,7 @@ describe('a mailer that dies', () => {
     const invited = await inviteMany(30)
     // Workers die in turns: with claimed jobs, with some emails sent, with all sent and none completed.
     for (let round = 0; round < 5; round += 1) {
-      const worker = workerDyingAt('completed_at = now()')
+      const worker = workerDyingAt(', null, null) as ended')
       if (round % 2 === 0)
         await claimJobs(worker.database.sql, { kind: 'mail', most: 10, leaseSeconds: 90, attempts: ATTEMPTS })
       else {
@@ -142,7 +143,7 @@ describe('a mailer that dies', () => {
     await createUser(service.sql, { email: 'forgetful@mail.test' })
     const body = { email: 'forgetful@mail.test' }
     expect((await service.request('POST /v1/auth/password/forgot', { body })).status).toBe(204)
-    void deliverDueMail(workerDyingAt('completed_at = now()'), service.mail.ses, () => false)
+    void deliverDueMail(workerDyingAt(', null, null) as ended'), service.mail.ses, () => false)
     await vi.waitUntil(() => mailbox(body.email).length === 1, { timeout: 5000 })
     await passTime()
     expect(await service.mail.deliver()).toBe(1)
@@ -313,7 +314,7 @@ describe('SES failures', () => {
 describe('jobs that no mailer can read', () => {
   const poison = (payload: object) =>
     service.runtime.database.transaction('read write', async (sql) => {
-      await sql`select app.set_tenant(${acme})`
+      await proofFor(service.sql, acme).enter(sql)
       await sql`select app.enqueue('mail', ${JSON.stringify(payload)}::text::jsonb)`
     })
 

@@ -9,6 +9,7 @@ import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { fillManyTenants } from '#tests/support/many-tenants.ts'
 import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
+import { ticketFor } from '#tests/support/proof.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -272,7 +273,7 @@ describe('the cost of a page among many tenants', () => {
     }
     let scans: Scan[] = []
     await app.begin(async (tx) => {
-      await tx`select app.set_tenant(${manyTenant})`
+      await tx`select app.enter_to_write(${await ticketFor(database.admin, manyTenant)}, null, false)`
       await tx.unsafe(`set local plan_cache_mode = force_${plan}_plan`)
       const explain = async (parts: TemplateStringsArray, ...values: readonly unknown[]) => {
         await tx.unsafe(`prepare members as ${parts.reduce((text, part, at) => `${text}$${at}${part}`)}`)

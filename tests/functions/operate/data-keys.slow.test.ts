@@ -10,6 +10,7 @@ import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { proofFor } from '#tests/support/proof.ts'
 import { connectTo } from '#tests/support/access.ts'
 import type { Answer } from '#tests/support/service.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
@@ -59,12 +60,14 @@ const workOn = ({ id }: Tenant, vault: Vault = service.runtime.vault): KeyWork =
   vault,
   tenantId: id,
   ...INSTRUCTION,
+  proof: proofFor(service.sql, id),
   shouldStop: () => false,
 })
 
 const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
 const secretOf = async ({ id }: Tenant, accountId: string, vault = service.runtime.vault): Promise<string | null> =>
-  (await openVendorCredential(vault, { tenantId: id, accountId }, OPENING))?.secret ?? null
+  (await openVendorCredential(vault, { proof: proofFor(service.sql, id), tenantId: id, accountId }, OPENING))?.secret ??
+  null
 
 const keysOf = async ({ id }: Tenant): Promise<string[]> =>
   (
@@ -483,6 +486,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
       const options = {
         command,
         tenantId: tenant.id,
+        operatorUrl: service.database.operatorUrl,
         vaultUrl: database.vaultUrl,
         kmsUrl: vault.kmsUrl,
         keyArn: vault.keyArn,

@@ -4,6 +4,7 @@ import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
 import { json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { proofFor } from '#tests/support/proof.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
@@ -101,7 +102,8 @@ const audited = async (tenant: Tenant): Promise<string[]> =>
 
 const secretOf = async ({ id }: Tenant, accountId: string) => {
   const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
-  return (await openVendorCredential(service.runtime.vault, { tenantId: id, accountId }, opening))?.secret ?? null
+  const account = { proof: proofFor(service.sql, id), tenantId: id, accountId }
+  return (await openVendorCredential(service.runtime.vault, account, opening))?.secret ?? null
 }
 
 const verifyDue = async (): Promise<number> => {

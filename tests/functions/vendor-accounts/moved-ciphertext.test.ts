@@ -3,13 +3,13 @@ import { CreateKeyCommand } from '@aws-sdk/client-kms'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { rotateDataKey } from '#functions/operate/data-keys.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { enterTenant } from '#shared/db/scope.ts'
 import { log } from '#shared/log.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { keyService } from '#shared/vault/kms.ts'
 import { readEncryptedSecret, recordOpening } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { proofFor } from '#tests/support/proof.ts'
 import { connectTo } from '#tests/support/access.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
@@ -68,7 +68,10 @@ const putWrapped = (id: string, wrapped: Uint8Array) =>
 /** Returns the decrypted secret of an account, or the error. */
 async function opened({ id }: Tenant, accountId: string, vault: Vault = service.runtime.vault): Promise<unknown> {
   try {
-    return (await openVendorCredential(vault, { tenantId: id, accountId }, OPENING))?.secret ?? null
+    return (
+      (await openVendorCredential(vault, { proof: proofFor(service.sql, id), tenantId: id, accountId }, OPENING))
+        ?.secret ?? null
+    )
   } catch (error) {
     return error
   }
@@ -144,7 +147,7 @@ describe('ciphertext that is moved', () => {
     // A trigger prevents restoring the old version.
     const app = connectTo(service.database.appUrl)
     const back = app.transaction('read write', async (sql) => {
-      const scoped = await enterTenant(sql, own.id)
+      const scoped = await proofFor(service.sql, own.id).enter(sql)
       return scoped`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
                      where id = ${first.id}`
     })
@@ -162,7 +165,8 @@ describe('ciphertext that is moved', () => {
       expect(await opened(own, first.id)).toBe('the first secret')
       await putText(first.id, present.sealed_secret)
       await service.sql`update app.vendor_accounts set secret_version = 2 where id = ${first.id}`
-      const work = { ...INSTRUCTION, vault: service.runtime.vault, tenantId: own.id, shouldStop: () => false }
+      const proof = proofFor(service.sql, own.id)
+      const work = { ...INSTRUCTION, proof, vault: service.runtime.vault, tenantId: own.id, shouldStop: () => false }
       expect(await rotateDataKey(work)).toMatchObject({ destroyed: 1, unreadable: [], finished: true })
       await expect(putBack()).rejects.toMatchObject({ code: '23503' })
       await service.sql`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
@@ -288,7 +292,7 @@ describe('decrypting a secret', () => {
     const rolledBack = (entry: string | null) =>
       database
         .transaction('read write', async (sql) => {
-          const scoped = await enterTenant(sql, own.id)
+          const scoped = await proofFor(service.sql, own.id).enter(sql)
           given.push(await readEncryptedSecret(scoped, id, entry ?? (await recordOpening(scoped, id, OPENING)) ?? ''))
           throw new Error('rolled back')
         })
@@ -300,7 +304,7 @@ describe('decrypting a secret', () => {
     expect(await entries()).toHaveLength(0)
     await rolledBack(
       await database.transaction('read write', async (sql) =>
-        recordOpening(await enterTenant(sql, own.id), id, OPENING),
+        recordOpening(await proofFor(service.sql, own.id).enter(sql), id, OPENING),
       ),
     )
     expect(given[1]).toMatchObject({ bytes: expect.any(Uint8Array) })
@@ -312,7 +316,8 @@ describe('decrypting a secret', () => {
     const id = await connect(own, 'a secret')
     const { vault } = service.runtime
     const before = service.vault.faults.counts().kms
-    const by = (tenantId: string) => openVendorCredential(vault, { tenantId, accountId: id }, OPENING)
+    const by = (tenantId: string) =>
+      openVendorCredential(vault, { proof: proofFor(service.sql, tenantId), tenantId, accountId: id }, OPENING)
     expect(await by(other.id)).toBeNull()
     expect(await by(randomUUID())).toBeNull()
     await expect(by('*')).rejects.toMatchObject({ code: '22P02' })
@@ -328,7 +333,7 @@ describe('decrypting a secret', () => {
     ).toHaveLength(0)
     const app = connectTo(service.database.appUrl)
     const byApp = app.transaction('read write', async (sql) =>
-      recordOpening(await enterTenant(sql, own.id), id, OPENING),
+      recordOpening(await proofFor(service.sql, own.id).enter(sql), id, OPENING),
     )
     await expect(byApp).rejects.toMatchObject({ code: '42501' })
     await app.close()

@@ -2,6 +2,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
+import { proofFor } from '#tests/support/proof.ts'
 import { VERIFY_TIMEOUT_MS } from '#shared/vendor/vendor.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
@@ -37,7 +38,8 @@ const vendorCalls = () => service.vault.faults.counts().vendor
 
 const secretOf = async (id: string): Promise<string | undefined> => {
   const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
-  return (await openVendorCredential(service.runtime.vault, { tenantId: tenant, accountId: id }, opening))?.secret
+  const account = { proof: proofFor(service.sql, tenant), tenantId: tenant, accountId: id }
+  return (await openVendorCredential(service.runtime.vault, account, opening))?.secret
 }
 
 const auditOf = async (id: string): Promise<string[]> =>
@@ -200,7 +202,7 @@ describe('KMS failures', () => {
     } as const
     for (let round = 0; round < 20; round += 1) {
       const fresh = service.vault.openVault(service.database)
-      await fresh.encrypt('a text', place)
+      await fresh.encrypt('a text', place, proofFor(service.sql, tenant))
       await fresh.close()
     }
   })
@@ -318,8 +320,9 @@ describe('the first secrets of a tenant', () => {
     expect(keys.map((key) => key['status'])).toEqual(['active'])
     const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
     const other = service.vault.openVault(service.database)
+    const proof = proofFor(service.sql, tenant)
     for (const { body } of answers) {
-      const credential = await openVendorCredential(other, { tenantId: tenant, accountId: body.id }, opening)
+      const credential = await openVendorCredential(other, { proof, tenantId: tenant, accountId: body.id }, opening)
       expect(credential?.secret).toBe(SS.secret)
     }
     await other.close()

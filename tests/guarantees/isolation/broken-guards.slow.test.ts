@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { createTestDatabase, warmAppConnection } from '#tests/support/database.ts'
+import { ticketFor } from '#tests/support/proof.ts'
 import { definerGuarantee, definersGuarantee, isReader } from './function-guarantees.ts'
 import { type Guarantee, holdsAfter } from './guarantee.ts'
 import {
@@ -22,7 +23,6 @@ import {
 } from './role-guarantees.ts'
 import { sealedColumnsGuarantee, sealedRowsGuarantee, vaultGuarantee } from './sealed-guarantees.ts'
 import {
-  afterTransactionGuarantee,
   everyTableGuarantee,
   exemptGuarantee,
   guaranteesOf,
@@ -191,6 +191,7 @@ guards.push(
     [liveSessionsGuarantee(world)],
   ],
   ...dropped('identity_resolver', definersGuarantee(world)),
+  ...dropped('identity_gate', definersGuarantee(world)),
   ...dropped('identity_worker', workerGuarantee(world)),
   ...dropped('identity_operator', operatorGuarantee(world)),
   ...policiesFor('identity_operator').flatMap(({ table, policy }): Guard[] => [
@@ -231,7 +232,11 @@ guards.push(
       ),
     ),
   ...writers(),
-  ...[`(purpose = 'invite'::text)`, '(consumed_at IS NULL)', '(tenant_id = current_tenant())'].map(
+  ...[
+    `(purpose = 'invite'::text)`,
+    '(consumed_at IS NULL)',
+    '(tenant_id = ( SELECT current_tenant() AS current_tenant))',
+  ].map(
     (condition): Guard => [
       `app.invitations: ${condition}`,
       [
@@ -505,16 +510,31 @@ describe('on its own copy', () => {
       return [sealedRowsGuarantee([own, other]), parts]
     }))
 
-  test('without the transaction-local set_tenant the next transaction sees rows', async () => {
-    await breaks(
-      `create or replace function app.set_tenant(p_tenant uuid) returns void language plpgsql as $$
-       begin
-         perform set_config('app.tenant_id', coalesce(p_tenant::text, ''), false);
-       end $$`,
-      (copy) => async (app) => {
-        for (const table of copy.tables) await afterTransactionGuarantee(copy, table).holds(app)
-      },
-    )
+  test('without the start of the transaction in the seal, a kept setting opens the next transaction', async () => {
+    const copy = await createTwoTenants('as migrated')
+    const app = await warmAppConnection(copy.database)
+    const rowsByKeptSetting = async () => {
+      const ticket = await ticketFor(copy.admin, copy.own)
+      await app.begin(async (tx) => {
+        await tx`select app.enter_to_write(${ticket}, null, false)`
+        await tx`
+          select set_config(name, current_setting(name), false) from unnest(array['app.tenant_id', 'app.tenant_seal']) as name`
+      })
+      return (await app`select from app.memberships`).length
+    }
+    try {
+      await expect(rowsByKeptSetting()).rejects.toMatchObject({ code: 'TN500' })
+      await app`reset all`
+      for (const name of ['app.current_tenant', 'app.set_tenant']) {
+        const [row] = await copy.admin<{ text: string }[]>`select pg_get_functiondef(${name}::regproc) as text`
+        const part = 'operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())'
+        await copy.admin.unsafe(replaced(row?.text ?? '', part, ''))
+      }
+      expect(await rowsByKeptSetting()).toBeGreaterThan(0)
+    } finally {
+      await app.end()
+      await copy.close()
+    }
   })
 
   test('without the nullif of current_tenant a reused connection fails', async () => {

@@ -136,6 +136,23 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       `create policy everything on app.styles to identity_app using (tenant_id is not distinct from (select app.current_tenant()))`,
     ],
   ],
+  'policy-calls-for-each-row': [
+    ['app.styles tenant_delete', 'alter policy tenant_delete on app.styles using (tenant_id = app.current_tenant())'],
+    [
+      'app.styles tenant_insert',
+      'alter policy tenant_insert on app.styles with check (tenant_id = app.current_tenant())',
+    ],
+  ],
+  'gate-member': [
+    ['helper', 'create role helper', 'grant identity_gate to helper'],
+    ['identity_app', 'grant identity_gate to identity_app with inherit false'],
+  ],
+  'seal-readable': [
+    ['identity_app', 'grant select on app.seal to identity_app'],
+    ['PUBLIC', 'grant select (scope_key) on app.seal to public'],
+    ['identity_resolver', 'grant select (ticket_key) on app.seal to identity_resolver'],
+    ['identity_gate', 'grant update on app.seal to identity_gate'],
+  ],
   'role-missing': [
     ['identity_worker', 'alter role identity_worker rename to somebody'],
     ['identity_operator', 'alter role identity_operator rename to somebody'],
@@ -149,6 +166,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['identity_app', 'alter role identity_app replication'],
     ['identity_resolver', 'alter role identity_resolver bypassrls'],
     ['identity_owner', 'alter role identity_owner login'],
+    ['identity_gate', 'alter role identity_gate login'],
   ],
   'role-membership': [
     ['identity_app', 'grant identity_owner to identity_app'],
@@ -163,7 +181,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   ],
   'owned-by-another': [
     ['app.planted_notes', ONE_TABLE],
-    ['app.current_tenant()', 'alter function app.current_tenant() owner to postgres'],
+    ['app.is_open(text)', 'alter function app.is_open(text) owner to postgres'],
   ],
   'privilege-past-row-security': [
     ['app.memberships', 'grant truncate on app.memberships to identity_app'],
@@ -211,8 +229,8 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   ],
   'function-search-path': [
     ['app.planted_now()', 'create function app.planted_now() returns timestamptz language sql as $$ select now() $$'],
-    ['app.set_tenant(uuid)', 'alter function app.set_tenant(uuid) reset search_path'],
-    ['app.authenticate(bytea, integer)', 'alter function app.authenticate set search_path = app, pg_catalog'],
+    ['app.check_ticket(bytea)', 'alter function app.check_ticket(bytea) reset search_path'],
+    ['app.enter_session(uuid)', 'alter function app.enter_session set search_path = app, pg_catalog'],
   ],
   'definer-messages': [
     ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue reset client_min_messages'],
@@ -228,6 +246,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
     ['app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
     ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) owner to postgres'],
+    ['app.current_tenant()', 'alter function app.current_tenant() owner to identity_resolver'],
   ],
   'default-privileges': [
     [

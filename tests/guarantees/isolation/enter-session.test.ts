@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
+import { ticketFor, ticketOf } from '#tests/support/proof.ts'
 
 let database: TestDatabase
 /** A write in progress, and a second connection. */
@@ -55,7 +56,7 @@ describe('app.enter_session', () => {
     const revoke = () => other`update app.sessions set revoked_at = now() where id = ${session}`
     await writer.begin(async (tx) => {
       await enter(tx, session)
-      await other`update app.sessions set idle_expires_at = idle_expires_at + interval '1 s' where id = ${session}`
+      await ticketOf(database.admin, session)
       await expect(revoke()).rejects.toMatchObject({ code: BLOCKED })
     })
     expect((await revoke()).count).toBe(1)
@@ -65,13 +66,14 @@ describe('app.enter_session', () => {
     const session = await newSession('acme-print')
     const another = await newSession(null)
     const [tenant] = await database.admin<{ id: string }[]>`select id from app.tenants where slug = 'acme-print'`
+    const ticket = await ticketOf(database.admin, session)
+    const operator = await ticketFor(database.admin, tenant?.id ?? '')
     const lockMember = () =>
       other.begin(async (tx) => {
-        await tx`select app.set_tenant(${tenant?.id ?? ''})`
+        await tx`select app.enter_to_write(${operator}, null, false)`
         await tx`select app.lock_member(${userId})`
       })
-    const write = () =>
-      other`select app.enter_tenant(${tenant?.id ?? ''}, ${session}, 1::smallint, 'member.manage', false)`
+    const write = () => other`select app.enter_to_write(${ticket}, 'member.manage', false)`
     await writer.begin(async (tx) => {
       await enter(tx, session)
       for (const blocked of [

@@ -3,6 +3,16 @@ import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import { enterTenant, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import {
+  checkGuarantee,
+  invitationGuarantee,
+  leaseGuarantee,
+  operatorTicketGuarantee,
+  readGuarantee,
+  renewalGuarantee,
+  sealGuarantee,
+  ticketGuarantee,
+} from './gate-guarantees.ts'
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -306,6 +316,18 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   create_audit_partition: partitionGuarantee,
   open_vendor_secret: sealedSecretGuarantee,
   record_opening: sealedSecretGuarantee,
+  renew_seal: renewalGuarantee,
+  current_tenant: sealGuarantee,
+  set_tenant: sealGuarantee,
+  authenticate: checkGuarantee,
+  select_tenant: checkGuarantee,
+  enter_to_read: readGuarantee,
+  enter_to_write: ticketGuarantee,
+  operator_ticket: operatorTicketGuarantee,
+  invitation_ticket: invitationGuarantee,
+  lease_ticket: leaseGuarantee,
+  claim_jobs: leaseGuarantee,
+  end_lease: leaseGuarantee,
 }
 
 /** Returns whether a function reads across tenants for the user of a session. */

@@ -1,5 +1,6 @@
 import type postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
+import { ticketFor } from '#tests/support/proof.ts'
 import type { TenantTable } from './two-tenants.ts'
 
 /**
@@ -77,8 +78,25 @@ export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, p
     return rows.map((row) => row.tenant_id)
   })
 
-/** Sets the tenant, or none, until the transaction ends. */
-export const enterTenant = (sql: postgres.Sql, tenant: string | null) => sql`select app.set_tenant(${tenant})`
+const issuers = new WeakMap<postgres.Sql, postgres.Sql>()
+
+/** Lets `enterTenant` set the tenant on a connection that cannot become a superuser: `admin` issues its tickets. */
+export const entersBy = (sql: postgres.Sql, admin: postgres.Sql) => void issuers.set(sql, admin)
+
+/** Sets the tenant, or none, until the transaction ends: as a superuser, or by a ticket. */
+export async function enterTenant(sql: postgres.Sql, tenant: string | null): Promise<void> {
+  const admin = issuers.get(sql)
+  if (admin === undefined) {
+    const [row] = await sql<{ role: string }[]>`select current_setting('role') as role`
+    await sql`set local role none`
+    await sql`select app.set_tenant(${tenant})`
+    await sql.unsafe(`set local role ${row?.role ?? 'none'}`)
+  } else if (tenant === null) {
+    await sql`select set_config('app.tenant_id', '', true)`
+  } else {
+    await sql`select app.enter_to_write(${await ticketFor(admin, tenant)}, null, false)`
+  }
+}
 
 /** Returns whether the grants allow a privilege. Without it a refused statement proves nothing about row security. */
 export async function allowed(sql: postgres.Sql, table: TenantTable, privilege: string): Promise<boolean> {

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
+import { ticketFor } from '#tests/support/proof.ts'
 import { definerGuarantee } from './function-guarantees.ts'
-import { holdsAfter } from './guarantee.ts'
+import { entersBy, holdsAfter } from './guarantee.ts'
 import {
   invitationsGuarantee,
   lastOwnerGuarantee,
@@ -42,6 +43,7 @@ describe.each([
   let app: postgres.Sql
   beforeAll(async () => {
     app = await warmAppConnection(world.database)
+    entersBy(app, world.admin)
   })
   afterAll(async () => {
     await app.end()
@@ -110,6 +112,12 @@ describe.each([
     ...lifted,
     'set local role identity_owner',
     'set local role identity_resolver',
+    'set local role identity_gate',
+    `select app.set_tenant('${world.other}')`,
+    'select app.renew_seal()',
+    'table app.seal',
+    `select app.platform_ticket('${world.other}', true)`,
+    `select app.operator_ticket('${world.other}', 'curious')`,
     'set local role identity_worker',
     'set local role identity_operator',
     'set local role identity_vault',
@@ -140,6 +148,15 @@ describe.each([
       await app`begin`
       await app`select set_config('app.tenant_id', ${tenant}, true)`
       await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: '22P02' })
+      await app`rollback`
+    }
+  })
+
+  test('guarantee 4: rejects a tenant that the transaction did not enter', async () => {
+    for (const seal of ['', '00', '00'.repeat(32)]) {
+      await app`begin`
+      await app`select set_config('app.tenant_id', ${world.other}, true), set_config('app.tenant_seal', ${seal}, true)`
+      await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: 'TN500' })
       await app`rollback`
     }
   })
@@ -278,7 +295,6 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
     ['app.users', `email < 'user-1@many.test'`, `email < 'user-9@many.test'`],
     ['app.users', `full_name = 'Person 7'`, `full_name = 'Nobody'`],
     ['app.tenants', `slug < 'tenant-1'`, `slug < 'tenant-9'`],
-    ['app.sessions', `token_key < '\\x01'`, `token_key < '\\xfe'`],
   ])('the estimates for %s are the same for %s and %s', async (table, ...conditions) => {
     const estimates: number[] = []
     for (const condition of conditions) {
@@ -302,7 +318,7 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
     ],
   ])('an index serves %s, and few rows are read in vain', async (_what, query, rows) => {
     await app`begin`
-    await app`select app.set_tenant(${own})`
+    await app`select app.enter_to_write(${await ticketFor(database.admin, own)}, null, false)`
     const plan = (await app.unsafe<{ 'QUERY PLAN': string }[]>(`explain (analyze, timing off) ${query}`))
       .map((line) => line['QUERY PLAN'])
       .join('\n')

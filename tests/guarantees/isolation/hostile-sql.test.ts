@@ -2,9 +2,9 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, describe, expect, test } from 'vitest'
 import { errorCode } from '#shared/db/failure.ts'
-import { readInTenant } from '#shared/db/scope.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
+import { proofFor, ticketFor } from '#tests/support/proof.ts'
 import { ATTACKS, type Attack, POOLED, STILL_OPEN } from './hostile-sql.ts'
 
 // Each attack is SQL that an injection could run as a role of the service, in the scope of tenant A. Everything that comes
@@ -59,7 +59,12 @@ const filled = (text: string) =>
     .replaceAll('{session}', session?.id ?? '')
     .replaceAll('{account}', account?.id ?? '')
 
-const hashes = ['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret)
+const seal = await admin<{ key: Buffer }[]>`
+  select unnest(array[scope_key, ticket_key]) as key from app.seal`
+const hashes = [
+  ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret),
+  ...seal.map(({ key }) => key),
+]
 // As text, and as the plans that Postgres prints show it: its bytes in decimal.
 const forms = (bytes: Buffer) => [bytes.toString('hex'), [...bytes.subarray(0, 8)].join(' ')]
 const SECRETS = hashes.flatMap(forms)
@@ -72,7 +77,9 @@ async function run({ role, scope = 'read write', statements }: Attack & { scope?
   const seen: unknown[] = []
   const sql = postgres(login, { max: 1, fetch_types: false, onnotice: (notice) => seen.push(notice) })
   await sql.unsafe(`begin ${scope}`)
-  await sql`select app.set_tenant(${A})`
+  const ticket = await ticketFor(admin, A)
+  if (scope === 'read only') await sql`select app.enter_to_read(${ticket})`
+  else await sql`select app.enter_to_write(${ticket}, null, false)`
   const codes: string[] = []
   let rows = 0
   for (const statement of statements) {
@@ -129,15 +136,14 @@ test.each(POOLED)(
     const tag = (text: string) => Object.assign([filled(text)], { raw: [filled(text)] })
     const attempt = async (statements: readonly string[]) => {
       const outcome = db.transaction('read write', async (sql) => {
-        await sql`select app.set_tenant(${A})`
+        await proofFor(admin, A).enter(sql)
         for (const statement of statements) seen.push(await sql(tag(statement)))
       })
       await outcome.catch((error: unknown) => seen.push(String(error)))
     }
     const victim = () =>
-      readInTenant(
+      proofFor(admin, B).read(
         db,
-        B,
         (sql) =>
           sql`select u.email from app.memberships m join app.users u on u.id = m.user_id where m.tenant_id = ${B}::uuid`,
       )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
+import { ticketFor, ticketOf } from '#tests/support/proof.ts'
 import { enterTenant, as, attempt, type Guarantee, type Outcome } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -101,21 +102,22 @@ export const lastOwnerGuarantee = (tenant: string): Guarantee => ({
  * The locks of a write, seen from a second connection of identity_app. A revocation waits for the write, so it is never
  * confirmed before the write commits. The session's next request does not wait.
  */
-export const revocationGuarantee = ({ own, sessions }: TwoTenants) => ({
+export const revocationGuarantee = ({ own, sessions, admin }: TwoTenants) => ({
   title: 'blocks a revocation until the writes of the session in progress commit',
   holds: async (writer: postgres.Sql, revoker: postgres.Sql): Promise<void> => {
+    const ticket = await ticketOf(admin, sessions.own)
+    const operator = await ticketFor(admin, own)
+    const [{ key } = { key: Buffer.of() }] = await admin<{ key: Buffer }[]>`
+      select token_key as key from app.sessions where id = ${sessions.own}`
     await writer`begin`
     await revoker`begin`
     try {
-      await enterTenant(writer, own)
-      await writer`
-        select app.enter_tenant(${own}, ${sessions.own}, l.role_id, 'company.read', false)
-          from app.live_sessions l where l.session_id = ${sessions.own}`
-      await enterTenant(revoker, own)
+      await writer`select app.enter_to_write(${ticket}, 'company.read', false)`
+      await revoker`select app.enter_to_write(${operator}, null, false)`
       await revoker`set local lock_timeout = '100ms'`
       const change = (statement: string) => attempt(revoker, statement, [sessions.own])
-      const moved = await change('update app.sessions set last_seen_at = now(), idle_expires_at = now() where id = $1')
-      assert.deepEqual(moved, { count: 1, code: '' })
+      const [moved] = await revoker`select from app.authenticate(${key}, 60)`
+      assert.ok(moved)
       const revoke = await change('update app.sessions set revoked_at = now() where id = $1')
       assert.equal(revoke.code, '55P03', 'revoking the session')
       const remove = await change(`

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, inject, test } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
+import { enterTenant } from './guarantee.ts'
 
 const database = await createTestDatabase()
 const sql = postgres(urlFor(inject('adminUrl'), { database: database.name }), { max: 1, onnotice: () => {} })
@@ -157,7 +158,7 @@ describe.each(runners)('guarantee 7: a partition that %s creates by plain DDL', 
         await sql.unsafe(`grant select, insert on ${partition} to identity_app`)
         await sql`set local role identity_app`
         expect(await sql.unsafe(`table ${partition}`)).toEqual([])
-        await sql`select app.set_tenant(${own})`
+        await enterTenant(sql, own)
         expect(await sql.unsafe(`select tenant_id from ${partition}`)).toEqual([{ tenant_id: own }])
         await expect(
           sql.unsafe(`insert into ${partition} values ($1, $2, '2026-05-05')`, [randomUUID(), other]),

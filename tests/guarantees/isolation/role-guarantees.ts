@@ -57,7 +57,7 @@ export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee =
     for (const tenant of [null, own]) {
       await enterTenant(sql, tenant)
       await as(sql, 'identity_worker', async () => {
-        const queue = await attempt(sql, 'table app.jobs')
+        const queue = await attempt(sql, 'select id from app.jobs')
         assert.deepEqual(queue, { count: inQueue.length, code: '' }, 'the queue')
         for (const table of tables.filter(({ name }) => name !== 'app.jobs')) {
           const rows = await attempt(sql, `select ${table.column} from ${table.name}`)
@@ -72,6 +72,9 @@ export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee =
           `insert into app.audit_log (tenant_id) values ('${own}')`,
           `insert into app.audit_log (tenant_id) values ('${other}')`,
           `insert into app.jobs (tenant_id) values ('${own}')`,
+          'select lease_token from app.jobs',
+          'select payload from app.jobs',
+          'update app.jobs set run_at = now()',
           'select slug from app.tenants',
           'select settings from app.tenants',
           'select password_hash from app.users',
@@ -179,7 +182,7 @@ const REACHED: readonly (readonly [role: string, command: string, table: string,
   ['identity_operator', 'update', 'app.users', 'disabled_at', 'true'],
   ['identity_resolver', 'select', 'app.users', 'id', 'true'],
   ['identity_app', 'select', 'app.sessions', 'id', 'true'],
-  ['identity_app', 'update', 'app.sessions', 'last_seen_at', 'true'],
+  ['identity_app', 'update', 'app.sessions', 'revoked_at', 'true'],
   ['identity_worker', 'select', 'app.sessions', 'id', 'absolute_expires_at < now()'],
   ['identity_worker', 'delete', 'app.sessions', 'id', 'absolute_expires_at < now()'],
   ['identity_operator', 'select', 'app.sessions', 'id', 'true'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import { ticketFor } from '#tests/support/proof.ts'
 import { enterTenant, allowed, attempt, type Guarantee, REFUSED } from './guarantee.ts'
 import type { TenantTable, TwoTenants } from './two-tenants.ts'
 
@@ -233,12 +234,14 @@ export const partitionsGuarantee = ({ own, partitions }: TwoTenants): Guarantee 
 })
 
 /** Guarantee 4 across transactions. `holds` gets a connection of identity_app outside a transaction. */
-export const afterTransactionGuarantee = ({ own }: TwoTenants, { name, owned }: TenantTable): Guarantee => ({
+export const afterTransactionGuarantee = ({ own, admin }: TwoTenants, { name, owned }: TenantTable): Guarantee => ({
   title: `guarantee 4: ${name} shows no row after the transaction that set a tenant`,
   holds: async (sql) => {
+    const ticket = await ticketFor(admin, own)
+    const enter = (sql: postgres.ISql) => sql`select app.enter_to_write(${ticket}, null, false)`
     if (!(await wholeRows(sql, name))) {
       const refused = sql.begin(async (tx) => {
-        await tx`select app.set_tenant(${own})`
+        await enter(tx)
         await tx.unsafe(`table ${name}`)
       })
       return assert.rejects(refused, { code: REFUSED })
@@ -250,26 +253,26 @@ export const afterTransactionGuarantee = ({ own }: TwoTenants, { name, owned }: 
     }
     await expectNone('before')
     await sql.begin(async (tx) => {
-      await tx`select app.set_tenant(${own})`
+      await enter(tx)
       assert.ok((await count(tx)) >= owned)
     })
     await expectNone('after a commit')
     const undone = new Error('rolled back')
     const rolledBack = sql.begin(async (tx) => {
-      await tx`select app.set_tenant(${own})`
+      await enter(tx)
       throw undone
     })
     await assert.rejects(rolledBack, undone)
     await expectNone('after a rollback')
     await sql.begin(async (tx) => {
       const inner = tx.savepoint(async (inner) => {
-        await inner`select app.set_tenant(${own})`
+        await enter(inner)
         throw undone
       })
       await assert.rejects(inner, undone)
       assert.equal(await count(tx), 0, 'after a rollback to a savepoint')
     })
-    await sql`select app.set_tenant(${own})`
+    await enter(sql)
     await expectNone('after a statement without a transaction')
     await sql`reset app.tenant_id`
     await expectNone('after a reset')

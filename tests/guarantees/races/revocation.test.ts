@@ -225,7 +225,7 @@ describe('without a lock that decides', () => {
   describe('when entering the tenant locks nothing', () => {
     beforeAll(async () => {
       const [entry] = await service.sql<{ text: string }[]>`
-        select pg_get_functiondef('app.enter_tenant'::regproc) as text`
+        select pg_get_functiondef('app.enter_to_write'::regproc) as text`
       const unlocked = entry?.text.replaceAll(/ for (key )?share;/g, ';') ?? ''
       expect(unlocked).not.toBe(entry?.text)
       await service.sql.unsafe(unlocked)

@@ -14,7 +14,7 @@ import { functionArn, startLambda } from '#infra/local/aws/lambda.ts'
 import { LOCAL_CALLER, startSts } from '#infra/local/aws/sts.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { Sql } from '#shared/db/connect.ts'
-import { enterTenant } from '#shared/db/scope.ts'
+import { proofOfOperator } from '#functions/operate/queries.ts'
 import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
@@ -482,6 +482,8 @@ describe('the operator’s database role', () => {
       insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
       values (${hash()}, 'invite', ${acme}, 'planted@acme.test', 1, now() + interval '1 hour')`
     await expect(invite(operator.sql)).rejects.toMatchObject({ code: '42501' })
-    await operator.transaction('read write', async (sql) => invite(await enterTenant(sql, acme)))
+    await operator.transaction('read write', async (sql) =>
+      invite(await proofOfOperator(sql, acme, 'a test').enter(sql)),
+    )
   })
 })

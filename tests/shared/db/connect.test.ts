@@ -7,14 +7,14 @@ import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
-import { readInTenant, writeInTenant } from '#shared/db/scope.ts'
 import { log } from '#shared/log.ts'
+import type { TenantProof } from '#shared/db/scope.ts'
 import { authenticate } from '#shared/session/queries.ts'
+import { Ticket } from '#shared/session/ticket.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
 let database: TestDatabase
-const SALES = 3
 let acme: string
 
 beforeAll(async () => {
@@ -66,6 +66,8 @@ const pidOf = async (sql: Database['sql']): Promise<number> => {
   return row.pid
 }
 
+const pidIn = (sql: Database['sql']) => sql`select pg_backend_pid()`
+
 const gone = async (pid: number): Promise<void> => {
   while ((await database.admin`select from pg_stat_activity where pid = ${pid}`).length > 0) await delay(2)
 }
@@ -99,10 +101,19 @@ async function liveSession(): Promise<{ id: string; key: Buffer }> {
   return { id: row.id, key }
 }
 
+/** Returns the proof of a member who may write deals. */
+async function memberProof(): Promise<TenantProof> {
+  const { key } = await liveSession()
+  const principal = await authenticate(opened(database.appUrl).sql, [key, null], 60)
+  if (principal === null) throw new Error('no live session')
+  return principal.ticket.proof({ permission: 'deal.write', exclusive: false })
+}
+
 describe('round trips with prepared statements', () => {
   it('reads in a tenant in two round trips: the statements, and the commit', async () => {
     const { db, roundTrips } = await behindWire()
-    const read = () => readInTenant(db, acme, (sql) => sql`select id from app.memberships where role_id = ${1}`)
+    const proof = await memberProof()
+    const read = () => proof.read(db, (sql) => sql`select id from app.memberships where role_id = ${1}`)
     await read()
     await read()
     expect(await roundTrips(read)).toBe(2)
@@ -124,20 +135,16 @@ describe('round trips with prepared statements', () => {
 
   it('writes in a tenant in three round trips: enter, statement, commit', async () => {
     const { db, roundTrips } = await behindWire()
-    const { id } = await liveSession()
-    const write = () =>
-      writeInTenant(
-        db,
-        { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false },
-        (sql) => sql`insert into app.planted_marks (mark) values (${randomUUID()})`,
-      )
+    const proof = await memberProof()
+    const write = () => proof.write(db, (sql) => sql`insert into app.planted_marks (mark) values (${randomUUID()})`)
     await write()
     expect(await roundTrips(write)).toBe(3)
   })
 
   it('works without prepared statements when they are switched off', async () => {
     const { db } = await behindWire({ prepare: false })
-    const read = () => readInTenant(db, acme, (sql) => sql`select id from app.memberships where role_id = ${1}`)
+    const proof = await memberProof()
+    const read = () => proof.read(db, (sql) => sql`select id from app.memberships where role_id = ${1}`)
     expect(await read()).toHaveLength(1)
     expect(await read()).toHaveLength(1)
     expect(await db.sql`select name from pg_prepared_statements`).toEqual([])
@@ -202,20 +209,19 @@ describe('transaction', () => {
 
   it('leaves no tenant set on the connection after a transaction', async () => {
     const db = opened(database.appUrl)
-    const { id } = await liveSession()
-    const scope = { tenantId: acme, sessionId: id, roleId: SALES, permission: 'deal.write', exclusive: false }
+    const proof = await memberProof()
     const setting = () => db.sql<{ tenant: string | null; rows: number }>`
       select nullif(current_setting('app.tenant_id', true), '') as tenant,
              (select count(*)::int from app.memberships) as rows`
     const pid = await pidOf(db.sql)
-    const seen = await readInTenant(db, acme, (sql) => sql`select id from app.memberships`)
+    const seen = await proof.read(db, (sql) => sql`select id from app.memberships`)
     expect(seen.length).toBeGreaterThan(0)
     expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
-    await expect(readInTenant(db, acme, (sql) => sql`select 1 / ${0}::int`)).rejects.toMatchObject({ code: '22012' })
+    await expect(proof.read(db, (sql) => sql`select 1 / ${0}::int`)).rejects.toMatchObject({ code: '22012' })
     expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
-    await writeInTenant(db, scope, (sql) => sql`select id from app.memberships`)
+    await proof.write(db, (sql) => sql`select id from app.memberships`)
     expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
-    const failed = writeInTenant(db, scope, () => Promise.reject(new Error('the work failed')))
+    const failed = proof.write(db, () => Promise.reject(new Error('the work failed')))
     await expect(failed).rejects.toThrow('the work failed')
     expect(await setting()).toEqual([{ tenant: null, rows: 0 }])
     expect(await pidOf(db.sql)).toBe(pid)
@@ -270,7 +276,7 @@ describe('a connection that is used again', () => {
     const state = () => db.sql`
       select pg_backend_pid(), current_setting('app.tenant_id', true) <> '' as scoped, current_setting('search_path'),
              current_setting('row_security'), (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())`
-    await db.transaction('read only', (sql) => sql`select app.set_tenant(${acme})`)
+    await (await memberProof()).read(db, (sql) => sql`select 1`)
     const before = await state()
     await alone(db, planted)
     expect(await state()).toEqual(before)
@@ -293,6 +299,32 @@ it('keeps its timeouts, and writes, when a role changed its own defaults', async
     await db.sql`select current_setting('statement_timeout') as timeout, current_setting('row_security') as guarded`,
   ).toEqual([{ timeout: '2s', guarded: 'on' }])
   await db.sql`insert into app.planted_marks (mark) values (${randomUUID()})`
+})
+
+describe('a forged scope', () => {
+  it.for<[what: string, forge: (db: Database) => Promise<unknown>]>([
+    [
+      'a tenant',
+      (db) =>
+        db.transaction('read only', async (sql) => {
+          await sql`select set_config('app.tenant_id', ${acme}, true)`
+          await sql`select id from app.memberships`
+        }),
+    ],
+    [
+      'a ticket',
+      (db) => new Ticket(randomBytes(90)).proof({ permission: 'deal.write', exclusive: false }).read(db, pidIn),
+    ],
+  ])('fails its request, is logged, and closes the connection: %s', async ([_what, forge]) => {
+    const db = opened(database.appUrl)
+    const logged = vi.spyOn(log, 'error').mockImplementation(() => {})
+    onTestFinished(() => logged.mockRestore())
+    const pid = await pidOf(db.sql)
+    await expect(forge(db)).rejects.toMatchObject({ code: 'TN500' })
+    expect(logged).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('had not sealed'), { code: 'TN500' })
+    await gone(pid)
+    expect(await pidOf(db.sql)).not.toBe(pid)
+  })
 })
 
 describe('a lost connection', () => {
@@ -482,12 +514,13 @@ describe('single statements on a shared connection', () => {
     const db = opened(database.appUrl, { connections: 2 })
     const kept: string[] = []
     const dropped: string[] = []
+    const proof = await memberProof()
     const transactions = Array.from({ length: 40 }, async (_, n) => {
       await delay(Math.random() * 20)
       const [mark, stray] = [randomUUID(), randomUUID()]
       const single = db.sql`insert into app.planted_marks (mark) values (${stray})`
       const failed = db.transaction('read write', async (sql) => {
-        await sql`select app.set_tenant(${acme})`
+        await proof.enter(sql)
         await sql`insert into app.planted_marks (mark) values (${mark})`
         throw new Error(`the work ${n} failed`)
       })

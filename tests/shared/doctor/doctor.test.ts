@@ -215,10 +215,10 @@ const PLANTED: readonly {
     plant: [
       'revoke select on app.tenants from identity_app',
       'revoke update (settings) on app.tenants from identity_app',
-      'revoke execute on function app.set_tenant(uuid) from identity_app',
+      'revoke execute on function app.enter_to_read(bytea) from identity_app',
       'revoke usage on schema app from identity_worker',
     ],
-    names: ['grant-missing: app.tenants', 'grant-missing: app.set_tenant(uuid)', 'grant-missing: app'],
+    names: ['grant-missing: app.tenants', 'grant-missing: app.enter_to_read(bytea)', 'grant-missing: app'],
     repairs: true,
   },
   {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, Sql } from '#shared/db/connect.ts'
-import { enterTenant } from '#shared/db/scope.ts'
+import { proofFor } from '#tests/support/proof.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
 import { claimJobs, completeJob, enqueue, failJob, type LeasedJob, rehearseEnqueue } from '#shared/queue/queries.ts'
 import { connectTo } from '#tests/support/access.ts'
@@ -83,7 +83,7 @@ describe('enqueue', () => {
     await invoking.transaction('read write', async (sql) => {
       await enqueue(sql, 'mail', mail)
       await enqueue(sql, 'mail', { ...mail, user_id: randomUUID() })
-      await enqueue(await enterTenant(sql, acme), 'mail', mail)
+      await enqueue(await proofFor(database.admin, acme).enter(sql), 'mail', mail)
       expect(invoked).toEqual([])
     })
     expect(invoked).toEqual(['deliver-mail'])
@@ -143,7 +143,7 @@ describe('enqueue', () => {
     const kind = newKind()
     for (const tenant of [acme, bolt]) {
       await app.transaction('read write', async (sql) => {
-        await sql`select app.set_tenant(${tenant})`
+        await proofFor(database.admin, tenant).enter(sql)
         await add(sql, kind, { tenant })
       })
     }
@@ -172,7 +172,7 @@ describe('enqueue', () => {
     const kind = newKind()
     const addFor = (tenant: string | null) =>
       app.transaction('read write', async (sql) => {
-        await sql`select app.set_tenant(${tenant}::uuid)`
+        if (tenant !== null) await proofFor(database.admin, tenant).enter(sql)
         await add(sql, kind, {}, 'the-key')
       })
     for (const tenant of [acme, acme, bolt, null, null]) await addFor(tenant)

@@ -1,0 +1,30 @@
+import { entryBy, TenantProof } from '#shared/db/scope.ts'
+
+/** What a write of a member requires. */
+export interface Requirement {
+  readonly permission: string
+  /** Whether such writes in one tenant take turns. */
+  readonly exclusive: boolean
+}
+
+/**
+ * Proof of what a session check found, sealed by the database for 30 seconds (app.authenticate). Its field is private, so
+ * no log contains it.
+ */
+export class Ticket {
+  readonly #bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  /** Passes the bytes to a statement. */
+  present<T>(statement: (bytes: Uint8Array) => T): T {
+    return statement(this.#bytes)
+  }
+
+  /** Returns the proof for the session's tenant. Its writes require the permission. */
+  proof({ permission, exclusive }: Requirement): TenantProof {
+    return new TenantProof(() => entryBy(this.#bytes, permission, exclusive))
+  }
+}

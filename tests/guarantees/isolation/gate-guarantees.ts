@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type postgres from 'postgres'
+import { as, attempt, enterTenant, type Guarantee, REFUSED } from './guarantee.ts'
+import type { TwoTenants } from './two-tenants.ts'
+
+// The functions of identity_gate. Each needs proof, which the connection of the guarantee gets as a superuser.
+
+const NO_TICKET = '00'.repeat(90)
+
+/** Returns what a superuser's statement returns, as text. */
+const made = (sql: postgres.Sql, statement: string, parameters: (string | null)[]): Promise<string> =>
+  as(sql, 'none', async () => {
+    const [row] = await sql.unsafe<{ made: string }[]>(`select ${statement} as made`, parameters)
+    return row?.made ?? ''
+  })
+
+const ticketFor = (sql: postgres.Sql, tenant: string) =>
+  made(sql, `encode(app.operator_ticket($1, 'a test'), 'hex')`, [tenant])
+
+const ticketOf = (sql: postgres.Sql, session: string) =>
+  made(
+    sql,
+    `(select encode(a.ticket, 'hex') from app.sessions s, app.authenticate(s.token_key, 60) a where s.id = $1)`,
+    [session],
+  )
+
+const tenantNow = async (sql: postgres.Sql): Promise<string | null> =>
+  (await sql<{ tenant: string | null }[]>`select app.current_tenant() as tenant`)[0]?.tenant ?? null
+
+/** Runs in a savepoint that is rolled back, with no tenant at its beginning. */
+async function unset(sql: postgres.Sql, work: () => Promise<void>): Promise<void> {
+  await sql`savepoint unset`
+  await enterTenant(sql, null)
+  await work()
+  await sql`rollback to savepoint unset`
+}
+
+const ENTRIES = [`app.enter_to_read(decode($1, 'hex'))`, `app.enter_to_write(decode($1, 'hex'), 'company.read', false)`]
+
+/** A ticket opens the tenant that it was sealed for. */
+export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: a ticket enters its own tenant, and a changed, an invented or an expired one none',
+  holds: async (sql) => {
+    const [, write = ''] = ENTRIES
+    for (const [ticket, tenant] of [
+      [await ticketOf(sql, sessions.own), own],
+      [await ticketOf(sql, sessions.other), other],
+      [await ticketFor(sql, own), own],
+    ] as const) {
+      await unset(sql, async () => {
+        assert.deepEqual(await attempt(sql, `select ${write}`, [ticket], true), { count: 1, code: '' })
+        assert.equal(await tenantNow(sql), tenant)
+      })
+      const forged = [
+        NO_TICKET,
+        '',
+        ticket.slice(2),
+        `${ticket}00`,
+        ...Array.from({ length: 90 }, (_, byte) => {
+          const bytes = Buffer.from(ticket, 'hex')
+          bytes[byte] = (bytes[byte] ?? 0) ^ 1
+          return bytes.toString('hex')
+        }),
+      ]
+      for (const entry of ENTRIES) {
+        for (const text of forged) assert.equal((await attempt(sql, `select ${entry}`, [text])).code, 'TN500', text)
+      }
+    }
+    const expired = await made(
+      sql,
+      `(select encode(body || sha256(s.ticket_key || body), 'hex') from app.seal s,
+          lateral (select substr(app.platform_ticket($1, true), 1, 50) || timestamptz_send(now() - interval '1 s') as body))`,
+      [own],
+    )
+    for (const entry of ENTRIES) assert.equal((await attempt(sql, `select ${entry}`, [expired])).code, 'TN401')
+  },
+})
+
+/** The scope of a read is no scope to write in. */
+export const readGuarantee = ({ own, sessions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: app.enter_to_read needs a ticket with a tenant and a read-only transaction',
+  holds: async (sql) => {
+    const [read = ''] = ENTRIES
+    const ticket = await ticketFor(sql, own)
+    assert.equal((await attempt(sql, `select ${read}`, [ticket])).code, 'TN500', 'in a transaction that may write')
+    const pending = await ticketOf(sql, sessions.pending)
+    await unset(sql, async () => {
+      await sql`set transaction read only`
+      assert.equal((await attempt(sql, `select ${read}`, [pending])).code, 'TN500', 'without a tenant')
+      assert.deepEqual(await attempt(sql, `select ${read}`, [ticket], true), { count: 1, code: '' })
+      assert.equal(await tenantNow(sql), own)
+      const writable = await attempt(sql, 'set transaction read write')
+      assert.equal(writable.code, '25001', 'becoming read-write')
+    })
+  },
+})
+
+/** The tenant of the transaction is what an entry sealed. */
+export const sealGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: app.current_tenant accepts no setting that this transaction did not seal',
+  holds: async (sql) => {
+    await enterTenant(sql, own)
+    assert.equal(await tenantNow(sql), own)
+    const set = (name: string, value: string) => sql`select set_config(${name}, ${value}, true)`
+    for (const forge of [
+      () => set('app.tenant_id', other),
+      () => set('app.tenant_seal', '00'.repeat(32)),
+      () => set('app.tenant_seal', ''),
+      () => set('app.tenant_seal', randomBytes(32).toString('hex')),
+    ]) {
+      await sql`savepoint forged`
+      await forge()
+      assert.equal((await attempt(sql, 'select app.current_tenant()')).code, 'TN500')
+      await sql`rollback to savepoint forged`
+    }
+    for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
+      await as(sql, role, async () => {
+        assert.equal((await attempt(sql, `select app.set_tenant('${other}')`)).code, REFUSED, role)
+        assert.equal((await attempt(sql, 'table app.seal')).code, REFUSED, role)
+      })
+    }
+  },
+})
+
+/** A lease opens the tenant of its job while it lasts. */
+export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: a lease enters the tenant of its job until it ends, and only the claim returns it',
+  holds: async (sql) => {
+    const key = randomUUID()
+    await as(
+      sql,
+      'none',
+      () =>
+        sql`insert into app.jobs (tenant_id, kind, payload, idempotency_key) values (${own}, 'planted-kind', '{}', ${key})`,
+    )
+    await enterTenant(sql, null)
+    await as(sql, 'identity_worker', async () => {
+      const claim = () => sql<{ id: string; lease_token: string }[]>`
+        select id, lease_token from app.claim_jobs('planted-kind', 10, 60, 3)`
+      const [job] = await claim()
+      assert.ok(job)
+      assert.equal((await claim()).length, 0, 'a leased job')
+      const enter = `select app.enter_to_write(app.lease_ticket($1, $2), null, false)`
+      const invented: [string, string][] = [
+        [job.id, randomUUID()],
+        [randomUUID(), job.lease_token],
+      ]
+      for (const lease of invented) assert.equal((await attempt(sql, enter, lease)).code, 'TN403')
+      await sql`savepoint entered`
+      assert.deepEqual(await attempt(sql, enter, [job.id, job.lease_token], true), { count: 1, code: '' })
+      assert.equal(await tenantNow(sql), own)
+      await sql`rollback to savepoint entered`
+      for (const column of ['lease_token', 'payload', 'tenant_id']) {
+        assert.equal((await attempt(sql, `select ${column} from app.jobs`)).code, REFUSED, column)
+      }
+      const end = (token: string) =>
+        sql<{ ended: boolean }[]>`select app.end_lease(${job.id}, ${token}, null, null) as ended`
+      assert.deepEqual([...(await end(randomUUID()))], [{ ended: false }])
+      assert.deepEqual([...(await end(job.lease_token))], [{ ended: true }])
+      assert.equal((await attempt(sql, enter, [job.id, job.lease_token])).code, 'TN403', 'an ended lease')
+    })
+  },
+})
+
+/** The token of an invitation opens its tenant. */
+export const invitationGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: the token hash of an invitation enters its tenant, to write only while it is open',
+  holds: async (sql) => {
+    const hashes = await as(
+      sql,
+      'none',
+      () => sql<{ hash: string; tenant: string; purpose: string; email: string }[]>`
+        select encode(token_hash, 'hex') as hash, tenant_id as tenant, purpose, email from app.tokens
+         where tenant_id = any (${[own, other]})`,
+    )
+    assert.ok(hashes.length >= 6)
+    const [, write = ''] = ENTRIES
+    for (const { hash, tenant, purpose, email } of hashes) {
+      const ticket = `app.invitation_ticket(decode('${hash}', 'hex'))`
+      const [row] = await sql.unsafe<{ ticket: string | null }[]>(`select encode(${ticket}, 'hex') as ticket`)
+      assert.equal(row?.ticket === null, purpose !== 'invite', email)
+      if (purpose !== 'invite') continue
+      await unset(sql, async () => {
+        const entered = await attempt(sql, `select ${write}`, [row?.ticket ?? ''], true)
+        assert.equal(entered.code, email === 'done@shops.test' ? 'TN403' : '', email)
+        if (entered.code === '') assert.equal(await tenantNow(sql), tenant)
+      })
+    }
+    const none = await sql`select app.invitation_ticket(${randomBytes(32)}) as ticket`
+    assert.deepEqual([...none], [{ ticket: null }])
+  },
+})
+
+/** The session check, and the choice of a tenant. */
+export const checkGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: the session check finds live sessions alone, and a session selects a tenant of its user alone',
+  holds: async (sql) => {
+    for (const [why, id] of sessions.dead) assert.equal(await ticketOf(sql, id), '', why)
+    assert.equal((await sql`select from app.authenticate(${randomBytes(32)}, 60)`).length, 0)
+    const select = async (session: string, tenant: string): Promise<string[]> => {
+      const ticket = Buffer.from(await ticketOf(sql, session), 'hex')
+      const rows = await sql<
+        { tenant_id: string }[]
+      >`select tenant_id from app.select_tenant(${ticket}, ${tenant}, 60, 'r', null, null)`
+      return rows.map((row) => row.tenant_id)
+    }
+    assert.deepEqual(await select(sessions.pending, own), [own])
+    assert.deepEqual(await select(sessions.pending, other), [other])
+    assert.deepEqual(await select(sessions.single, other), [], 'a tenant of somebody else')
+    assert.deepEqual(await select(sessions.single, randomUUID()), [], 'no tenant')
+  },
+})
+
+/** The operator's proof. */
+export const operatorTicketGuarantee = ({ own }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: operators alone get a ticket for a tenant by its id, and need a reason',
+  holds: async (sql) => {
+    const issue = (reason: string) => attempt(sql, `select app.operator_ticket('${own}', '${reason}')`)
+    for (const role of ['identity_app', 'identity_worker', 'identity_vault']) {
+      assert.equal((await as(sql, role, () => issue('a test'))).code, REFUSED, role)
+    }
+    assert.equal((await as(sql, 'identity_operator', () => issue(''))).code, '22023')
+    assert.equal((await as(sql, 'identity_operator', () => issue('a test'))).code, '')
+  },
+})
+
+/** New keys end every scope and every ticket. */
+export const renewalGuarantee = ({ own }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: operators alone renew the seal, and then no earlier scope or ticket opens anything',
+  holds: async (sql) => {
+    const [, write = ''] = ENTRIES
+    const ticket = await ticketFor(sql, own)
+    await enterTenant(sql, own)
+    for (const role of ['identity_app', 'identity_worker', 'identity_vault']) {
+      assert.equal((await as(sql, role, () => attempt(sql, 'select app.renew_seal()'))).code, REFUSED, role)
+    }
+    const renewed = await as(sql, 'identity_operator', () => attempt(sql, 'select app.renew_seal()', [], true))
+    assert.equal(renewed.code, '')
+    assert.equal((await attempt(sql, 'select app.current_tenant()')).code, 'TN500')
+    assert.equal((await attempt(sql, `select ${write}`, [ticket])).code, 'TN500')
+    await unset(sql, async () => {
+      await enterTenant(sql, own)
+      assert.equal(await tenantNow(sql), own)
+    })
+  },
+})
