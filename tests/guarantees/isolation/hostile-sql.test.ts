@@ -17,7 +17,9 @@ afterAll(() => database.drop())
 const ids = await admin<{ id: string }[]>`select id from app.tenants order by slug limit 2`
 const [A = '', B = ''] = ids.map(({ id }) => id)
 // Letters only: a name may not have seven digits in a row.
-const mark = `bee${randomUUID().slice(0, 8).replace(/\d/g, (digit) => 'ghijklmnop'.charAt(Number(digit)))}`
+const mark = `bee${randomUUID()
+  .slice(0, 8)
+  .replace(/\d/g, (digit) => 'ghijklmnop'.charAt(Number(digit)))}`
 const secret = (what: string) => createHash('sha256').update(`${mark} ${what}`).digest()
 const [person] = await admin<{ id: string }[]>`
   insert into app.users (email, full_name, password_hash)
