@@ -1,5 +1,6 @@
 import type { AuditAction } from '#shared/audit/actions.ts'
-import { ipHash, type AuditContext, type RequestSource } from '#shared/audit/record-audit.ts'
+import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
+import type { RequestSource } from '#shared/schema/client.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'

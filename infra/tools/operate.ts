@@ -7,9 +7,9 @@ import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
 import { signCommand } from './sign-command.ts'
 
-const HELP = `npm run operate -- COMMAND --reason TEXT [--stage NAME] [--json]
+const HELP = `npm run operate -- COMMAND [--stage NAME] [--reason TEXT] [--json]
 
-The reason is one line. The audit log of each tenant that the command changes has it, and names you.
+With --stage, a reason is required: one line. The audit log of each tenant that the command changes has it, and names you.
 
   create-tenant --slug S --name N --owner EMAIL [--timezone Z] [--currency C]
                                  create a tenant and invite its first owner
@@ -40,6 +40,9 @@ confirms to the function whose credentials they are.
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.`
 
 const NOT_RUNNING = 'The local stack is not running. Run npm start, or name a stage with --stage'
+
+/** The reason of a command on the local stack that names none. */
+const LOCAL_REASON = { reason: 'on the local stack' }
 
 class UsageError extends Error {}
 
@@ -83,12 +86,14 @@ function toCommand(positionals: readonly string[], given: Readonly<Record<string
   if (usage === undefined) throw new UsageError(command === '' ? 'Name a command' : `There is no command ${command}`)
   const { words, takes = [] } = usage
   const needs = [...(usage.needs ?? []), 'reason']
+  const flags = Object.entries({ ...(given['stage'] === undefined && LOCAL_REASON), ...given }).filter(
+    ([name]) => name !== 'stage',
+  )
   if (values.length !== words.length)
     throw new UsageError(`${command} takes ${words.join(' ').toUpperCase() || 'only options'}`)
-  const flags = Object.entries(given).filter(([name]) => name !== 'stage')
   const unknown = flags.find(([name]) => !needs.includes(name) && !takes.includes(name))
   if (unknown !== undefined) throw new UsageError(`${command} has no option --${unknown[0]}`)
-  const missing = needs.find((name) => given[name] === undefined)
+  const missing = needs.find((name) => !flags.some(([flag]) => flag === name))
   if (missing !== undefined) throw new UsageError(`${command} needs --${missing}`)
   return {
     command,

@@ -1,7 +1,7 @@
 import { AUDIT_ACTIONS, type AuditAction } from '#shared/audit/actions.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import type { ClientInfo } from '#shared/schema/client.ts'
+import type { ClientInfo, RequestSource } from '#shared/schema/client.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
@@ -20,13 +20,6 @@ export interface AuditContext {
 export interface MemberContext extends AuditContext {
   readonly principal: TenantPrincipal
   readonly sql: TenantTransaction
-}
-
-/** The request that a change comes from. A job has no more than an id. */
-export interface RequestSource {
-  readonly requestId: string
-  readonly clientRequestId?: string | null
-  readonly ipHash?: Uint8Array | null
 }
 
 /** Where a change comes from. `actorUserId` is null for the platform. */

@@ -1,4 +1,4 @@
-import type { RequestSource } from '#shared/audit/record-audit.ts'
+import type { RequestSource } from '#shared/schema/client.ts'
 import type { Run, Sql } from '#shared/db/connect.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'

@@ -359,12 +359,16 @@ const changed = (name: string, value: string) => (event: { caller: string }) => 
 }
 
 describe('the command line', () => {
-  it('exits 2 without a reason, and when the reason has two lines', async () => {
-    expect(await cli('set-status', 'acme-print', 'active')).toMatchObject({
+  it('exits 2 without a reason for a stage, and when the reason has two lines', async () => {
+    expect(await cli('set-status', 'acme-print', 'active', '--stage', 'dev')).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/--reason/),
     })
     expect(await cli('set-status', 'acme-print', 'active', '--reason', 'a\nb')).toMatchObject({ code: 2 })
+  })
+
+  it('gives a command on the local stack a reason when it names none', async () => {
+    expect(await cli('enable-user', 'nobody@shops.test')).toMatchObject({ code: 0 })
   })
 
   it.each([
