@@ -28,7 +28,7 @@ export default defineConfig({
           name: 'main',
           include: ['tests/**/*.test.ts'],
           exclude: [TIMING, SLOW, ASSEMBLY, NEW_GROUP],
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
       {
@@ -36,7 +36,7 @@ export default defineConfig({
         test: {
           name: 'slow',
           include: [`${SLOW}test.ts`, ...ROUNDS],
-          maxWorkers: 2,
+          maxWorkers: 3,
           provide: { thorough: true },
         },
       },

@@ -333,11 +333,24 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
 /** Returns whether a function reads across tenants for the user of a session. */
 export const isReader = (name: string): boolean => DEFINER_GUARANTEES[name] === readerGuarantee
 
-/** The promise of a SECURITY DEFINER function. Requires a connection that may become any role, to see what it wrote. */
+/**
+ * The promise of a SECURITY DEFINER function. An error of the function breaks it too. Requires a connection that may become
+ * any role, to see what it wrote.
+ */
 export function definerGuarantee(world: TwoTenants, name: string): Guarantee {
   const guarantee = DEFINER_GUARANTEES[name]
   if (guarantee === undefined) throw new Error(`${name} has no guarantee: add one to DEFINER_GUARANTEES`)
-  return guarantee(world, name)
+  const { title, holds } = guarantee(world, name)
+  return {
+    title,
+    holds: async (sql) => {
+      await holds(sql).catch((error: unknown) => {
+        throw error instanceof assert.AssertionError
+          ? error
+          : new assert.AssertionError({ message: `${name}: ${error}` })
+      })
+    },
+  }
 }
 
 /** The promises of all of them. */

@@ -189,7 +189,8 @@ describe('a started stack', () => {
     expect([read.postgres - before.postgres, read.cache - before.cache]).toEqual([1, 0])
     await ask(info, 'GET /health/ready')
     const ready: any = await counts()
-    expect([ready.postgres - read.postgres, ready.cache - read.cache]).toEqual([1, 1])
+    // The probe, and the cleaning of its connection.
+    expect([ready.postgres - read.postgres, ready.cache - read.cache]).toEqual([2, 1])
   })
   // Reads processes from /proc. It is the last test, because it stops the stack.
   it.skipIf(process.platform !== 'linux')('ends all its processes and removes stack.json at SIGINT', async () => {
