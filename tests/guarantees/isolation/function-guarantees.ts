@@ -347,7 +347,7 @@ export function definerGuarantee(world: TwoTenants, name: string): Guarantee {
       await holds(sql).catch((error: unknown) => {
         throw error instanceof assert.AssertionError
           ? error
-          : new assert.AssertionError({ message: `${name}: ${error}` })
+          : new assert.AssertionError({ message: `${name}: ${String(error)}` })
       })
     },
   }
