@@ -80,8 +80,9 @@ select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expi
 grant select on app.invitations to identity_app;
 
 -- Returns the ticket of an invitation by the hash of its token. An accepted invitation gets a ticket that only reads.
+-- STABLE: it sees the same state of the invitation as the statement that calls it, also while another request changes it.
 create function app.invitation_ticket(p_token_hash bytea) returns bytea
-  language sql volatile security definer
+  language sql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
