@@ -151,7 +151,8 @@ revoke all on function app.platform_ticket(uuid, boolean), app.check_ticket(byte
 grant execute on function app.platform_ticket(uuid, boolean), app.check_ticket(bytea) to identity_gate;
 
 -- Selects a tenant for the session of a ticket and returns the session. Audits it, unless the session has selected that tenant
--- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session is no longer live.
+-- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
+-- is no longer live.
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
 create function app.select_tenant(

@@ -149,8 +149,8 @@ const REFRESH_TIMEOUT_MS = 1000
  * The runtime of this process. Throws ConfigError when a setting does not parse or is missing for a need.
  *
  * Secrets are read at the first `open`; after a failure the next call tries again. `open` reads the pepper and the
- * mail key again when they are older than TOKEN_SECRETS_TTL_MS, and its request waits for that: a Lambda is frozen between requests. When
- * that fails within a second, `open` keeps the cached values and tries again half a minute later.
+ * mail key again when they are older than TOKEN_SECRETS_TTL_MS. Its request waits for that, because a Lambda is frozen
+ * between requests. When that fails within a second, `open` keeps the cached values and tries again half a minute later.
  */
 export function openRuntime<const N extends Need>(
   { needs }: { readonly needs: readonly N[] },

@@ -18,7 +18,10 @@ export async function findUserCredentials(sql: Sql, email: string): Promise<User
   return user ?? null
 }
 
-/** Replaces the user's password, and voids the password resets requested so far. Returns false when the verified hash is no longer the account's. */
+/**
+ * Replaces the user's password, and voids the password resets requested so far. Returns false when the verified hash is no
+ * longer the user's.
+ */
 export async function replacePassword(
   sql: SessionTransaction,
   { userId, verifiedHash, newHash }: { userId: string; verifiedHash: string; newHash: string },

@@ -36,7 +36,7 @@ export const resetPassword = endpoint({
       await endSessionsByPassword(tx, context, { userId: user.id, setBy: null, action: 'user.password_reset' })
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
-    // Whoever opened the link is the user: failed sign-ins of others no longer count.
+    // The link proved who the user is, so earlier failed sign-ins no longer count.
     await limiter.forgetWithParts(accountLimit({ email: user.email, config, pepper }), emailLimitOf(config))
     return noContent()
   },

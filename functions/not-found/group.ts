@@ -1,4 +1,4 @@
 import { routeGroup } from '#shared/http/group.ts'
 
-/** Every path that no endpoint has. In a Lambda of its own, so that a scanner of paths cannot use up another's instances. */
+/** Every path that no endpoint has. It has its own Lambda: a scan of paths cannot use up the instances of another group. */
 export const group = routeGroup({ name: 'not-found', bodyLimitBytes: 1024, endpoints: [] })

@@ -125,18 +125,16 @@ export async function lockLosingTenants(
   userId: string,
   enter: (tenantId: string) => Promise<TenantTransaction>,
 ): Promise<string[]> {
-  const owned = await sql<{ slug: string }>`
-    select t.slug from app.memberships m
+  const owned = await sql<{ id: string; slug: string }>`
+    select t.id, t.slug from app.memberships m
       join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and t.status <> 'cancelled'
      where m.user_id = ${userId} and m.role_id = ${OWNER_ROLE_ID}::smallint and m.accepted_at is not null and m.revoked_at is null
      order by t.id`
   const losing: string[] = []
-  for (const { slug } of owned) {
-    const found = await findTenant(sql, slug)
-    if (found === null) continue
-    const scoped = await enter(found.id)
-    if ((await lockTenant(scoped, found.id)) === null) continue
-    if (!(await hasOwner(scoped, found.id, userId))) losing.push(slug)
+  for (const { id, slug } of owned) {
+    const scoped = await enter(id)
+    if ((await lockTenant(scoped, id)) === null) continue
+    if (!(await hasOwner(scoped, id, userId))) losing.push(slug)
   }
   return losing
 }

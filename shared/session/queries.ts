@@ -44,8 +44,8 @@ export async function authenticate(
 }
 
 /**
- * Selects a tenant for a session, and audits it when the session had selected another or none. Returns null when the user has no live membership there or the tenant is not open.
- * Rejects with the PostgresError TN401 when the session is no longer live.
+ * Selects a tenant for a session. Audits it when the session had selected another tenant or none. Returns null when the
+ * user has no live membership there or the tenant is not open. Rejects with the PostgresError TN401 when the session is no longer live.
  */
 export async function selectTenant(
   sql: Sql,
