@@ -55,11 +55,13 @@ export interface CacheAccess {
  * Returns a limiter with sliding windows, counted first in the cache and then in the database. A refusal by the cache is
  * final and costs the database nothing. What the cache allows, the database counts again by the same rules, and decides. So
  * a cache that fails, loses data, or is slower than 200 ms neither stops a sign-in nor allows one attempt too many. Calls
- * `degraded` at each failure.
+ * `degraded` at each failure. `budgetMs` replaces what a call may take, for tests that count calls on a busy machine.
  */
 export function createLimiter(
-  options: CacheAccess & { readonly sql: Sql; readonly degraded: (error: unknown) => void },
+  options: CacheAccess & { readonly sql: Sql; readonly degraded: (error: unknown) => void; readonly budgetMs?: number },
 ): Limiter {
+  const countBudgetMs = options.budgetMs ?? COUNT_BUDGET_MS
+  const settleBudgetMs = options.budgetMs ?? SETTLE_BUDGET_MS
   const client = (timeoutMs: number) =>
     new Redis({
       url: options.url,
@@ -68,7 +70,7 @@ export function createLimiter(
       enableTelemetry: false,
       signal: () => AbortSignal.timeout(timeoutMs),
     })
-  const redis = client(COUNT_BUDGET_MS)
+  const redis = client(countBudgetMs)
   const windows = new Map<string, Ratelimit>()
   let pausedUntil = 0
 
@@ -132,11 +134,11 @@ export function createLimiter(
 
   return {
     attemptInConstantSteps: async (limits) => {
-      const refusal = await withCache(COUNT_BUDGET_MS, () => lastRefusal(limits))
+      const refusal = await withCache(countBudgetMs, () => lastRefusal(limits))
       return countAttempt(options.sql, limits, refusal)
     },
     attempt: async (limits) =>
-      (await withCache(COUNT_BUDGET_MS, () => firstRefusal(limits))) ?? countAttempt(options.sql, limits),
+      (await withCache(countBudgetMs, () => firstRefusal(limits))) ?? countAttempt(options.sql, limits),
     settle: async (all) => {
       const limits = all.filter(({ onSuccess }) => onSuccess !== undefined)
       const settleInCache = (limit: Limit) =>
@@ -145,7 +147,7 @@ export function createLimiter(
           : windowFor(limit).limit(limit.subject.toString('base64url'), { rate: -1 })
       await Promise.all([
         // The client sends all in one request, because they are issued together.
-        withCache(SETTLE_BUDGET_MS, () => Promise.all(limits.map(settleInCache))),
+        withCache(settleBudgetMs, () => Promise.all(limits.map(settleInCache))),
         settleAttempts(options.sql, limits),
       ])
     },
@@ -156,7 +158,7 @@ export function createLimiter(
         ...windowKeys(limit),
         ...subjects.flatMap((subject) => windowKeys({ name, windowSeconds, subject })),
       ]
-      await withCache(SETTLE_BUDGET_MS, () => redis.del(...keys.slice(0, MAX_DELETED_KEYS)))
+      await withCache(settleBudgetMs, () => redis.del(...keys.slice(0, MAX_DELETED_KEYS)))
     },
     ping: async () => {
       await client(PING_TIMEOUT_MS).ping()
