@@ -1,6 +1,7 @@
-import { RemovalPolicy } from 'aws-cdk-lib'
+import { CfnResource, RemovalPolicy, type Stack } from 'aws-cdk-lib'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
-import { LogGroup } from 'aws-cdk-lib/aws-logs'
+import { CfnFunction } from 'aws-cdk-lib/aws-lambda'
+import { type ILogGroup, LogGroup } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
 
 /** How a stage encrypts and retains its logs. */
@@ -24,3 +25,15 @@ export const logGroup = (
     retention: days,
     removalPolicy: keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   })
+
+/**
+ * Sends the logs of the functions that the CDK adds to a group. Otherwise Lambda creates a group for each, unencrypted and
+ * without expiry. Call it when all other resources exist.
+ */
+export function logOtherFunctions(stack: Stack, group: ILogGroup): void {
+  for (const resource of stack.node.findAll()) {
+    if (!(resource instanceof CfnResource) || resource.cfnResourceType !== 'AWS::Lambda::Function') continue
+    if (resource instanceof CfnFunction && resource.loggingConfig !== undefined) continue
+    resource.addPropertyOverride('LoggingConfig.LogGroup', group.logGroupName)
+  }
+}

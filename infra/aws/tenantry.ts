@@ -11,7 +11,7 @@ import { Firewall } from './firewall.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 import { Jobs } from './jobs.ts'
 import { Keys } from './keys.ts'
-import type { LogKeeping } from './logs.ts'
+import { logGroup, type LogKeeping, logOtherFunctions } from './logs.ts'
 import { Mail } from './mail.ts'
 import { Network } from './network.ts'
 import { Operations } from './operations.ts'
@@ -96,6 +96,7 @@ export class Tenantry extends Stack {
       mail,
       groups: groups.map(({ made }) => made),
     })
+    logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, { api, database, jobs, secrets, groups: groups.map(({ made }) => made), keep })
   }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
@@ -143,6 +144,13 @@ const expectedGrants = (name: string): string[] => {
     ...DANGEROUS.flatMap(({ grants, mayHave }) => (name in mayHave ? grants : [])),
   ]
 }
+
+it('decides every feature flag of the CDK, because a later change of one could replace live resources', () => {
+  const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'))
+  const decided = Object.keys(read('cdk.json').context)
+  const recommended = Object.keys(read('node_modules/aws-cdk-lib/recommended-feature-flags.json'))
+  expect(recommended.filter((flag) => !decided.includes(flag))).toEqual([])
+})
 
 describe('a function', () => {
   it('is deployed under its name, with its own role and log group', () => {
@@ -305,6 +313,12 @@ describe('the vault key', () => {
 })
 
 describe('stored data', () => {
+  it('includes the logs of every function, also of those that the CDK adds', () => {
+    for (const stage of [prod, other])
+      for (const { Properties } of stage.ofType('AWS::Lambda::Function'))
+        expect(stage.referred(Properties.LoggingConfig.LogGroup).Type).toBe('AWS::Logs::LogGroup')
+  })
+
   it('is encrypted with keys of the stage, which rotate', () => {
     for (const stage of [prod, other]) {
       for (const key of stage.ofType('AWS::KMS::Key')) expect(key.Properties.EnableKeyRotation).toBe(true)
