@@ -13,7 +13,8 @@ const INVALID_PASSWORD = '28P01'
 /**
  * Prepares a database for the functions of this version: applies migrations, sets the passwords of the roles, and creates
  * the audit log's partitions for the next months. Running it again changes nothing. When a migration fails, the earlier
- * ones stay applied. Logs warnings of the doctor. Throws UnhealthyDatabase for a fault.
+ * ones stay applied. After a roll back the database is ahead of this version: no migration is applied, and the doctor examines
+ * only the isolation of the tenants. Logs warnings of the doctor. Throws UnhealthyDatabase for a fault.
  */
 export async function bringUp(options: {
   readonly owner: ReadLogin
@@ -21,10 +22,10 @@ export async function bringUp(options: {
   readonly roles: readonly ReadLogin[]
   readonly folder: string
   readonly security: TlsOptions
-}): Promise<{ applied: string[]; passwords: string[] }> {
+}): Promise<{ applied: string[]; ahead: string[]; passwords: string[] }> {
   const trust = trustFor(options.security)
   const server = clientOptions(await options.owner('AWSCURRENT'), trust)
-  const applied = await migrate(server, options.folder)
+  const { applied, ahead } = await migrate(server, options.folder)
   const sql = postgres({ ...server, ...QUIET })
   try {
     const passwords: string[] = []
@@ -46,8 +47,8 @@ export async function bringUp(options: {
     for (const diagnosis of await assertHealthy(sql, options.folder)) {
       if (diagnosis.severity === 'warning') log.warn(inOneLine(diagnosis))
     }
-    log.info('prepared the database for this version', { applied, passwords })
-    return { applied, passwords }
+    log.info('prepared the database for this version', { applied, ahead, passwords })
+    return { applied, ahead, passwords }
   } finally {
     await sql.end({ timeout: 1 })
   }

@@ -50,12 +50,14 @@ const WAITS: Waits = { lockTimeoutMs: 1000, tries: 30, pauseMs: 1000, statementT
 // The first line of a file with one statement that cannot run in a transaction block, and the role that runs it.
 const NO_TRANSACTION = /^-- migrate: no-transaction as (\w+)\n/
 
+const NUMBER_LENGTH = 4
+
 /** Reads the files `NNNN-name.sql` in order. Throws MigrationError on a gap, a duplicate number, or any file but README.md. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name !== 'README.md').toSorted()
   return Promise.all(
     names.map(async (name, index) => {
-      const expected = String(index + 1).padStart(4, '0')
+      const expected = String(index + 1).padStart(NUMBER_LENGTH, '0')
       if (!/^\d{4}-[a-z0-9-]+\.sql$/.test(name) || !name.startsWith(expected)) {
         throw new MigrationError(`Expected a file ${expected}-name.sql, but found ${name}`)
       }
@@ -66,19 +68,25 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   )
 }
 
+/** Returns whether an applied migration comes after the last of the files, so that only a newer release can have applied it. */
+export const isAhead = (applied: string, files: readonly { readonly name: string }[]): boolean =>
+  applied.slice(0, NUMBER_LENGTH) > (files.at(-1)?.name ?? '').slice(0, NUMBER_LENGTH)
+
 /**
  * Applies the migrations that are not yet in `migrations.applied`, in order. Each file and its row there commit in one
  * transaction. An advisory lock allows one run at a time. Logs the warnings that a migration raises.
  * A file that begins with `-- migrate: no-transaction as ROLE` is one `create index concurrently if not exists` or `drop
  * index concurrently if exists`. The next run repeats it when it did not finish.
  * `server` is a login that may create roles, and no pooler: a pooler would lose the lock.
- * Returns the names applied now. Throws MigrationError when an applied file changed or is missing, or when a file fails.
+ * A database may be ahead of the files: after a roll back, migrations of the newer release stay applied. Then nothing is applied.
+ * Returns the names applied now, and those that a newer release applied. Throws MigrationError when an applied file up to the
+ * last one in the folder changed or is missing, or when a file fails.
  */
 export async function migrate(
   server: string | ReturnType<typeof clientOptions>,
   folder: string,
   waits: Waits = WAITS,
-): Promise<string[]> {
+): Promise<{ applied: string[]; ahead: string[] }> {
   const migrations = await readMigrations(folder)
   const onnotice = ({ severity, message }: postgres.Notice): void => {
     if (severity === 'WARNING' && message !== undefined) log.warn(message)
@@ -92,15 +100,16 @@ export async function migrate(
       create table if not exists migrations.applied (
         name text primary key, checksum text not null, applied_at timestamptz not null default now()
       )`
-    const applied = await sql<{ name: string; checksum: string }[]>`
+    const rows = await sql<{ name: string; checksum: string }[]>`
       select name, checksum from migrations.applied order by name`
-    compare(applied, migrations)
-    const pending = migrations.slice(applied.length)
+    compare(rows, migrations)
+    const ahead = rows.map(({ name }) => name).filter((name) => isAhead(name, migrations))
+    const pending = migrations.slice(rows.length)
     for (const migration of pending) {
       if (migration.aloneAs === null) await applyInTransaction(sql, migration, waits)
       else await applyAlone(sql, migration, migration.aloneAs, waits)
     }
-    return pending.map(({ name }) => name)
+    return { applied: pending.map(({ name }) => name), ahead }
   } finally {
     await sql.end({ timeout: 1 })
   }
@@ -180,10 +189,10 @@ const failed = (name: string, error: unknown): MigrationError =>
 function compare(applied: readonly { name: string; checksum: string }[], files: readonly Migration[]): void {
   for (const [index, row] of applied.entries()) {
     const file = files.find(({ name }) => name === row.name)
-    if (file === undefined) throw new MigrationError(`Migration ${row.name} was applied, but its file is missing`)
-    if (file.checksum !== row.checksum) {
+    if (file === undefined && !isAhead(row.name, files))
+      throw new MigrationError(`Migration ${row.name} was applied, but its file is missing`)
+    if (file !== undefined && file.checksum !== row.checksum)
       throw new MigrationError(`Migration ${row.name} was changed after it was applied: restore it and add a new file`)
-    }
     if (files[index] !== file)
       throw new MigrationError(`Migration ${files[index]?.name} was not applied, but ${row.name} after it was`)
   }

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
-import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import { checkCatalogue, CHECKS_WITH_EXCEPTIONS } from '#shared/doctor/catalogue.ts'
 import { compareGrants, GRANTS, readGrants } from '#shared/doctor/grants.ts'
-import { readMigrations } from '#shared/db/migrate.ts'
+import { isAhead, readMigrations } from '#shared/db/migrate.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
 import { loginName, ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import { remedyFor } from '#shared/doctor/remedies.ts'
@@ -50,10 +50,12 @@ export async function serverVersion(tx: Transaction): Promise<Diagnosis[]> {
   return [fault('server-version', `PostgreSQL ${text}`, what, 'upgrade to 16.10, 17.6, 18 or later')]
 }
 
-export const isolation = async (tx: Transaction): Promise<Diagnosis[]> =>
+/** In a database that is ahead of this release, a check with exceptions only warns. */
+export const isolation = async (tx: Transaction, { ahead }: { ahead: boolean }): Promise<Diagnosis[]> =>
   (await checkCatalogue(tx)).map((finding) => {
     const remedy = remedyFor(finding)
-    return fault(finding.check, finding.object, remedy.fault, remedy.repair)
+    const found = ahead && CHECKS_WITH_EXCEPTIONS.has(finding.check) ? warning : fault
+    return found(finding.check, finding.object, remedy.fault, remedy.repair)
   })
 
 /** For roles that do not belong to the service, a difference is a warning: another service may use this database. */
@@ -75,7 +77,11 @@ export async function grants(tx: Transaction): Promise<Diagnosis[]> {
   })
 }
 
-export async function appliedMigrations(tx: Transaction, folder: string): Promise<Diagnosis[]> {
+/** Compares the applied migrations with the files. `ahead` is true when a newer release applied more. */
+export async function appliedMigrations(
+  tx: Transaction,
+  folder: string,
+): Promise<{ ahead: boolean; found: Diagnosis[] }> {
   const [table] = await tx<{ readable: boolean }[]>`
     select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -83,7 +89,8 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
   const check = 'migrations'
   if (table?.readable === false) {
     const repair = 'use the login that migrates, or grant usage on the schema migrations and select on the table'
-    return [unseen(check, 'migrations.applied', 'this login may not read the applied migrations', repair)]
+    const found = [unseen(check, 'migrations.applied', 'this login may not read the applied migrations', repair)]
+    return { ahead: false, found }
   }
   const files = await readMigrations(folder)
   const applied =
@@ -92,6 +99,10 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
       : await tx<{ name: string; checksum: string }[]>`select name, checksum from migrations.applied order by name`
   const changed = applied.flatMap(({ name, checksum }) => {
     const file = files.find((candidate) => candidate.name === name)
+    if (isAhead(name, files)) {
+      const what = 'a newer release applied it, so that only the isolation of the tenants was examined'
+      return [warning(check, name, what, 'run the doctor of that release; nothing else, if it was rolled back')]
+    }
     if (file === undefined) {
       return [fault(check, name, 'it was applied, but its file is missing', 'run the doctor of the deployed release')]
     }
@@ -99,7 +110,10 @@ export async function appliedMigrations(tx: Transaction, folder: string): Promis
     return [fault(check, name, 'its file was changed after it was applied', 'restore the file and add a new migration')]
   })
   const pending = files.filter(({ name }) => !applied.some((row) => row.name === name))
-  return [...changed, ...pending.map(({ name }) => fault(check, name, 'it was not applied', 'run the migrations'))]
+  return {
+    ahead: applied.some(({ name }) => isAhead(name, files)),
+    found: [...changed, ...pending.map(({ name }) => fault(check, name, 'it was not applied', 'run the migrations'))],
+  }
 }
 
 /** The defaults of the service's roles, which each role may change for itself, and what it may create in the database. */

@@ -33,7 +33,7 @@ export async function prepareDatabase(
     if (existing === undefined) await admin`create database ${admin(name)}`
     await admin`alter database ${admin(name)} set search_path = app, public`
     const databaseUrl = urlFor(adminUrl, { database: name })
-    const applied = await migrate(databaseUrl, MIGRATIONS)
+    const { applied } = await migrate(databaseUrl, MIGRATIONS)
     // ALTER ROLE takes no parameters; format() quotes the literal.
     for (const role of SERVICE_ROLES.map(loginName)) {
       const [statement] = await admin<{ text: string }[]>`

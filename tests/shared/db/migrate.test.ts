@@ -39,8 +39,10 @@ async function prepared(files: Readonly<Record<string, string>>) {
     const applied = await sql<{ name: string }[]>`select name from migrations.applied order by 1`
     return { tables: tables.map(({ name }) => name), applied: applied.map(({ name }) => name) }
   }
-  const runWith = (waits: Partial<Waits>) => migrate(url, folder, { ...QUICK, ...waits })
-  return { folder, sql, url, write, state, run: () => migrate(url, folder), runWith }
+  /** Runs and returns the names applied. */
+  const runWith = async (waits: Partial<Waits>) => (await migrate(url, folder, { ...QUICK, ...waits })).applied
+  const run = async () => (await migrate(url, folder)).applied
+  return { folder, sql, url, write, state, run, runWith }
 }
 
 describe('migrate', () => {
@@ -86,6 +88,36 @@ describe('migrate', () => {
       message: expect.stringContaining('0002-second.sql was applied, but its file is missing'),
     })
     expect((await state()).tables).toEqual(['first', 'second'])
+  })
+
+  it('accepts the migrations of a newer release after it is rolled back, whether its last one failed or not', async () => {
+    const { url, folder, write, state, run } = await prepared(FIRST)
+    await run()
+    const THIRD = { '0003-third.sql': 'create table third (n int);' }
+    await write({ ...SECOND, '0003-third.sql': 'create table third (n int); select 1 / 0;' })
+    await expect(run()).rejects.toMatchObject({ code: '22012' })
+    await unlink(join(folder, '0003-third.sql'))
+    await unlink(join(folder, '0002-second.sql'))
+    expect(await migrate(url, folder)).toEqual({ applied: [], ahead: ['0002-second.sql'] })
+    await write({ ...SECOND, ...THIRD })
+    expect(await migrate(url, folder)).toEqual({ applied: ['0003-third.sql'], ahead: [] })
+    await unlink(join(folder, '0003-third.sql'))
+    await unlink(join(folder, '0002-second.sql'))
+    expect(await migrate(url, folder)).toEqual({ applied: [], ahead: ['0002-second.sql', '0003-third.sql'] })
+    expect((await state()).tables).toEqual(['first', 'second', 'third'])
+  })
+
+  it.for([
+    ['is missing', { ...FIRST, '0002-other.sql': 'select 1' }, '0002-second.sql was applied, but its file is missing'],
+    ['was changed', { ...SECOND, '0001-first.sql': 'select 1' }, '0001-first.sql was changed'],
+    ['was not applied', { ...FIRST, ...SECOND, '0003-third.sql': 'select 1' }, '0003-third.sql was not applied'],
+  ] as const)('rejects a database that is ahead while an earlier file %s', async ([, files, named]) => {
+    const { run, sql, write, folder } = await prepared({ ...FIRST, ...SECOND })
+    await run()
+    await sql`insert into migrations.applied (name, checksum) values ('0004-fourth.sql', 'of a newer release')`
+    await unlink(join(folder, '0002-second.sql'))
+    await write(files)
+    await expect(run()).rejects.toMatchObject({ name: 'MigrationError', message: expect.stringContaining(named) })
   })
 
   it.for([
