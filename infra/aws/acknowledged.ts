@@ -57,6 +57,11 @@ export function acknowledge(
     `${SOLUTIONS}-SMG4`,
     "A new pepper or mail key would end every session and link; the cache's provider issues its token",
   )
+  accept(
+    jobs,
+    `${SOLUTIONS}-IAM5[Resource::arn:<AWS::Partition>:ses:<AWS::Region>:<AWS::AccountId>:identity/*]`,
+    'SES also checks the identity of a verified recipient; a condition limits the sender to one address',
+  )
   accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
 
   for (const { function: lambda, node } of [...groups, ...jobs.functions]) {

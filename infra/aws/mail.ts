@@ -20,11 +20,13 @@ export class Mail extends Construct {
   readonly events: Topic
   /** The CNAME records that the domain's DNS needs before SES sends mail. */
   readonly records: readonly { readonly name: string; readonly value: string }[]
-  private readonly arns: string[]
+  private readonly address: string
+  private readonly configurationSetArn: string
 
   constructor(scope: Construct, id: string, { domain, key }: { domain: string; key: IKey }) {
     super(scope, id)
-    this.from = `Tenantry <no-reply@${domain}>`
+    this.address = `no-reply@${domain}`
+    this.from = `Tenantry <${this.address}>`
     this.events = new Topic(this, 'Events', { masterKey: key, enforceSSL: true })
     const configurationSet = new ConfigurationSet(this, 'ConfigurationSet', {
       tlsPolicy: ConfigurationSetTlsPolicy.REQUIRE,
@@ -43,13 +45,21 @@ export class Mail extends Construct {
       configurationSet,
     })
     this.records = identity.dkimRecords
-    this.arns = [
-      identity.emailIdentityArn,
-      `arn:${Aws.PARTITION}:ses:${Aws.REGION}:${Aws.ACCOUNT_ID}:configuration-set/${configurationSet.configurationSetName}`,
-    ]
+    this.configurationSetArn = `arn:${Aws.PARTITION}:ses:${Aws.REGION}:${Aws.ACCOUNT_ID}:configuration-set/${configurationSet.configurationSetName}`
   }
 
+  /**
+   * Allows a role to send from the one address. SES also checks the identity of a recipient that the account has verified,
+   * which is every recipient while the account is in the sandbox, so the condition limits the sender instead of the resource:
+   * https://docs.aws.amazon.com/ses/latest/dg/control-user-access.html
+   */
   grantSend(role: IRole): void {
-    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:SendEmail'], resources: this.arns }))
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['ses:SendEmail'],
+        resources: [`arn:${Aws.PARTITION}:ses:${Aws.REGION}:${Aws.ACCOUNT_ID}:identity/*`, this.configurationSetArn],
+        conditions: { StringEquals: { 'ses:FromAddress': this.address } },
+      }),
+    )
   }
 }

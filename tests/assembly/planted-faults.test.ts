@@ -224,6 +224,30 @@ const grants: readonly [
     /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\//,
   ],
   [
+    'sending email to an identity of the account, as in the sandbox',
+    (assembly) => {
+      for (const [, { PolicyDocument }] of ofType(assembly, 'AWS::IAM::Policy'))
+        for (const statement of PolicyDocument.Statement)
+          if (statement.Action === 'ses:SendEmail')
+            statement.Resource = JSON.parse(
+              JSON.stringify(statement.Resource).replace(':identity/*', ':identity/*.example'),
+            )
+    },
+    ['invite'],
+    /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\/.*@/,
+  ],
+  [
+    'sending email as another address',
+    (assembly) => {
+      for (const [, { PolicyDocument }] of ofType(assembly, 'AWS::IAM::Policy'))
+        for (const { Condition } of PolicyDocument.Statement)
+          if (Condition?.StringEquals?.['ses:FromAddress'] !== undefined)
+            Condition.StringEquals['ses:FromAddress'] = 'somebody@tenantry.example'
+    },
+    ['invite'],
+    /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\/[a-z.]*tenantry.example/,
+  ],
+  [
     'sending email with the configuration set',
     denied('deliver-mail', 'ses:SendEmail', ':configuration-set/'),
     ['invite'],

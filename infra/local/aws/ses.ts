@@ -19,7 +19,10 @@ const SendEmailInput = v.object({
 
 type SendEmail = v.InferOutput<typeof SendEmailInput>
 
-/** Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox. Verifies no sender. */
+/**
+ * Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox. Verifies no sender. Asks
+ * for the rights as an account in the sandbox does, in which every recipient is an identity of the account.
+ */
 export const startSes = (options: {
   readonly mailbox: Mailbox
   readonly faults?: Faults
@@ -35,15 +38,26 @@ export const startSes = (options: {
         throw new AwsError('NotFoundException', `No local operation ${method} ${url.pathname}`, 404)
       }
       const email = emailOf(parseSendEmail(JSON.parse(body.toString())))
-      asking(authorize, headers)('ses:SendEmail', identityArn(email.from))
+      const from = addressOf(email.from)
+      const ask = asking(authorize, headers)
+      for (const identity of [from.replace(/^.*@/, ''), ...recipientsOf(email)])
+        ask('ses:SendEmail', identityArn(identity), { 'ses:FromAddress': from })
       return json(200, { MessageId: await mailbox.keep(email) })
     }),
   })
 }
 
-/** Returns the ARN of the identity of the sender's domain. */
-const identityArn = (from: string): string =>
-  `arn:aws:ses:${AWS_REGION}:${AWS_ACCOUNT}:identity/${/@([^@>]+)>?$/.exec(from)?.[1] ?? ''}`
+/** Returns the ARN of a domain or an address as an identity. */
+const identityArn = (name: string): string => `arn:aws:ses:${AWS_REGION}:${AWS_ACCOUNT}:identity/${name}`
+
+/** Returns the address of `NAME <ADDRESS>` or `ADDRESS`. */
+const addressOf = (text: string): string => /<([^<>]+)>$/.exec(text)?.[1] ?? text
+
+const recipientsOf = ({ to, copies }: EmailMessage): string[] =>
+  `${to}, ${copies}`
+    .split(', ')
+    .filter((text) => text !== '')
+    .map(addressOf)
 
 function parseSendEmail(input: unknown): SendEmail {
   const parsed = v.safeParse(SendEmailInput, input)
