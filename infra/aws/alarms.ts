@@ -4,6 +4,7 @@ import {
   ComparisonOperator,
   type IMetric,
   MathExpression,
+  type Metric,
   Stats,
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch'
@@ -106,17 +107,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       expression: `IF(FILL(part, 0) >= ${from}, 100 * FILL(part, 0) / (${of === 'sum' ? 'FILL(part, 0) + ' : ''}FILL(whole, 0)), 0)`,
       usingMetrics: { part, whole },
     })
-  const throttled = chunks(metrics.throttles, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
-    index === 0 ? 'functions-throttled' : `functions-throttled-${index + 1}`,
-    {
-      metric: sumOf(part, 'throttled'),
-      over: 0,
-      periods: [3, 3],
-      missing: 'normal',
-      description:
-        'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
-    },
-  ])
+  /** As many alarms as these metrics need. Each goes off when the sum of its metrics was above 0 for so many periods. */
+  const anyOf = (name: string, parts: readonly Metric[], bad: number, label: string, description: string) =>
+    Object.fromEntries(
+      chunks(parts, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
+        index === 0 ? name : `${name}-${index + 1}`,
+        { metric: sumOf(part, label), over: 0, periods: [bad, bad], missing: 'normal', description },
+      ]),
+    )
 
   return {
     'api-errors': {
@@ -134,7 +132,13 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       missing: 'normal',
       description: 'For 15 minutes 1 % of the requests took longer than 2 seconds.',
     },
-    ...Object.fromEntries(throttled),
+    ...anyOf(
+      'functions-throttled',
+      metrics.throttles,
+      3,
+      'throttled',
+      'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
+    ),
     'firewall-blocks': {
       metric: metrics.blocked,
       over: 10_000,
@@ -231,6 +235,13 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description:
         'A run of a scheduled job failed. Its event is in the dead-letter queue, and the next scheduled run does the work.',
     },
+    ...anyOf(
+      'dead-letters-lost',
+      metrics.lostDeadLetters,
+      1,
+      'lost events',
+      'A run of a scheduled job failed, and its event did not reach the dead-letter queue. The next scheduled run does the work.',
+    ),
     'maintenance-missed': {
       metric: new MathExpression({
         label: 'successful runs',

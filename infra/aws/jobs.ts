@@ -1,6 +1,7 @@
-import { Duration } from 'aws-cdk-lib'
+import { Duration, Stack } from 'aws-cdk-lib'
+import { type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
-import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler'
+import { Schedule, ScheduleExpression, ScheduleGroup } from 'aws-cdk-lib/aws-scheduler'
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets'
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs'
 import { Trigger } from 'aws-cdk-lib/triggers'
@@ -16,6 +17,8 @@ export class Jobs extends Construct {
   /** Runs the migrations when a deployment changes them. Resources that depend on it deploy only after they succeed. */
   readonly migrated: Trigger
   readonly failed: Queue
+  /** The schedules of this stage alone, whose metrics CloudWatch has by group. */
+  readonly schedules: ScheduleGroup
 
   constructor(
     scope: Construct,
@@ -30,6 +33,7 @@ export class Jobs extends Construct {
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
     })
+    this.schedules = new ScheduleGroup(this, 'Schedules', { scheduleGroupName: `tenantry-${context.stage}` })
     this.functions = jobs.map(({ job, handlerFile }) => {
       const { everySeconds } = job
       const made = new TenantryFunction(this, context, {
@@ -39,12 +43,19 @@ export class Jobs extends Construct {
         ...(everySeconds === undefined ? {} : { deadLetterQueue: this.failed }),
       })
       if (everySeconds !== undefined) {
+        const role = this.scheduleRole(made)
+        for (const sender of [role, made.function.role]) this.grantDeadLetters(sender, key)
         const target = new LambdaInvoke(made.function, {
+          role,
           deadLetterQueue: this.failed,
           retryAttempts: 0,
           maxEventAge: Duration.seconds(Math.max(60, Math.min(everySeconds, 3600))),
         })
-        new Schedule(made, 'Schedule', { schedule: ScheduleExpression.rate(Duration.seconds(everySeconds)), target })
+        new Schedule(made, 'Schedule', {
+          scheduleGroup: this.schedules,
+          schedule: ScheduleExpression.rate(Duration.seconds(everySeconds)),
+          target,
+        })
       }
       return made
     })
@@ -56,5 +67,35 @@ export class Jobs extends Construct {
       timeout: Duration.minutes(15),
     })
     for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
+  }
+  /** Creates the role of a job's schedule. Only schedules of this stage may assume it. */
+  private scheduleRole(made: TenantryFunction): Role {
+    const conditions = {
+      StringEquals: {
+        'aws:SourceAccount': Stack.of(this).account,
+        'aws:SourceArn': this.schedules.scheduleGroupArn,
+      },
+    }
+    return new Role(made, 'ScheduleRole', {
+      assumedBy: new ServicePrincipal('scheduler.amazonaws.com', { conditions }),
+      description: `The schedule of ${made.functionName}`,
+    })
+  }
+
+  /**
+   * Allows a role to use the key of the dead-letter queue, through SQS alone. The CDK leaves it out, and a message that
+   * cannot be encrypted is lost.
+   * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+   */
+  private grantDeadLetters(sender: IRole | undefined, key: IKey): void {
+    sender?.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['kms:GenerateDataKey', 'kms:Decrypt'],
+        resources: [key.keyArn],
+        conditions: {
+          StringEquals: { 'kms:ViaService': `sqs.${Stack.of(this).region}.amazonaws.com` },
+        },
+      }),
+    )
   }
 }

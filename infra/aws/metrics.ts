@@ -90,6 +90,15 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
       if (made === undefined) throw new Error(`no job is named ${job}`)
       return made.function.metricErrors({ period })
     },
+    /** The events of failed runs that the dead-letter queue did not get. */
+    lostDeadLetters: [
+      ...jobs.functions
+        .filter(({ function: { deadLetterQueue } }) => deadLetterQueue !== undefined)
+        .map(({ function: lambda, node }) =>
+          lambda.metric('DeadLetterErrors', { statistic: Stats.SUM, label: node.id }),
+        ),
+      jobs.schedules.metricFailedToBeSentToDLQ(undefined, { statistic: Stats.SUM, label: 'schedules' }),
+    ],
     deadLetters: jobs.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
     // Per configuration set, so that stages in one account stay separate. A fraction, not a percentage.
     // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html

@@ -7,6 +7,7 @@ import { loginOf, MIGRATIONS } from '#infra/local/postgres/database.ts'
 import type { Postgres } from '#infra/local/postgres/postgres.ts'
 import { selfSigned } from '#tests/shared/vendor/self-signed.ts'
 import { declaredApi } from './api.ts'
+import { undeliverable } from './deliveries.ts'
 import { startEndpoints } from './endpoints.ts'
 import { type DeployedFunction, startInstance } from './runtime-api.ts'
 import { deployedFunction, makeSecrets, passwords, type SecretValues } from './stage.ts'
@@ -68,6 +69,8 @@ export async function deploy(
   const endpoints = await startEndpoints(assembly, { secrets, dbname: null })
   try {
     const { resolve, urls, vault } = endpoints
+    const [lost] = undeliverable(assembly, resolve)
+    if (lost !== undefined) throw new Undeployable(lost)
     declaredApi(assembly, { resolve, problemBaseUrl, invokeOf: () => () => Promise.reject(new Error('not started')) })
     const functions = [...declaredFunctions(assembly).values()].map((declared) =>
       deployedFunction(declared, {

@@ -6,7 +6,7 @@ interface Statement {
   readonly allows: boolean
   readonly actions: readonly RegExp[]
   readonly resources: readonly RegExp[]
-  /** The principals of a resource policy, as ARNs. Empty in a role's policy. */
+  /** The principals of a resource policy: ARNs, names of services, or `*`. Empty in a role's policy. */
   readonly principals: readonly string[]
   readonly condition: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 }
@@ -37,10 +37,13 @@ const OPERATORS: Readonly<Record<string, (actual: string | undefined, expected: 
 }
 
 function holds({ condition }: Statement, context: AwsCall['context']): boolean {
+  // IAM ignores the case of a condition key.
+  const valueOf = (key: string) =>
+    Object.entries(context).find(([name]) => name.toLowerCase() === key.toLowerCase())?.[1]
   return Object.entries(condition).every(([operator, keys]) => {
     const test = OPERATORS[operator]
     if (test === undefined) throw new Undeployable(`the condition operator ${operator} is not supported here`)
-    return Object.entries(keys).every(([key, values]) => values.some((value) => test(context[key], value)))
+    return Object.entries(keys).every(([key, values]) => values.some((value) => test(valueOf(key), value)))
   })
 }
 
@@ -60,13 +63,65 @@ function parse(statement: any, resolve: Resolve, where: string): Statement {
     allows: statement.Effect === 'Allow',
     actions: listed(statement.Action).map((action) => wildcard(text(action))),
     resources: listed(statement.Resource).map((resource) => wildcard(text(resource))),
-    principals: listed(statement.Principal?.AWS).map(text),
+    principals:
+      statement.Principal === '*'
+        ? ['*']
+        : [statement.Principal?.AWS, statement.Principal?.Service].flatMap((each) => listed(each).map(text)),
     condition: Object.fromEntries(
       Object.entries<Record<string, unknown>>(statement.Condition ?? {}).map(([operator, keys]) => [
         operator,
         Object.fromEntries(Object.entries(keys).map(([key, values]) => [key, listed(values).map(text)])),
       ]),
     ),
+  }
+}
+
+/** The policies of a template. */
+export interface Policies {
+  /** Returns whether a role may make a call, by its own policies and by that of the resource. */
+  roleMay(role: string, call: AwsCall): boolean
+  /** Returns whether a service may make a call in its own name, by the policy of the resource. */
+  serviceMay(service: string, call: AwsCall): boolean
+}
+
+/** Reads the policies of the roles that make calls, and of all keys, queues and topics. */
+export function policiesOf(assembly: Assembly, resolve: Resolve): Policies {
+  const ofRoles = new Map<string, Statement[]>()
+  const ofResources = new Map<string, Statement[]>()
+  const add = (arn: string, document: any, where: string) => {
+    const statements = listed(document.Statement).map((statement) => parse(statement, resolve, where))
+    ofResources.set(arn, [...(ofResources.get(arn) ?? []), ...statements])
+  }
+  for (const [id, { KeyPolicy }] of ofType(assembly, 'AWS::KMS::Key'))
+    add(resolve({ 'Fn::GetAtt': [id, 'Arn'] }, id), KeyPolicy, id)
+  for (const [id, { Queues, PolicyDocument }] of ofType(assembly, 'AWS::SQS::QueuePolicy'))
+    for (const { Ref } of Queues) add(resolve({ 'Fn::GetAtt': [Ref, 'Arn'] }, id), PolicyDocument, id)
+  for (const [id, { Topics, PolicyDocument }] of ofType(assembly, 'AWS::SNS::TopicPolicy'))
+    for (const topic of Topics) add(resolve(topic, id), PolicyDocument, id)
+
+  const naming = (resource: string, principal: string): Statement[] =>
+    (ofResources.get(resource) ?? []).filter(({ principals }) =>
+      principals.some((each) => [principal, '*'].includes(each)),
+    )
+
+  return {
+    serviceMay: (service, call) => allowedBy(naming(call.resource, service), call),
+    roleMay: (role, call) => {
+      const arn = resolve({ 'Fn::GetAtt': [role, 'Arn'] }, role)
+      const ofRole = ofRoles.get(role) ?? statementsOf(assembly, role, resolve)
+      ofRoles.set(role, ofRole)
+      const ofResource = naming(call.resource, arn)
+      if ([...ofRole, ...ofResource].some((each) => !each.allows && fits(each, call))) return false
+      if (!call.action.startsWith('kms:')) return allowedBy([...ofRole, ...ofResource], call)
+      // The policy of a key decides whether the policies of the account count.
+      const byAccount = allowedBy(naming(call.resource, arn.replace(/:role\/.*$/, ':root')), call)
+      const byRole = allowedBy(ofRole, call)
+      const byKey = allowedBy(ofResource, call)
+      // Stricter than AWS, as the design: a key that a function uses directly needs both policies.
+      return call.context['kms:ViaService'] === undefined
+        ? byRole && (byKey || byAccount)
+        : byKey || (byRole && byAccount)
+    },
   }
 }
 
@@ -77,36 +132,13 @@ function parse(statement: any, resolve: Resolve, where: string): Statement {
  */
 export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call: string) => void): Authorize {
   const functions = declaredFunctions(assembly)
-  const roles = new Map([...functions.values()].map(({ name, role }) => [name, statementsOf(assembly, role, resolve)]))
-  const keys = new Map(
-    ofType(assembly, 'AWS::KMS::Key').map(([id, { KeyPolicy }]) => [
-      resolve({ 'Fn::GetAtt': [id, 'Arn'] }, id),
-      KeyPolicy.Statement.map((statement: unknown) => parse(statement, resolve, id)) as Statement[],
-    ]),
-  )
+  const policies = policiesOf(assembly, resolve)
   const secrets = new Map(
     ofType(assembly, 'AWS::SecretsManager::Secret').map(([id, { KmsKeyId }]) => [secretArn(id), KmsKeyId]),
   )
   const identities = new Map(
     ofType(assembly, 'AWS::SES::EmailIdentity').map(([, properties]) => [properties.EmailIdentity, properties]),
   )
-
-  const byKey = (key: string, principal: string, call: AwsCall): boolean =>
-    allowedBy(
-      (keys.get(key) ?? []).filter(({ principals }) => principals.includes(principal)),
-      call,
-    )
-
-  const permitted = (call: AwsCall, role: string): boolean => {
-    const [service] = call.action.split(':')
-    const own = allowedBy(roles.get(call.principal) ?? [], call)
-    const roleArn = resolve({ 'Fn::GetAtt': [role, 'Arn'] }, role)
-    const root = roleArn.replace(/:role\/.*$/, ':root')
-    if (service !== 'kms') return own
-    if (call.context['kms:ViaService'] === undefined)
-      return own && [roleArn, root].some((principal) => byKey(call.resource, principal, call))
-    return byKey(call.resource, roleArn, call) || (own && byKey(call.resource, root, call))
-  }
 
   /** Returns every call that AWS authorizes for one call. */
   const implied = (call: AwsCall): readonly AwsCall[] => {
@@ -135,7 +167,7 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
       throw new AwsError('UnrecognizedClientException', 'The security token included in the request is invalid.')
     }
     for (const each of implied(call)) {
-      if (permitted(each, declared.role)) continue
+      if (policies.roleMay(declared.role, each)) continue
       const message = `${each.principal} is not authorized to perform ${each.action} on ${each.resource}`
       refused(message)
       throw new AwsError('AccessDeniedException', message)

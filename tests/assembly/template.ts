@@ -118,6 +118,8 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         return resource?.Properties.EmailIdentity
       case 'AWS::ApiGateway::Stage':
         return resource?.Properties.StageName
+      case 'AWS::SNS::Topic':
+        return arn('sns', id)
       case 'AWS::ApiGateway::RestApi':
       case 'AWS::SES::ConfigurationSet':
       case 'AWS::IAM::Role':

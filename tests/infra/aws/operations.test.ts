@@ -13,7 +13,7 @@ const AWS_METRICS: Readonly<Record<string, readonly string[]>> = {
   // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
   'AWS/ApiGateway': ['4XXError', '5XXError', 'Count', 'Latency'],
   // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
-  'AWS/Lambda': ['ConcurrentExecutions', 'Duration', 'Errors', 'Invocations', 'Throttles'],
+  'AWS/Lambda': ['ConcurrentExecutions', 'DeadLetterErrors', 'Duration', 'Errors', 'Invocations', 'Throttles'],
   // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html, and of RDS Proxy
   // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
   'AWS/RDS': [
@@ -27,6 +27,8 @@ const AWS_METRICS: Readonly<Record<string, readonly string[]>> = {
     'FreeLocalStorage',
     'ServerlessDatabaseCapacity',
   ],
+  // https://docs.aws.amazon.com/scheduler/latest/UserGuide/monitoring-cloudwatch.html
+  'AWS/Scheduler': ['InvocationsFailedToBeSentToDeadLetterCount'],
   // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html
   'AWS/SES': ['Reputation.BounceRate', 'Reputation.ComplaintRate'],
   // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html

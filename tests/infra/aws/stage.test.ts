@@ -4,6 +4,8 @@ import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#inf
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { reservedConcurrency, type Stage, STAGES, VENDOR_URLS } from '#infra/stages.ts'
 import { type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { undeliverable } from '#tests/assembly/deliveries.ts'
+import { type Assembly, resolver } from '#tests/assembly/template.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
 const groups = await routeGroups()
@@ -97,10 +99,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { operate: 'rewraps data keys under another KMS key' },
   },
   {
-    grants: [
-      'ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet',
-      'ses:SendEmail arn::ses:::identity/MailIdentity',
-    ],
+    grants: ['ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet', 'ses:SendEmail arn::ses:::identity/*'],
     mayHave: { 'deliver-mail': 'sends every mail' },
   },
   {
@@ -140,7 +139,7 @@ const expectedGrants = (name: string): string[] => {
     ...NETWORK_INTERFACES,
     ...TRACES,
     ...needs.flatMap((need) => HARMLESS[need] ?? []),
-    ...(scheduled ? ['sqs:SendMessage JobsFailed'] : []),
+    ...(scheduled ? ['sqs:SendMessage JobsFailed', 'kms:Decrypt KeysService', 'kms:GenerateDataKey KeysService'] : []),
     ...DANGEROUS.flatMap(({ grants, mayHave }) => (name in mayHave ? grants : [])),
   ]
 }
@@ -558,5 +557,52 @@ describe('a job', () => {
       const name = [...functionsOf(prod, 'prod')].find(([, f]) => prod.referred(FunctionName) === f)?.[0] ?? ''
       expect(groups.map(({ group }) => group.name)).toContain(name)
     }
+  })
+})
+
+describe('a message between services', () => {
+  const templateOf = (stage: Synthesized): Assembly => ({ folder: '', resources: Object.fromEntries(stage.resources) })
+  const lost = (assembly: Assembly) =>
+    undeliverable(assembly, resolver(assembly, { keyArn: (id) => `arn:aws:kms:key/${id}`, secretValue: () => '' }))
+
+  it('arrives: no policy of a role, a queue, a topic or a key denies it', () => {
+    for (const stage of [prod, other]) expect(lost(templateOf(stage))).toEqual([])
+  })
+
+  /** Removes what a service or a role may do from the policies whose ids begin so. */
+  const without = (actions: RegExp, policies: RegExp) => (resources: Record<string, any>) => {
+    for (const [id, { Properties }] of Object.entries(resources)) {
+      const document = policies.test(id) ? (Properties.PolicyDocument ?? Properties.KeyPolicy) : undefined
+      for (const statement of document?.Statement ?? [])
+        statement.Action = listed(statement.Action).filter((action) => !actions.test(String(action)))
+    }
+  }
+  it.each([
+    [
+      'the event of a failed run, by the queue',
+      without(/sqs:Send/, /^Jobsmaintain.*Policy/),
+      /Jobsmaintain.* sqs:Send/,
+    ],
+    [
+      'the event of a failed run, by the key',
+      without(/kms:/, /^Jobsmaintain.*Policy/),
+      /Jobsmaintain.* kms:GenerateDataKey/,
+    ],
+    [
+      'a schedule’s own event, by the key',
+      without(/kms:/, /ScheduleRole.*Policy/),
+      /ScheduleRole.* kms:GenerateDataKey/,
+    ],
+    ['a schedule’s run', without(/lambda:/, /ScheduleRole.*Policy/), /ScheduleRole.* lambda:InvokeFunction/],
+    ['an alarm', without(/sns:Publish/, /^OperationsAlarms.*Policy/), /cloudwatch.* sns:Publish/],
+    [
+      'an alarm and a bounce, by the key',
+      without(/GenerateDataKey/, /^KeysService/),
+      /cloudwatch.* kms:Gen[^]*ses.* kms:Gen/,
+    ],
+  ])('is missed when a policy denies it: %s', (_what, plant, named) => {
+    const resources = structuredClone(Object.fromEntries(prod.resources))
+    plant(resources)
+    expect(lost({ folder: '', resources }).join('\n')).toMatch(named)
   })
 })

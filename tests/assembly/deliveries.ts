@@ -1,0 +1,106 @@
+import { type AwsCall, AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
+import { policiesOf } from './policies.ts'
+import { type Assembly, ofType, type Resolve } from './template.ts'
+
+/** What AWS sends for the stage: as one of its roles, or in the name of a service. */
+interface Delivery {
+  readonly sender: { readonly role: string } | { readonly service: string }
+  readonly calls: readonly Omit<AwsCall, 'principal'>[]
+}
+
+/**
+ * Returns what AWS could not deliver: each event, alarm and message between the resources of a template that a policy denies.
+ * Nobody sees these calls fail: the message is lost. An encrypted queue or topic also needs the use of its key.
+ */
+export function undeliverable(assembly: Assembly, resolve: Resolve): string[] {
+  const policies = policiesOf(assembly, resolve)
+  return deliveries(assembly, resolve).flatMap(({ sender, calls }) =>
+    calls.flatMap((call) => {
+      const name = 'role' in sender ? sender.role : sender.service
+      const asked = { ...call, principal: name }
+      const allowed = 'role' in sender ? policies.roleMay(name, asked) : policies.serviceMay(name, asked)
+      return allowed ? [] : [`${name} is not authorized to perform ${call.action} on ${call.resource}`]
+    }),
+  )
+}
+
+function deliveries(assembly: Assembly, resolve: Resolve): Delivery[] {
+  const arnOf = (id: string) => resolve({ 'Fn::GetAtt': [id, 'Arn'] }, id)
+  const queueKeys = new Map(
+    ofType(assembly, 'AWS::SQS::Queue').map(([id, { KmsMasterKeyId }]) => [arnOf(id), KmsMasterKeyId]),
+  )
+  const topicKeys = new Map(
+    ofType(assembly, 'AWS::SNS::Topic').map(([id, { KmsMasterKeyId }]) => [resolve({ Ref: id }, id), KmsMasterKeyId]),
+  )
+  const encrypt = (key: unknown, context: AwsCall['context'], actions: readonly string[]) =>
+    key === undefined
+      ? []
+      : actions.map((action) => ({ action, resource: resolve(key, 'a key'), context: { ...TLS, ...context } }))
+  // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+  const toQueue = (queue: unknown, sender: Delivery['sender'], source: AwsCall['context'] = {}): Delivery => {
+    const resource = resolve(queue, 'a queue')
+    // A role's own rights count when SQS uses the key for it.
+    const via = 'role' in sender ? { 'kms:ViaService': `sqs.${AWS_REGION}.amazonaws.com` } : source
+    return {
+      sender,
+      calls: [
+        { action: 'sqs:SendMessage', resource, context: { ...TLS, ...source } },
+        ...encrypt(queueKeys.get(resource), via, ['kms:GenerateDataKey', 'kms:Decrypt']),
+      ],
+    }
+  }
+  // https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
+  const toTopic = (topic: unknown, service: string, arn: string): Delivery => {
+    const resource = resolve(topic, 'a topic')
+    const context = { ...TLS, 'aws:SourceAccount': AWS_ACCOUNT, 'aws:SourceArn': arn }
+    return {
+      sender: { service },
+      calls: [
+        { action: 'sns:Publish', resource, context },
+        ...encrypt(topicKeys.get(resource), context, ['kms:GenerateDataKey', 'kms:Decrypt']),
+      ],
+    }
+  }
+  const ours = (kind: string, rest: string) => `arn:aws:${kind}:${AWS_REGION}:${AWS_ACCOUNT}:${rest}`
+
+  return [
+    // Lambda sends the event of a failed run as the function's role.
+    ...ofType(assembly, 'AWS::Lambda::Function').flatMap(([, { Role, DeadLetterConfig }]) =>
+      DeadLetterConfig === undefined ? [] : [toQueue(DeadLetterConfig.TargetArn, { role: Role['Fn::GetAtt'][0] })],
+    ),
+    ...ofType(assembly, 'AWS::Scheduler::Schedule').flatMap(([id, { Target }]) => {
+      const sender = { role: Target.RoleArn['Fn::GetAtt'][0] }
+      const call = { action: 'lambda:InvokeFunction', resource: resolve(Target.Arn, id), context: TLS }
+      return [{ sender, calls: [call] }, toQueue(Target.DeadLetterConfig.Arn, sender)]
+    }),
+    ...ofType(assembly, 'AWS::CloudWatch::Alarm').flatMap(([, { AlarmName, AlarmActions }]) =>
+      AlarmActions.map((topic: unknown) =>
+        toTopic(topic, 'cloudwatch.amazonaws.com', ours('cloudwatch', `alarm:${AlarmName}`)),
+      ),
+    ),
+    ...ofType(assembly, 'AWS::SES::ConfigurationSetEventDestination').map(([id, properties]) => {
+      const set = resolve(properties.ConfigurationSetName, id)
+      const { TopicARN } = properties.EventDestination.SnsDestination
+      return toTopic(TopicARN, 'ses.amazonaws.com', ours('ses', `configuration-set/${set}`))
+    }),
+    ...ofType(assembly, 'AWS::SNS::Subscription').flatMap(([id, { Protocol, Endpoint, TopicArn }]) =>
+      Protocol === 'sqs'
+        ? [toQueue(Endpoint, { service: 'sns.amazonaws.com' }, { 'aws:SourceArn': resolve(TopicArn, id) })]
+        : [],
+    ),
+    // Lambda receives the messages of a queue as the function's role.
+    ...ofType(assembly, 'AWS::Lambda::EventSourceMapping').map(([id, { FunctionName, EventSourceArn }]) => {
+      const resource = resolve(EventSourceArn, id)
+      const actions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes']
+      return {
+        sender: { role: assembly.resources[FunctionName.Ref]?.Properties.Role['Fn::GetAtt'][0] },
+        calls: [
+          ...actions.map((action) => ({ action, resource, context: TLS })),
+          ...encrypt(queueKeys.get(resource), { 'kms:ViaService': `sqs.${AWS_REGION}.amazonaws.com` }, ['kms:Decrypt']),
+        ],
+      }
+    }),
+  ]
+}
+
+const TLS = { 'aws:SecureTransport': 'true' }
