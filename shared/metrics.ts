@@ -1,37 +1,38 @@
-import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics'
+import { Metrics as PowertoolsMetrics, MetricUnit } from '@aws-lambda-powertools/metrics'
 
 const functionName = process.env['AWS_LAMBDA_FUNCTION_NAME'] ?? 'local'
-const metrics = new Metrics({
+const metrics = new PowertoolsMetrics({
   namespace: 'Tenantry',
   serviceName: process.env['POWERTOOLS_SERVICE_NAME'] ?? 'tenantry',
   defaultDimensions: { stage: process.env['STAGE'] ?? 'local' },
 })
 
 /**
- * Every custom metric, with its unit and its extra dimension. CloudWatch stores each twice: with the dimensions service and
- * stage, and with the extra dimension as well. Each value of a dimension costs money, so a tenant, a user or a route is
- * never one.
+ * Every custom metric, with its unit and its dimension besides `service` and `stage`: `by`, or null for none. `total` says
+ * that a sum without the dimension is stored too. CloudWatch bills each combination of a name and its dimensions' values
+ * (0.30 USD a month), so a metric has only what an alarm or the dashboard reads, and a tenant, a user or a route is never a
+ * dimension.
  */
 export const METRICS = {
   /** An instance started. */
   ColdStart: { unit: 'Count', by: 'function' },
-  SignInSucceeded: { unit: 'Count', by: 'function' },
+  SignInSucceeded: { unit: 'Count', by: null },
   /** Unknown email, wrong password or disabled user. */
-  SignInFailed: { unit: 'Count', by: 'function' },
+  SignInFailed: { unit: 'Count', by: null },
   /** 401 for a session token: `absent`, `malformed`, `unknown` (also expired or revoked), or `ended` during the request. */
-  Unauthorized: { unit: 'Count', by: 'cause' },
-  Forbidden: { unit: 'Count', by: 'function' },
+  Unauthorized: { unit: 'Count', by: 'cause', total: true },
+  Forbidden: { unit: 'Count', by: null },
   /** 429 of the functions. A limit that silently drops a mail does not count: that response may not differ in any way. */
   RateLimited: { unit: 'Count', by: 'limit' },
   /** 5xx of the functions. */
   ServerError: { unit: 'Count', by: 'function' },
   /** The cache failed, and the database alone counted. */
-  LimiterDegraded: { unit: 'Count', by: 'function' },
+  LimiterDegraded: { unit: 'Count', by: null },
   /** The pepper or the mail key could not be read again; the cached values are in use. */
-  SecretRefreshFailed: { unit: 'Count', by: 'function' },
-  KmsFailed: { unit: 'Count', by: 'function' },
+  SecretRefreshFailed: { unit: 'Count', by: null },
+  KmsFailed: { unit: 'Count', by: null },
   /** An encrypted secret or its data key could not be decrypted in the context in which it is stored. */
-  DecryptionFailed: { unit: 'Count', by: 'function' },
+  DecryptionFailed: { unit: 'Count', by: null },
   VendorUnreachable: { unit: 'Count', by: 'vendor' },
   /** A job failed and will be retried. */
   JobFailed: { unit: 'Count', by: 'kind' },
@@ -40,9 +41,9 @@ export const METRICS = {
   /** Jobs that are due and not leased. */
   QueueWaiting: { unit: 'Count', by: 'kind' },
   /** How long the oldest of them has been due. */
-  QueueOldest: { unit: 'Seconds', by: 'kind' },
+  QueueOldest: { unit: 'Seconds', by: 'kind', total: true },
   /** Jobs that were dead-lettered in the last hour, also those whose workers died. */
-  QueueDead: { unit: 'Count', by: 'kind' },
+  QueueDead: { unit: 'Count', by: 'kind', total: true },
   /** How long work waited because every connection of its instance was in use. Not recorded when it did not wait. */
   DatabaseWait: { unit: 'Milliseconds', by: 'function' },
   /** How long it took to open a connection. */
@@ -52,21 +53,31 @@ export const METRICS = {
   /** A connection was lost. */
   DatabaseLost: { unit: 'Count', by: 'function' },
   /** A statement presented a tenant or a ticket that the database had not sealed; the connection was closed. */
-  ScopeForged: { unit: 'Count', by: 'function' },
+  ScopeForged: { unit: 'Count', by: null },
   /** A statement left something on a connection that would run for the next caller; the connection was closed. */
-  DatabaseUnclean: { unit: 'Count', by: 'function' },
+  DatabaseUnclean: { unit: 'Count', by: null },
   /** Audit entries whose month has no partition. */
-  AuditRowsWithoutPartition: { unit: 'Count', by: 'function' },
-} as const satisfies Record<string, { unit: keyof typeof MetricUnit; by: string }>
+  AuditRowsWithoutPartition: { unit: 'Count', by: null },
+} as const satisfies Record<string, { unit: keyof typeof MetricUnit; by: string | null; total?: true }>
 
-export type MetricName = keyof typeof METRICS
+type Metrics = typeof METRICS
+
+export type MetricName = keyof Metrics
+
+/** The metrics that are stored without a dimension of their own. */
+export type TotalMetric = {
+  [Name in MetricName]: Metrics[Name] extends { by: null } | { total: true } ? Name : never
+}[MetricName]
+
+/** The metrics that are stored by a dimension of their own. */
+export type DividedMetric = { [Name in MetricName]: Metrics[Name]['by'] extends null ? never : Name }[MetricName]
 
 /** The value of the extra dimension, where it is not the function's name. */
-type Of<Name extends MetricName> = (typeof METRICS)[Name]['by'] extends 'function' ? [] : [of: string]
+type Of<Name extends MetricName> = Metrics[Name]['by'] extends 'function' | null ? [] : [of: string]
 
 interface MetricBatch {
-  readonly by: string
-  readonly of: string
+  /** The sets of dimensions under which the values are stored. */
+  readonly dimensions: readonly Readonly<Record<string, string>>[]
   readonly values: Map<MetricName, number[]>
 }
 
@@ -81,9 +92,12 @@ export function recordMetric<Name extends MetricName>(
   value: number,
   ...[of = functionName]: Of<Name>
 ): void {
-  const { by, unit } = METRICS[name]
-  const key = `${by} ${of}`
-  const batch = pending.get(key) ?? { by, of, values: new Map<MetricName, number[]>() }
+  const metric = METRICS[name]
+  const { by, unit } = metric
+  const total = by === null || 'total' in metric
+  const key = by === null ? '' : `${by} ${of} ${total}`
+  const dimensions = [...(total ? [{}] : []), ...(by === null ? [] : [{ [by]: of }])]
+  const batch = pending.get(key) ?? { dimensions, values: new Map<MetricName, number[]>() }
   pending.set(key, batch)
   const values = batch.values.get(name) ?? []
   batch.values.set(name, values)
@@ -98,7 +112,7 @@ let isCold = true
 
 /**
  * Returns the handler, which now writes its metrics when it returns or throws: one line of CloudWatch's embedded metric
- * format for each value of a dimension.
+ * format for each combination of dimensions.
  */
 export const metered =
   <Args extends readonly unknown[], Result>(handle: (...args: Args) => Promise<Result>) =>
@@ -113,8 +127,8 @@ export const metered =
   }
 
 function writeMetrics(): void {
-  for (const { by, of, values } of pending.values()) {
-    metrics.addDimensions({}).addDimensions({ [by]: of })
+  for (const { dimensions, values } of pending.values()) {
+    for (const each of dimensions) metrics.addDimensions(each)
     for (const [name, each] of values)
       for (const value of each) metrics.addMetric(name, MetricUnit[METRICS[name].unit], value)
     metrics.publishStoredMetrics()

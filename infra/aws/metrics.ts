@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression, Metric, type MetricOptions, Stats } from 'aws-cdk-lib/aws-cloudwatch'
 import type { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
-import { type MetricName, METRICS } from '#shared/metrics.ts'
+import { type DividedMetric, METRICS, type TotalMetric } from '#shared/metrics.ts'
 import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
@@ -26,7 +26,7 @@ const SERVICE = 'tenantry'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
 export function stageMetrics({ stage, api, groups, jobs, database, proxy, configurationSetName, rotations }: Watched) {
-  const own = (name: MetricName, options: MetricOptions = {}): Metric =>
+  const own = (name: TotalMetric, options: MetricOptions = {}): Metric =>
     new Metric({
       namespace: 'Tenantry',
       metricName: name,
@@ -35,7 +35,7 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
       ...options,
     })
   /** One line for each value of the metric's own dimension. */
-  const ownEach = (name: MetricName): IMetric => {
+  const ownEach = (name: DividedMetric): IMetric => {
     const { by, unit } = METRICS[name]
     const search = `{Tenantry,service,stage,${by}} MetricName="${name}" service="${SERVICE}" stage="${stage}"`
     const statistic = unit === 'Count' ? 'Sum' : 'Maximum'

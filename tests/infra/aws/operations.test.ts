@@ -197,6 +197,20 @@ describe('a metric', () => {
     }
   })
 
+  it('is stored only with dimensions that an alarm or the dashboard reads', () => {
+    const read = new Set(
+      [...alarmMetrics(prod), ...dashboardMetrics(prod)].map(({ name, dimensions }) => [name, ...dimensions].join(' ')),
+    )
+    for (const [name, metric] of Object.entries(METRICS)) {
+      const { by } = metric
+      if (by === null || 'total' in metric) expect([...read]).toContain(`${name} service stage`)
+      if (by !== null) expect([...read]).toContain(`${name} service stage ${by}`)
+    }
+    // API Gateway's free metrics are those of the stage. Those of a method are paid for.
+    for (const { Properties } of prod.ofType('AWS::ApiGateway::Stage'))
+      for (const { MetricsEnabled } of Properties.MethodSettings) expect(MetricsEnabled).toBe(false)
+  })
+
   it('of our namespace is written by a function and shown on the dashboard', async () => {
     const shown = new Set(dashboardMetrics(prod).map(({ name }) => name))
     const files = await sources('{functions,shared}/**/*.ts')

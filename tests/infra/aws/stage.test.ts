@@ -493,7 +493,7 @@ describe('the API', () => {
         HttpMethod: '*',
         ResourcePath: '/*',
         LoggingLevel: 'ERROR',
-        MetricsEnabled: true,
+        MetricsEnabled: false,
         DataTraceEnabled: false,
         ThrottlingRateLimit: STAGES.prod.throttle.rate,
         ThrottlingBurstLimit: STAGES.prod.throttle.burst,
