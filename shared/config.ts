@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { TrustedProxiesSetting } from '#shared/schema/trusted-proxies.ts'
 import { VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
 
 /** A setting: one environment variable. */
@@ -159,6 +160,13 @@ export const SETTINGS = {
   argon2: {
     memoryKib: wholeNumber('ARGON2_MEMORY_KIB', 19_456, 8, 262_144, 'memory of a password hash', ' KiB'),
     iterations: wholeNumber('ARGON2_ITERATIONS', 2, 1, 16, 'passes of a password hash'),
+  },
+  trustedProxies: {
+    name: 'TRUSTED_PROXIES',
+    type: 'comma-separated CIDR blocks',
+    fallback: '',
+    description: 'proxies whose `X-Forwarded-For` names the client; empty: none',
+    schema: TrustedProxiesSetting,
   },
   problemBaseUrl: baseUrl('PROBLEM_BASE_URL', 'https://tenantry.example/problems', 'problem types start with it'),
 } as const

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Cidr } from '#shared/schema/trusted-proxies.ts'
 
 /** The operator's own names and addresses for a stage. They are in cdk.json, under the stage's name. */
 export const Addresses = v.strictObject({
@@ -12,6 +13,11 @@ export const Addresses = v.strictObject({
   alarmEmail: v.optional(v.pipe(v.string(), v.email())),
   /** The API's own domain, and the ARN of its ACM certificate, which must be in the stage's region. */
   apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
+  /**
+   * The addresses of the front end's servers, as CIDR blocks. They must set `X-Forwarded-For` to the address of their
+   * client. Limits and the firewall then count that address.
+   */
+  trustedProxies: v.optional(v.array(Cidr), []),
   /**
    * The ARNs of further KMS keys for tenants' data keys. The first wraps new data keys, and `operate rewrap` moves existing
    * ones to it. Their key policies must allow the stage's roles to use them.

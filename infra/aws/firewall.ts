@@ -1,61 +1,54 @@
-import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
+import { isIP } from 'node:net'
+import { CfnIPSet, CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
 import { Construct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
+
+type Statement = CfnWebACL.StatementProperty
 
 const WINDOW_SECONDS = 300
 
 // These managed rules only count. Those on bodies and their size would refuse valid passwords and secrets, which the
 // functions check themselves. Clients may omit the user agent.
-const COUNT_ONLY = [
-  'SizeRestrictions_BODY',
-  'CrossSiteScripting_BODY',
-  'EC2MetaDataSSRF_BODY',
-  'GenericLFI_BODY',
-  'GenericRFI_BODY',
-  'NoUserAgent_HEADER',
-]
+// https://docs.aws.amazon.com/waf/latest/developerguide/aws-managed-rule-groups-baseline.html
+const COUNT_ONLY = {
+  common: [
+    'SizeRestrictions_BODY',
+    'CrossSiteScripting_BODY',
+    'EC2MetaDataSSRF_BODY',
+    'GenericLFI_BODY',
+    'GenericRFI_BODY',
+    'NoUserAgent_HEADER',
+  ],
+}
 
 /**
  * The firewall in front of the API. It refuses floods from one IP address, and known bad addresses and requests, with the
  * gateway's 403. Its limits are far above the API's documented rate limits. It keeps no log, because that would contain IP
  * addresses.
+ *
+ * A request of a trusted proxy counts for the address in its `X-Forwarded-For`, if that is one address and nothing else.
+ * AWS WAF can only take the first one of a list, which the client may have written. Every other request counts for the
+ * address that it comes from.
  */
 export class Firewall extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { stage, resourceArn, config }: { stage: string; resourceArn: string; config: Stage['firewall'] },
+    props: {
+      stage: string
+      resourceArn: string
+      config: Stage['firewall']
+      trustedProxies: readonly string[]
+    },
   ) {
     super(scope, id)
+    const { stage, resourceArn, config, trustedProxies } = props
     const visible = (name: string) => ({
       sampledRequestsEnabled: false,
       cloudWatchMetricsEnabled: true,
       metricName: `tenantry-${stage}-${name}`,
     })
-    const rate = (limit: number, scopeDownStatement?: CfnWebACL.StatementProperty) => ({
-      rateBasedStatement: {
-        limit,
-        evaluationWindowSec: WINDOW_SECONDS,
-        aggregateKeyType: 'IP',
-        ...(scopeDownStatement === undefined ? {} : { scopeDownStatement }),
-      },
-    })
-    const managed = (name: string, countOnly: readonly string[] = []) => ({
-      managedRuleGroupStatement: {
-        vendorName: 'AWS',
-        name,
-        ruleActionOverrides: countOnly.map((rule) => ({ name: rule, actionToUse: { count: {} } })),
-      },
-    })
-    const signIn: CfnWebACL.StatementProperty = {
-      byteMatchStatement: {
-        fieldToMatch: { uriPath: {} },
-        positionalConstraint: 'CONTAINS',
-        searchString: '/v1/auth/',
-        textTransformations: [{ priority: 0, type: 'NONE' }],
-      },
-    }
-    const rule = (name: string, statement: CfnWebACL.StatementProperty): CfnWebACL.RuleProperty => ({
+    const rule = (name: string, statement: Statement): CfnWebACL.RuleProperty => ({
       name,
       priority: 0,
       statement,
@@ -63,12 +56,20 @@ export class Firewall extends Construct {
       // A rate limit blocks. A managed group keeps the action of each of its rules.
       ...(statement.rateBasedStatement === undefined ? { overrideAction: { none: {} } } : { action: { block: {} } }),
     })
+    const forwarded = this.forwarded(stage, trustedProxies)
+    const limits = (prefix: string, limit: number, ...scope: Statement[]) =>
+      forwarded === null
+        ? [rule(`${prefix}by-address`, rate(limit, BY_SOURCE, scope))]
+        : [
+            rule(`${prefix}by-address`, rate(limit, BY_SOURCE, [...scope, { notStatement: { statement: forwarded } }])),
+            rule(`${prefix}by-forwarded-address`, rate(limit, BY_FORWARDED, [...scope, forwarded])),
+          ]
     const rules = [
-      rule('by-address', rate(config.perAddress)),
-      rule('sign-in-by-address', rate(config.signInPerAddress, { andStatement: { statements: [signIn, isPost] } })),
+      ...limits('', config.perAddress),
+      ...limits('sign-in-', config.signInPerAddress, isSignIn, isPost),
       rule('bad-addresses', managed('AWSManagedRulesAmazonIpReputationList')),
       rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet')),
-      rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY)),
+      rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY.common)),
     ]
     const acl = new CfnWebACL(this, 'Acl', {
       name: `tenantry-${stage}`,
@@ -79,13 +80,78 @@ export class Firewall extends Construct {
     })
     new CfnWebACLAssociation(this, 'Association', { resourceArn, webAclArn: acl.attrArn })
   }
+
+  /** Returns the statement that holds for a request with one forwarded address, from a trusted proxy. Null without proxies. */
+  private forwarded(stage: string, proxies: readonly string[]): Statement | null {
+    const sets = ([4, 6] as const).flatMap((version): Statement[] => {
+      const addresses = proxies.filter((block) => isIP(block.split('/', 1)[0] ?? '') === version)
+      if (addresses.length === 0) return []
+      const set = new CfnIPSet(this, `Proxies${version}`, {
+        name: `tenantry-${stage}-proxies-${version}`,
+        scope: 'REGIONAL',
+        ipAddressVersion: `IPV${version}`,
+        addresses,
+      })
+      return [{ ipSetReferenceStatement: { arn: set.attrArn } }]
+    })
+    const [first, second] = sets
+    if (first === undefined) return null
+    return both(second === undefined ? first : { orStatement: { statements: sets } }, hasOneAddress)
+  }
 }
 
-const isPost: CfnWebACL.StatementProperty = {
+const both = (...statements: Statement[]): Statement => ({ andStatement: { statements } })
+
+const BY_SOURCE = { aggregateKeyType: 'IP' }
+const BY_FORWARDED = {
+  aggregateKeyType: 'FORWARDED_IP',
+  forwardedIpConfig: { headerName: 'X-Forwarded-For', fallbackBehavior: 'MATCH' },
+}
+
+const rate = (limit: number, aggregate: typeof BY_SOURCE | typeof BY_FORWARDED, scope: Statement[]): Statement => {
+  const [first, ...more] = scope
+  return {
+    rateBasedStatement: {
+      limit,
+      evaluationWindowSec: WINDOW_SECONDS,
+      ...aggregate,
+      ...(first === undefined ? {} : { scopeDownStatement: more.length === 0 ? first : both(...scope) }),
+    },
+  }
+}
+
+const managed = (name: string, countOnly: readonly string[] = []): Statement => ({
+  managedRuleGroupStatement: {
+    vendorName: 'AWS',
+    name,
+    ruleActionOverrides: countOnly.map((rule) => ({ name: rule, actionToUse: { count: {} } })),
+  },
+})
+
+const untransformed = [{ priority: 0, type: 'NONE' }]
+
+const hasOneAddress: Statement = {
+  regexMatchStatement: {
+    fieldToMatch: { singleHeader: { Name: 'x-forwarded-for' } },
+    regexString: '^([0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$',
+    textTransformations: untransformed,
+  },
+}
+
+const isSignIn: Statement = {
+  byteMatchStatement: {
+    fieldToMatch: { uriPath: {} },
+    positionalConstraint: 'CONTAINS',
+    searchString: '/v1/auth/',
+    textTransformations: untransformed,
+  },
+}
+
+const isPost: Statement = {
   byteMatchStatement: {
     fieldToMatch: { method: {} },
     positionalConstraint: 'EXACTLY',
     searchString: 'POST',
-    textTransformations: [{ priority: 0, type: 'NONE' }],
+    textTransformations: untransformed,
   },
 }

@@ -45,6 +45,7 @@ export class Tenantry extends Stack {
       WEB_BASE_URL: addresses.webBaseUrl,
       PROBLEM_BASE_URL: problemBaseUrl,
       PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
+      TRUSTED_PROXIES: addresses.trustedProxies.join(),
     }
     const context: FunctionContext = {
       stage,
@@ -75,6 +76,7 @@ export class Tenantry extends Stack {
       stage,
       resourceArn: api.rest.deploymentStage.stageArn,
       config: config.firewall,
+      trustedProxies: addresses.trustedProxies,
     })
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
     const { domainName } = api.rest

@@ -16,5 +16,5 @@ export const GROUP_PARTS: Parts = { openLimiter, invoke: invokeLambda }
 /** Returns the Lambda handler of a route group. */
 export const lambda = (group: RouteGroup, source: RuntimeSource = openRuntime(group, GROUP_PARTS)): LambdaHandler => {
   const handle = pipeline(group, source)
-  return metered((event, context) => handle(event, { ...context, request: beginRequest(event) }))
+  return metered((event, context) => handle(event, { ...context, request: beginRequest(event, source.config) }))
 }

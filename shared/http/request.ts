@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import type { Config } from '#shared/config.ts'
+import { clientAddress } from '#shared/http/client-address.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Runtime } from '#shared/runtime.ts'
@@ -41,12 +43,12 @@ const USER_AGENT_LENGTH = 512
 export const responseId = ({ client, requestId }: RequestState): string => client.requestId ?? requestId
 
 /** Builds the initial state from the API Gateway event. */
-export function beginRequest(event: APIGatewayProxyEvent): RequestState {
+export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Config): RequestState {
   const sent = header(event, 'x-request-id')
   return {
     requestId: gatewayId(event),
     client: {
-      ip: event.requestContext.identity.sourceIp,
+      ip: clientAddress(event, trustedProxies),
       userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_LENGTH) ?? null,
       requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : null,
     },

@@ -1,4 +1,4 @@
-/** The client of a request: the address that API Gateway saw, never one from a header, and what it says of itself. */
+/** The client of a request: its address (shared/http/client-address.ts), and what it says of itself. */
 export interface ClientInfo {
   readonly ip: string
   readonly userAgent: string | null

@@ -52,6 +52,14 @@ const headerPairs = (raw: readonly string[]): [string, string][] => {
   return pairs
 }
 
+/** API Gateway appends the address that it sees to what the client sent, and never removes any of that. */
+function appendForwardedFor(headers: Record<string, string[]>, address: string): void {
+  const sent = Object.keys(headers).filter((name) => name.toLowerCase() === 'x-forwarded-for')
+  const list = sent.flatMap((name) => headers[name] ?? [])
+  for (const name of sent) delete headers[name]
+  headers['X-Forwarded-For'] = [[...list, address].join(', ')]
+}
+
 /** Splits a request's target into path and query, without the question mark between them. */
 export function splitTarget({ url = '/' }: IncomingMessage): { path: string; search: string } {
   const at = url.indexOf('?')
@@ -66,6 +74,7 @@ export function proxyEvent(
   const { path, search } = splitTarget(request)
   // `headers` joins or drops repeated headers. The raw list has them all, with their names as sent.
   const headers = grouped(headerPairs(request.rawHeaders))
+  appendForwardedFor(headers, request.socket.remoteAddress ?? '')
   const query = grouped(new URLSearchParams(search))
   const text = body.toString('utf8')
   const isText = Buffer.from(text, 'utf8').equals(body)

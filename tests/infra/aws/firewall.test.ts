@@ -1,0 +1,133 @@
+import { posix } from 'node:path'
+import { BlockList, isIPv6 } from 'node:net'
+import { App, Stack } from 'aws-cdk-lib'
+import { Template } from 'aws-cdk-lib/assertions'
+import { describe, expect, it } from 'vitest'
+import { Firewall } from '#infra/aws/firewall.ts'
+import { STAGES } from '#infra/stages.ts'
+
+interface Sent {
+  readonly from: string
+  readonly method?: string
+  readonly path?: string
+  readonly forwardedFor?: string
+}
+
+const TRANSFORMATIONS: Readonly<Record<string, (text: string) => string>> = {
+  NONE: (text) => text,
+  URL_DECODE: decodeURIComponent,
+  NORMALIZE_PATH: posix.normalize,
+}
+
+/** Returns the firewall's rules, and what each rate limit counts a request for: rule name → address. */
+function firewall(trustedProxies: readonly string[]) {
+  const stack = new Stack(new App(), 'test')
+  const props = {
+    stage: 'test',
+    resourceArn: 'arn:aws:apigateway:us-east-1::/restapis/api/stages/api',
+    config: STAGES.prod.firewall,
+    trustedProxies,
+  }
+  new Firewall(stack, 'Firewall', props)
+  const resources: [string, any][] = Object.entries(Template.fromStack(stack).toJSON()['Resources'])
+  const ofType = (type: string) => resources.filter(([, { Type }]) => Type === type)
+  const sets = new Map(
+    ofType('AWS::WAFv2::IPSet').map(([id, { Properties }]) => {
+      const list = new BlockList()
+      const family = Properties.IPAddressVersion === 'IPV6' ? 'ipv6' : 'ipv4'
+      for (const block of Properties.Addresses) {
+        const [address, prefix] = block.split('/')
+        list.addSubnet(address, Number(prefix), family)
+      }
+      return [id, list]
+    }),
+  )
+  const [[, { Properties: acl }] = ['', { Properties: { Rules: [] } }]] = ofType('AWS::WAFv2::WebACL')
+
+  const holds = (statement: any, sent: Sent): boolean => {
+    const [[kind, part] = ['', {}], second] = Object.entries<any>(statement)
+    if (second !== undefined) throw new Error(JSON.stringify(statement))
+    const text = () => {
+      const { UriPath, Method, SingleHeader } = part.FieldToMatch
+      const field = UriPath ? sent.path : Method ? sent.method : SingleHeader.Name && sent.forwardedFor
+      const transformations: any[] = part.TextTransformations.toSorted((a: any, b: any) => a.Priority - b.Priority)
+      return field === undefined
+        ? null
+        : transformations.reduce((value, { Type }) => TRANSFORMATIONS[Type]?.(value) ?? '', field)
+    }
+    switch (kind) {
+      case 'AndStatement':
+        return part.Statements.every((each: unknown) => holds(each, sent))
+      case 'OrStatement':
+        return part.Statements.some((each: unknown) => holds(each, sent))
+      case 'NotStatement':
+        return !holds(part.Statement, sent)
+      case 'IPSetReferenceStatement':
+        return sets.get(part.Arn['Fn::GetAtt'][0])?.check(sent.from, isIPv6(sent.from) ? 'ipv6' : 'ipv4') ?? false
+      case 'RegexMatchStatement':
+        return new RegExp(part.RegexString).test(text() ?? '')
+      case 'ByteMatchStatement':
+        return part.PositionalConstraint === 'CONTAINS'
+          ? (text()?.includes(part.SearchString) ?? false)
+          : text() === part.SearchString
+      default:
+        throw new Error(`the tests do not know ${kind}`)
+    }
+  }
+
+  const counted = (sent: Sent): Record<string, string | undefined> =>
+    Object.fromEntries(
+      acl.Rules.flatMap(({ Name, Statement: { RateBasedStatement: rate } }: any) => {
+        if (rate === undefined || !holds(rate.ScopeDownStatement ?? { AndStatement: { Statements: [] } }, sent))
+          return []
+        // AWS WAF takes the first address of the list.
+        const key = rate.AggregateKeyType === 'IP' ? sent.from : sent.forwardedFor?.split(',', 1)[0]
+        return [[Name, key]]
+      }),
+    )
+  return { rules: acl.Rules, counted }
+}
+
+const SIGN_IN = { method: 'POST', path: '/v1/auth/login' }
+
+describe('the firewall', () => {
+  const trusting = firewall(['203.0.113.0/24', '2001:db8::/32'])
+  const trustingNobody = firewall([])
+  const { rules, counted } = trusting
+
+  it('counts a request of a trusted proxy for the one address that it forwards', () => {
+    for (const from of ['203.0.113.5', '2001:db8::5'])
+      for (const forwardedFor of ['192.0.2.1', '2001:db8:1::1', '::ffff:192.0.2.1']) {
+        const only = { 'by-forwarded-address': forwardedFor }
+        expect(counted({ from, method: 'GET', path: '/v1/members', forwardedFor })).toEqual(only)
+        const both = { ...only, 'sign-in-by-forwarded-address': forwardedFor }
+        expect(counted({ from, ...SIGN_IN, forwardedFor })).toEqual(both)
+      }
+  })
+
+  it.each([
+    ['an address that is no proxy', '198.51.100.7', '192.0.2.1'],
+    ['a proxy that forwards nothing', '203.0.113.5', undefined],
+    ['a proxy that forwards a list, which its client may have begun', '203.0.113.5', '192.0.2.1, 192.0.2.2'],
+    ['a proxy that forwards text', '203.0.113.5', 'unknown'],
+    ['a proxy that forwards nothing but space', '203.0.113.5', ' '],
+  ])('counts a request of %s for where it comes from', (_, from, forwardedFor) => {
+    const sent = forwardedFor === undefined ? { from, ...SIGN_IN } : { from, ...SIGN_IN, forwardedFor }
+    for (const { counted } of [trusting, trustingNobody])
+      expect(counted(sent)).toEqual({ 'by-address': from, 'sign-in-by-address': from })
+  })
+
+  it('refuses above its limits, and does not refuse for what a body contains', () => {
+    const limits = rules.filter(({ Statement }: any) => Statement.RateBasedStatement !== undefined)
+    const { perAddress, signInPerAddress } = STAGES.prod.firewall
+    for (const { Name, Statement, Action } of limits) {
+      expect(Statement.RateBasedStatement.Limit, Name).toBe(Name.startsWith('sign-in') ? signInPerAddress : perAddress)
+      expect(Action).toEqual({ Block: {} })
+    }
+    const groups = rules.map(({ Statement }: any) => Statement.ManagedRuleGroupStatement)
+    const only = (group: string) =>
+      groups.find((each: any) => each?.Name === group).RuleActionOverrides.map((each: any) => each.Name)
+    for (const name of ['SizeRestrictions_BODY', 'CrossSiteScripting_BODY', 'GenericRFI_BODY', 'GenericLFI_BODY'])
+      expect(only('AWSManagedRulesCommonRuleSet')).toContain(name)
+  })
+})
