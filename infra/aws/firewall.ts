@@ -19,6 +19,7 @@ const COUNT_ONLY = {
     'GenericRFI_BODY',
     'NoUserAgent_HEADER',
   ],
+  badRequests: ['JavaDeserializationRCE_BODY', 'Log4JRCE_BODY', 'ReactJSRCE_BODY'],
 }
 
 /**
@@ -68,7 +69,7 @@ export class Firewall extends Construct {
       ...limits('', config.perAddress),
       ...limits('sign-in-', config.signInPerAddress, isSignIn, isPost),
       rule('bad-addresses', managed('AWSManagedRulesAmazonIpReputationList')),
-      rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet')),
+      rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet', COUNT_ONLY.badRequests)),
       rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY.common)),
     ]
     const acl = new CfnWebACL(this, 'Acl', {
@@ -138,12 +139,16 @@ const hasOneAddress: Statement = {
   },
 }
 
+// A client can write a path in many ways: /v1/%61uth/login, /v1//auth/login, /v1/x/../auth/login.
 const isSignIn: Statement = {
   byteMatchStatement: {
     fieldToMatch: { uriPath: {} },
     positionalConstraint: 'CONTAINS',
     searchString: '/v1/auth/',
-    textTransformations: untransformed,
+    textTransformations: [
+      { priority: 0, type: 'URL_DECODE' },
+      { priority: 1, type: 'NORMALIZE_PATH' },
+    ],
   },
 }
 

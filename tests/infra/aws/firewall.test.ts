@@ -16,20 +16,19 @@ interface Sent {
 const TRANSFORMATIONS: Readonly<Record<string, (text: string) => string>> = {
   NONE: (text) => text,
   URL_DECODE: decodeURIComponent,
-  NORMALIZE_PATH: posix.normalize,
+  NORMALIZE_PATH: (path) => posix.normalize(path),
 }
 
 /** Returns the firewall's rules, and what each rate limit counts a request for: rule name → address. */
 function firewall(trustedProxies: readonly string[]) {
-  const stack = new Stack(new App(), 'test')
   const props = {
     stage: 'test',
     resourceArn: 'arn:aws:apigateway:us-east-1::/restapis/api/stages/api',
     config: STAGES.prod.firewall,
     trustedProxies,
   }
-  new Firewall(stack, 'Firewall', props)
-  const resources: [string, any][] = Object.entries(Template.fromStack(stack).toJSON()['Resources'])
+  const made = new Firewall(new Stack(new App(), 'test'), 'Firewall', props)
+  const resources: [string, any][] = Object.entries(Template.fromStack(Stack.of(made)).toJSON()['Resources'])
   const ofType = (type: string) => resources.filter(([, { Type }]) => Type === type)
   const sets = new Map(
     ofType('AWS::WAFv2::IPSet').map(([id, { Properties }]) => {
@@ -117,6 +116,13 @@ describe('the firewall', () => {
       expect(counted(sent)).toEqual({ 'by-address': from, 'sign-in-by-address': from })
   })
 
+  it.each(['/v1/auth/login', '/v1/%61uth/login', '/v1/x/../auth/login', '/v1//auth/./login', '/v1/auth%2Flogin'])(
+    'counts a sign-in however its path is written: %s',
+    (path) => {
+      expect(Object.keys(counted({ from: '192.0.2.1', method: 'POST', path }))).toContain('sign-in-by-address')
+    },
+  )
+
   it('refuses above its limits, and does not refuse for what a body contains', () => {
     const limits = rules.filter(({ Statement }: any) => Statement.RateBasedStatement !== undefined)
     const { perAddress, signInPerAddress } = STAGES.prod.firewall
@@ -129,5 +135,7 @@ describe('the firewall', () => {
       groups.find((each: any) => each?.Name === group).RuleActionOverrides.map((each: any) => each.Name)
     for (const name of ['SizeRestrictions_BODY', 'CrossSiteScripting_BODY', 'GenericRFI_BODY', 'GenericLFI_BODY'])
       expect(only('AWSManagedRulesCommonRuleSet')).toContain(name)
+    for (const name of ['JavaDeserializationRCE_BODY', 'Log4JRCE_BODY', 'ReactJSRCE_BODY'])
+      expect(only('AWSManagedRulesKnownBadInputsRuleSet')).toContain(name)
   })
 })
