@@ -1,7 +1,7 @@
-import { App, Tags, Validations } from 'aws-cdk-lib'
+import { Annotations, App, Tags, Validations } from 'aws-cdk-lib'
 import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag'
 import * as v from 'valibot'
-import { Addresses } from './aws/addresses.ts'
+import { Addresses, addressFaults } from './aws/addresses.ts'
 import { Tenantry } from './aws/tenantry.ts'
 import { jobs, routeGroups } from './route-groups.ts'
 import { STAGES } from './stages.ts'
@@ -13,6 +13,9 @@ for (const [stage, config] of Object.entries(STAGES)) {
   const stageAddresses = addresses[stage]
   if (stageAddresses === undefined) throw new Error(`cdk.json names no addresses for the stage ${stage}`)
   const stack = new Tenantry(app, `tenantry-${stage}`, { stage, config, addresses: stageAddresses, ...functions })
+  // An error stops what is done with this stack, and not what is done with another.
+  if (config.database.keep && app.node.tryGetContext('placeholders') !== 'allowed')
+    for (const fault of addressFaults(stageAddresses)) Annotations.of(stack).addError(`cdk.json, ${stage}: ${fault}`)
   Tags.of(stack).add('service', 'tenantry')
   Tags.of(stack).add('stage', stage)
 }

@@ -4,6 +4,7 @@ import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Jobs } from './jobs.ts'
+import type { Operations } from './operations.ts'
 import type { Secrets } from './secrets.ts'
 
 const SOLUTIONS = 'AwsSolutions::AwsSolutions'
@@ -16,12 +17,13 @@ export function acknowledge(
     api: Api
     database: Database
     jobs: Jobs
+    operations: Operations
     secrets: Secrets
     groups: readonly TenantryFunction[]
     keep: boolean
   },
 ): void {
-  const { api, database, jobs, secrets, groups, keep } = made
+  const { api, database, jobs, operations, secrets, groups, keep } = made
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
   accept(
@@ -61,6 +63,11 @@ export function acknowledge(
     jobs,
     `${SOLUTIONS}-IAM5[Resource::arn:<AWS::Partition>:ses:<AWS::Region>:<AWS::AccountId>:identity/*]`,
     'SES also checks the identity of a verified recipient; a condition limits the sender to one address',
+  )
+  accept(
+    operations,
+    `${SERVERLESS}-SNSRedrivePolicy`,
+    'Its topic sends alarms by email; CloudWatch keeps the history of each alarm',
   )
   accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
 

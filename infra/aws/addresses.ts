@@ -9,7 +9,10 @@ export const Addresses = v.strictObject({
   mailDomain: v.string(),
   /** The base URL of the problem type documents. Default: `webBaseUrl` + `/problems`. */
   problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
-  /** Receives the alarms once the address has confirmed its subscription. Without it, subscribe to the topic by hand. */
+  /**
+   * Receives the alarms once the address has confirmed its subscription. A stage that keeps its data requires it. Without it,
+   * subscribe to the topic by hand.
+   */
   alarmEmail: v.optional(v.pipe(v.string(), v.email())),
   /** The API's own domain, and the ARN of its ACM certificate, which must be in the stage's region. */
   apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
@@ -26,3 +29,25 @@ export const Addresses = v.strictObject({
 })
 
 export type Addresses = v.InferOutput<typeof Addresses>
+
+// https://www.rfc-editor.org/rfc/rfc2606 and https://www.rfc-editor.org/rfc/rfc6761: nobody can own these.
+const RESERVED = /(^|[.@])(example|test|invalid|localhost|example\.(com|net|org))$/i
+
+/** Returns what must be filled in before a stage with real data is deployed. */
+export function addressFaults(addresses: Omit<Addresses, 'trustedProxies'>): string[] {
+  const { webBaseUrl, mailDomain, problemBaseUrl, alarmEmail, apiDomain } = addresses
+  const host = (url: string | undefined) => (url === undefined ? undefined : new URL(url).hostname)
+  const named = {
+    webBaseUrl: host(webBaseUrl),
+    mailDomain,
+    problemBaseUrl: host(problemBaseUrl),
+    alarmEmail,
+    apiDomain: apiDomain?.name,
+  }
+  return [
+    ...(alarmEmail === undefined ? ['alarmEmail is missing: nobody would be told of an alarm'] : []),
+    ...Object.entries(named)
+      .filter(([, value]) => value !== undefined && RESERVED.test(value))
+      .map(([name, value]) => `${name} is a placeholder: ${value}`),
+  ]
+}

@@ -18,8 +18,8 @@ export class Mail extends Construct {
   readonly from: string
   /** Receives SES's events for bounces, complaints and rejects. Subscribe by hand. */
   readonly events: Topic
-  /** The CNAME records that the domain's DNS needs before SES sends mail. */
-  readonly records: readonly { readonly name: string; readonly value: string }[]
+  /** The records that the domain's DNS needs, as `NAME TYPE VALUE`: DKIM, MAIL FROM (MX and SPF) and DMARC. */
+  readonly records: readonly string[]
   private readonly address: string
   private readonly configurationSetArn: string
 
@@ -28,6 +28,7 @@ export class Mail extends Construct {
     this.address = `no-reply@${domain}`
     this.from = `Tenantry <${this.address}>`
     this.events = new Topic(this, 'Events', { masterKey: key, enforceSSL: true })
+    const mailFromDomain = `bounce.${domain}`
     const configurationSet = new ConfigurationSet(this, 'ConfigurationSet', {
       tlsPolicy: ConfigurationSetTlsPolicy.REQUIRE,
       reputationMetrics: true,
@@ -40,11 +41,19 @@ export class Mail extends Construct {
     // As the identity's default configuration set it applies to every mail from the domain.
     const identity = new EmailIdentity(this, 'Identity', {
       identity: Identity.domain(domain),
-      mailFromDomain: `bounce.${domain}`,
+      mailFromDomain,
       feedbackForwarding: false,
       configurationSet,
     })
-    this.records = identity.dkimRecords
+    this.records = [
+      ...identity.dkimRecords.map(({ name, value }) => `${name} CNAME ${value}`),
+      // https://docs.aws.amazon.com/ses/latest/dg/mail-from.html
+      `${mailFromDomain} MX 10 feedback-smtp.${Aws.REGION}.amazonses.com`,
+      `${mailFromDomain} TXT "v=spf1 include:amazonses.com ~all"`,
+      // https://docs.aws.amazon.com/ses/latest/dg/send-email-authentication-dmarc.html. The domain may send other mail too, so
+      // the record asks receivers for nothing yet.
+      `_dmarc.${domain} TXT "v=DMARC1; p=none"`,
+    ]
     this.configurationSetArn = `arn:${Aws.PARTITION}:ses:${Aws.REGION}:${Aws.ACCOUNT_ID}:configuration-set/${configurationSet.configurationSetName}`
   }
 

@@ -84,10 +84,10 @@ export class Tenantry extends Stack {
       new CfnOutput(this, 'ApiDomainTarget', { value: domainName.domainNameAliasDomainName })
     new CfnOutput(this, 'CacheSecret', { value: secrets.cache.secretName })
     new CfnOutput(this, 'MailEvents', { value: mail.events.topicArn })
-    mail.records.forEach(({ name, value }, index) => {
-      new CfnOutput(this, `MailRecord${index + 1}`, { value: `${name} CNAME ${value}` })
+    mail.records.forEach((value, index) => {
+      new CfnOutput(this, `MailRecord${index + 1}`, { value })
     })
-    new Operations(this, 'Operations', {
+    const operations = new Operations(this, 'Operations', {
       stage,
       config,
       alarmEmail: addresses.alarmEmail,
@@ -99,6 +99,6 @@ export class Tenantry extends Stack {
       groups: groups.map(({ made }) => made),
     })
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
-    acknowledge(this, { api, database, jobs, secrets, groups: groups.map(({ made }) => made), keep })
+    acknowledge(this, { api, database, jobs, operations, secrets, groups: groups.map(({ made }) => made), keep })
   }
 }

@@ -90,7 +90,17 @@ const addresses = (stage: string): Addresses => {
 }
 
 async function synthesize(stage: string, folder: string): Promise<void> {
-  const words = ['synth', `tenantry-${stage}`, '--exclusively', '--quiet', '--no-notices', '--output', folder]
+  const words = [
+    'synth',
+    `tenantry-${stage}`,
+    '--exclusively',
+    '--quiet',
+    '--no-notices',
+    '--output',
+    folder,
+    '--context',
+    'placeholders=allowed',
+  ]
   await promisify(execFile)('npx', ['cdk', ...words])
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { addressFaults } from '#infra/aws/addresses.ts'
 import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { reservedConcurrency, type Stage, STAGES, VENDOR_URLS } from '#infra/stages.ts'
@@ -526,6 +527,42 @@ describe('the API', () => {
     const { TRUSTED_PROXIES } = functionsOf(other, 'dev').get('auth')?.Properties.Environment.Variables ?? {}
     expect(TRUSTED_PROXIES).toBe('203.0.113.0/24')
     expect(other.one('AWS::WAFv2::IPSet').Properties.Addresses).toEqual(['203.0.113.0/24'])
+  })
+})
+
+describe('the addresses of a stage', () => {
+  const filled = { webBaseUrl: 'https://shop.de', mailDomain: 'mail.shop.de', alarmEmail: 'night@shop.de' }
+  const apiDomain = (name: string) => ({
+    apiDomain: { name, certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
+  })
+
+  it.each([
+    [{}, []],
+    [apiDomain('api.testing.shop.de'), []],
+    [{ alarmEmail: undefined }, ['alarmEmail is missing: nobody would be told of an alarm']],
+    [{ alarmEmail: 'night@shop.example' }, ['alarmEmail is a placeholder: night@shop.example']],
+    [{ webBaseUrl: 'https://example.com/app' }, ['webBaseUrl is a placeholder: example.com']],
+    [{ mailDomain: 'example' }, ['mailDomain is a placeholder: example']],
+    [{ problemBaseUrl: 'https://shop.test/problems' }, ['problemBaseUrl is a placeholder: shop.test']],
+    [apiDomain('API.EXAMPLE'), ['apiDomain is a placeholder: API.EXAMPLE']],
+  ])('are refused without an alarm email, or with a domain that nobody can own: %j', (change, faults) => {
+    expect(addressFaults({ ...filled, ...change })).toEqual(faults)
+  })
+})
+
+describe('the mail domain', () => {
+  it('has DKIM, MAIL FROM and DMARC records among the outputs', () => {
+    const records = [...prod.outputs].filter(([name]) => name.startsWith('MailRecord')).map(([, value]) => value)
+    expect(records.slice(0, 3).map((value) => JSON.stringify(value))).toEqual(
+      [1, 2, 3].map((index) =>
+        expect.stringMatching(new RegExp(`DkimDNSTokenName${index}.* CNAME .*DkimDNSTokenValue${index}`)),
+      ),
+    )
+    expect(records.slice(3).map((value) => prod.named(value))).toEqual([
+      'bounce.tenantry.example MX 10 feedback-smtp..amazonses.com',
+      'bounce.tenantry.example TXT "v=spf1 include:amazonses.com ~all"',
+      '_dmarc.tenantry.example TXT "v=DMARC1; p=none"',
+    ])
   })
 })
 

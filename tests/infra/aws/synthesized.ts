@@ -20,6 +20,8 @@ interface Resource {
 /** A stage's template, by its resources' logical ids. */
 export interface Synthesized {
   readonly resources: ReadonlyMap<string, Resource>
+  /** The value of each output. */
+  readonly outputs: ReadonlyMap<string, unknown>
   ofType(type: string): Resource[]
   /** The one resource of a type whose id begins so. */
   one(type: string, prefix?: string): Resource
@@ -50,7 +52,9 @@ export async function synthesized(
       job: { ...job, needs: [...new Set([...job.needs, ...(change.needs?.[job.name] ?? [])])] },
     })),
   })
-  const resources = new Map<string, Resource>(Object.entries(Template.fromStack(stack).toJSON()['Resources']))
+  const template = Template.fromStack(stack).toJSON()
+  const resources = new Map<string, Resource>(Object.entries(template['Resources']))
+  const outputs = Object.entries<{ Value: unknown }>(template['Outputs'])
   const idOf = (property: any): string | undefined => property?.Ref ?? property?.['Fn::GetAtt']?.[0]
 
   const named = (property: any): string => {
@@ -64,6 +68,7 @@ export async function synthesized(
 
   return {
     resources,
+    outputs: new Map(outputs.map(([name, { Value }]) => [name, Value])),
     named,
     ofType: (type) => [...resources.values()].filter(({ Type }) => Type === type),
     one: (type, prefix = '') => {
