@@ -128,11 +128,13 @@ begin
 end
 $$;
 
--- Raises TN500 unless this database sealed the ticket, and TN401 when it expired. The expiry is the number of microseconds
--- since 2000 in eight bytes, so their order is the order of time.
-create function app.check_ticket(p_ticket bytea) returns void
-  language plpgsql stable
+-- Returns what a ticket was sealed for, with null for a tenant or session that it lacks. Raises TN500 unless this database sealed
+-- it, and TN401 when it expired. The expiry is the number of microseconds since 2000 in eight bytes, so their order is the order
+-- of time.
+create function app.check_ticket(p_ticket bytea, out tenant_id uuid, out user_id uuid, out session_id uuid)
+  language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
   v_key bytea;
@@ -145,10 +147,19 @@ begin
   if substr(p_ticket, 51, 8) < timestamptz_send(clock_timestamp()) then
     raise exception 'the ticket expired' using errcode = 'TN401';
   end if;
+  tenant_id := nullif(encode(substr(p_ticket, 1, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
+  user_id := nullif(encode(substr(p_ticket, 17, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
+  session_id := nullif(encode(substr(p_ticket, 33, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
 end
 $$;
 revoke all on function app.platform_ticket(uuid, boolean), app.check_ticket(bytea) from public;
-grant execute on function app.platform_ticket(uuid, boolean), app.check_ticket(bytea) to identity_gate;
+grant execute on function app.platform_ticket(uuid, boolean) to identity_gate;
+grant create on schema app to identity_gate;
+alter function app.check_ticket(bytea) owner to identity_gate;
+revoke create on schema app from identity_gate;
+set local role identity_gate;
+grant execute on function app.check_ticket(bytea) to identity_resolver;
+set local role identity_owner;
 
 -- Selects a tenant for the session of a ticket and returns the session. Audits it, unless the session has selected that tenant
 -- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
@@ -167,9 +178,7 @@ declare
   v_session uuid;
   v_previous uuid;
 begin
-  perform app.check_ticket(p_ticket);
-  v_user := encode(substr(p_ticket, 17, 16), 'hex')::uuid;
-  v_session := encode(substr(p_ticket, 33, 16), 'hex')::uuid;
+  select t.user_id, t.session_id into v_user, v_session from app.check_ticket(p_ticket) t;
   perform from app.tenants t
     where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status) for share;
   if not found then
@@ -206,11 +215,11 @@ alter function app.authenticate(bytea, integer) owner to identity_gate;
 alter function app.select_tenant(bytea, uuid, integer, text, text, bytea) owner to identity_gate;
 revoke create on schema app from identity_gate;
 
--- The functions below run as identity_resolver and read across tenants. Those that return rows take the id of a session,
--- never of a user or tenant, and return nothing unless that session is live.
+-- The functions below run as identity_resolver and read across tenants. They act for the session of a ticket. Those that return
+-- rows return none unless that session is live.
 
 -- Returns the live memberships of the session's user: the tenants to select from.
-create function app.tenants_of_session(p_session uuid)
+create function app.tenants_of_session(p_ticket bytea)
   returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
                  role_code text, role_label text, role_rank integer)
   language sql stable security definer
@@ -218,19 +227,20 @@ create function app.tenants_of_session(p_session uuid)
   set client_min_messages = warning
   as $$
   select m.id, t.id, t.slug, t.legal_name, t.status, r.code, r.label, r.rank
-    from app.sessions s
+    from app.check_ticket(p_ticket) ticket
+    join app.sessions s on s.id = ticket.session_id
     join app.users u on u.id = s.user_id and u.disabled_at is null
     join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
     join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
     join app.roles r on r.id = m.role_id
-   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+   where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
    order by t.legal_name, t.id
 $$;
 
 -- Returns up to p_limit live sessions of the session's user with their tenants, the newest first, from the one before
 -- (p_before, p_before_id) on.
 create function app.sessions_of_session(
-    p_session uuid, p_before timestamptz default 'infinity', p_before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    p_ticket bytea, p_before timestamptz default 'infinity', p_before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
     p_limit integer default 100)
   returns table (id uuid, user_agent text, created_at timestamptz, last_seen_at timestamptz, tenant_id uuid, slug text,
                  legal_name text, status text, timezone text, currency text)
@@ -239,13 +249,14 @@ create function app.sessions_of_session(
   set client_min_messages = warning
   as $$
   select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name, t.status, t.timezone, t.currency
-    from app.sessions s
+    from app.check_ticket(p_ticket) ticket
+    join app.sessions s on s.id = ticket.session_id
     join app.users u on u.id = s.user_id and u.disabled_at is null
     join app.sessions o on o.user_id = s.user_id
     left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and app.is_open(t.status)
     left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
           and m.accepted_at is not null and m.revoked_at is null
-   where s.id = p_session and s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+   where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
      and o.revoked_at is null and o.idle_expires_at > now() and o.absolute_expires_at > now()
      and (o.tenant_id is null or (t.id is not null and m.id is not null))
      and (o.created_at, o.id) < (p_before, p_before_id)
@@ -253,17 +264,16 @@ create function app.sessions_of_session(
    limit p_limit
 $$;
 
--- Ends the user's live session p_session. With p_others, ends all sessions except p_session, which may then be null.
--- Returns how many live sessions it ended, and writes an audit entry for each that had a tenant, in the same transaction.
--- p_others also revokes expired sessions, because a concurrent request may be moving their expiry. It neither counts nor
--- audits those.
-create function app.end_sessions(
-    p_user uuid, p_session uuid, p_others boolean, p_action text,
+-- Ends the user's live session p_session or, when that is null, every session except p_kept. Returns how many live sessions it
+-- ended, and writes an audit entry for each that had a tenant, in the same transaction.
+-- Without p_session it also revokes expired sessions, because a concurrent request may be moving their expiry. It neither
+-- counts nor audits those.
+create function app.end_sessions_of(
+    p_user uuid, p_session uuid, p_kept uuid, p_action text,
     p_request_id text, p_client_request_id text, p_ip_hash bytea)
   returns integer
-  language plpgsql security definer
+  language plpgsql volatile
   set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
   as $$
 declare
   v_ended integer;
@@ -272,7 +282,7 @@ begin
   with ended as (
     update app.sessions s set revoked_at = now()
      where s.user_id = p_user and s.revoked_at is null
-       and case when p_others then s.id is distinct from p_session
+       and case when p_session is null then s.id is distinct from p_kept
                 else s.id = p_session and s.idle_expires_at > now() and s.absolute_expires_at > now() end
     returning s.id, s.tenant_id, s.idle_expires_at > now() and s.absolute_expires_at > now() as live
   ), audited as (
@@ -283,6 +293,23 @@ begin
   )
   select count(*) into v_ended from ended e where e.live;
   return v_ended;
+end
+$$;
+
+-- Ends the live session p_session of the ticket's user or, when that is null, every session except the ticket's.
+-- Returns how many live sessions it ended.
+create function app.end_sessions(
+    p_ticket bytea, p_session uuid, p_action text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns integer
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ticket record := app.check_ticket(p_ticket);
+begin
+  return app.end_sessions_of(
+    v_ticket.user_id, p_session, v_ticket.session_id, p_action, p_request_id, p_client_request_id, p_ip_hash);
 end
 $$;
 
@@ -317,17 +344,18 @@ begin
 end
 $$;
 
-revoke all on function app.tenants_of_session(uuid), app.sessions_of_session(uuid, timestamptz, uuid, integer),
-  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea),
+revoke all on function app.tenants_of_session(bytea), app.sessions_of_session(bytea, timestamptz, uuid, integer),
+  app.end_sessions(bytea, uuid, text, text, text, bytea), app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea),
   app.end_unused_sessions(uuid, integer, text, text, bytea) from public;
-grant execute on function app.tenants_of_session(uuid), app.sessions_of_session(uuid, timestamptz, uuid, integer),
-  app.end_sessions(uuid, uuid, boolean, text, text, text, bytea),
+grant execute on function app.tenants_of_session(bytea), app.sessions_of_session(bytea, timestamptz, uuid, integer),
+  app.end_sessions(bytea, uuid, text, text, text, bytea),
   app.end_unused_sessions(uuid, integer, text, text, bytea) to identity_app;
+grant execute on function app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea) to identity_resolver;
 grant create on schema app to identity_resolver;
-alter function app.tenants_of_session(uuid) owner to identity_resolver;
-alter function app.sessions_of_session(uuid, timestamptz, uuid, integer) owner to identity_resolver;
+alter function app.tenants_of_session(bytea) owner to identity_resolver;
+alter function app.sessions_of_session(bytea, timestamptz, uuid, integer) owner to identity_resolver;
 alter function app.end_unused_sessions(uuid, integer, text, text, bytea) owner to identity_resolver;
-alter function app.end_sessions(uuid, uuid, boolean, text, text, text, bytea) owner to identity_resolver;
+alter function app.end_sessions(bytea, uuid, text, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

@@ -60,13 +60,12 @@ create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusiv
 declare
   v_tenant uuid;
   v_user uuid;
+  v_session uuid;
   v_role smallint;
   v_bound uuid;
 begin
-  perform app.check_ticket(p_ticket);
-  v_tenant := encode(substr(p_ticket, 1, 16), 'hex')::uuid;
-  v_user := encode(substr(p_ticket, 17, 16), 'hex')::uuid;
-  if v_user = '00000000-0000-0000-0000-000000000000' then
+  select t.tenant_id, t.user_id, t.session_id into v_tenant, v_user, v_session from app.check_ticket(p_ticket) t;
+  if v_user is null then
     if substr(p_ticket, 49, 2) = int2send(-1::smallint) then
       raise exception 'the ticket is for reading' using errcode = 'TN403';
     end if;
@@ -83,7 +82,7 @@ begin
      and m.accepted_at is not null and m.revoked_at is null for share;
   if found then
     select s.tenant_id into v_bound from app.sessions s
-      where s.id = encode(substr(p_ticket, 33, 16), 'hex')::uuid and s.revoked_at is null
+      where s.id = v_session and s.revoked_at is null
         and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
   end if;
   if not found then
@@ -101,24 +100,25 @@ begin
 end
 $$;
 
--- Guards a write that needs a session and no tenant. Raises TN401 when the session is no longer live. Sets no tenant.
+-- Guards a write that needs a session and no tenant. Raises TN401 when the ticket's session is no longer live. Sets no tenant.
 -- Locks the user exclusively. With shared locks, two such writes of one user would deadlock when both end sessions,
 -- because app.end_sessions takes the exclusive lock. A write of a session with a tenant also waits for app.lock_member.
-create function app.enter_session(p_session uuid) returns void
-  language plpgsql
+create function app.enter_session(p_ticket bytea) returns void
+  language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
-  v_user uuid;
+  v_ticket record := app.check_ticket(p_ticket);
   v_tenant uuid;
 begin
-  select s.user_id, s.tenant_id into v_user, v_tenant from app.sessions s where s.id = p_session;
-  perform app.lock_user(v_user);
+  select s.tenant_id into v_tenant from app.sessions s where s.id = v_ticket.session_id;
+  perform app.lock_user(v_ticket.user_id);
   if v_tenant is not null then
-    perform pg_advisory_xact_lock_shared(hashtextextended(v_tenant::text || v_user::text, 0));
+    perform pg_advisory_xact_lock_shared(hashtextextended(v_tenant::text || v_ticket.user_id::text, 0));
   end if;
   perform from app.sessions s
-    where s.id = p_session and s.revoked_at is null
+    where s.id = v_ticket.session_id and s.revoked_at is null
       and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
@@ -144,15 +144,16 @@ $$;
 
 revoke all on function app.lock_user(uuid), app.lock_member(uuid),
   app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean), app.operator_ticket(uuid, text),
-  app.enter_session(uuid) from public;
+  app.enter_session(bytea) from public;
 grant execute on function app.lock_user(uuid), app.lock_member(uuid),
-  app.enter_session(uuid) to identity_app;
+  app.enter_session(bytea) to identity_app;
 grant execute on function app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean)
   to identity_app, identity_worker, identity_operator, identity_vault;
 grant execute on function app.operator_ticket(uuid, text) to identity_operator;
 grant create on schema app to identity_gate;
 alter function app.enter_to_read(bytea) owner to identity_gate;
 alter function app.enter_to_write(bytea, text, boolean) owner to identity_gate;
+alter function app.enter_session(bytea) owner to identity_gate;
 alter function app.operator_ticket(uuid, text) owner to identity_gate;
 revoke create on schema app from identity_gate;
-grant execute on function app.lock_user(uuid) to identity_operator, identity_resolver;
+grant execute on function app.lock_user(uuid) to identity_operator, identity_resolver, identity_gate;

@@ -134,28 +134,69 @@ create function app.audit_failed_sign_ins(p_most integer) returns integer
   select count(*)::integer from taken
 $$;
 
--- Records a user's change of their own password in each of their tenants.
-create function app.record_own_change(
-    p_user uuid, p_action text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+-- Ends every session of a user except p_kept, and records the user's new password in each of their tenants.
+create function app.record_new_password(
+    p_user uuid, p_kept uuid, p_action text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
   returns void
-  language sql volatile security definer
+  language plpgsql volatile
   set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
   as $$
+begin
+  perform app.end_sessions_of(p_user, null, p_kept, 'session.revoked', p_request_id, p_client_request_id, p_ip_hash);
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
   select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_client_request_id,
          app.tenant_ip_hash(p_ip_hash, m.tenant_id)
-    from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
+    from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
+end
+$$;
+
+-- Records a change of the password of the ticket's user, and ends every other session.
+create function app.record_password_change(p_ticket bytea, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns void
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ticket record := app.check_ticket(p_ticket);
+begin
+  perform app.record_new_password(
+    v_ticket.user_id, v_ticket.session_id, 'user.password_changed', p_request_id, p_client_request_id, p_ip_hash);
+end
+$$;
+
+-- Records a password reset by a token that this transaction consumed, and ends every session of its user. Raises TN403 without
+-- such a token. Takes one of two hashes, because the pepper may be rotating.
+create function app.record_password_reset(
+    p_token_hash bytea, p_previous bytea, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns void
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_user uuid;
+begin
+  select t.user_id into v_user from app.tokens t
+   where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'password_reset' and t.consumed_at = now();
+  if v_user is null then
+    raise exception 'this transaction consumed no such token' using errcode = 'TN403';
+  end if;
+  perform app.record_new_password(v_user, null, 'user.password_reset', p_request_id, p_client_request_id, p_ip_hash);
+end
 $$;
 
 revoke all on function app.record_failed_sign_in(uuid, text, text, bytea), app.audit_failed_sign_ins(integer),
-  app.record_own_change(uuid, text, text, text, bytea) from public;
-grant execute on function app.record_failed_sign_in(uuid, text, text, bytea), app.record_own_change(uuid, text, text, text, bytea)
-  to identity_app;
+  app.record_new_password(uuid, uuid, text, text, text, bytea), app.record_password_change(bytea, text, text, bytea),
+  app.record_password_reset(bytea, bytea, text, text, bytea) from public;
+grant execute on function app.record_failed_sign_in(uuid, text, text, bytea), app.record_password_change(bytea, text, text, bytea),
+  app.record_password_reset(bytea, bytea, text, text, bytea) to identity_app;
+grant execute on function app.record_new_password(uuid, uuid, text, text, text, bytea) to identity_resolver;
 grant execute on function app.audit_failed_sign_ins(integer) to identity_worker;
 grant create on schema app to identity_resolver;
 alter function app.audit_failed_sign_ins(integer) owner to identity_resolver;
-alter function app.record_own_change(uuid, text, text, text, bytea) owner to identity_resolver;
+alter function app.record_password_change(bytea, text, text, bytea) owner to identity_resolver;
+alter function app.record_password_reset(bytea, bytea, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

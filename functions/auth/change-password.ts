@@ -7,7 +7,7 @@ import { hashNewPassword } from '#shared/password/new-password.ts'
 import { normalize, SentNewPassword, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { endSessionsByPassword, findUserCredentials, replacePassword } from './password-queries.ts'
+import { findUserCredentials, recordPasswordChange, replacePassword } from './password-queries.ts'
 import { listTenants } from './session-queries.ts'
 
 export const changePassword = endpoint({
@@ -28,10 +28,10 @@ export const changePassword = endpoint({
   async handle(context) {
     const { body, principal, sql, runtime } = context
     const { config } = runtime
-    const { session, user } = principal
+    const { ticket, user } = principal
     const { credentials, tenants } = await sql.read(async (tx) => ({
       credentials: await findUserCredentials(tx, user.email),
-      tenants: await listTenants(tx, session.id),
+      tenants: await listTenants(tx, ticket),
     }))
     const verifiedHash = credentials?.password_hash ?? null
     const verified = await verifyPassword(normalize(body.current_password), verifiedHash, config.argon2)
@@ -43,11 +43,7 @@ export const changePassword = endpoint({
     await sql.write(async (tx) => {
       const replaced = await replacePassword(tx, { userId: user.id, verifiedHash, newHash })
       if (!replaced) throw unauthorized('the password changed during the request', true)
-      await endSessionsByPassword(tx, context, {
-        userId: user.id,
-        setBy: session.id,
-        action: 'user.password_changed',
-      })
+      await recordPasswordChange(tx, context)
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
     return noContent()

@@ -8,12 +8,7 @@ export const endSession = endpoint({
   summary: 'Sign out: end this session',
   async handle(context) {
     const { principal, sql } = context
-    await endSessions(sql, context, {
-      userId: principal.user.id,
-      sessionId: principal.session.id,
-      others: false,
-      action: 'session.signed_out',
-    })
+    await endSessions(sql, context, { sessionId: principal.session.id, action: 'session.signed_out' })
     return noContent()
   },
 })

@@ -23,7 +23,7 @@ export const listSessions = endpoint({
     }),
   ),
   async handle({ query: { limit, cursor = null }, principal, sql }) {
-    const rows = await list(sql, principal.session.id, { limit, before: cursor })
+    const rows = await list(sql, principal.ticket, { limit, before: cursor })
     const { data, next_cursor } = page(rows, limit)
     return ok({
       data: data.map(({ id, user_agent, created_at, last_seen_at, tenant_id, ...tenant }) => ({

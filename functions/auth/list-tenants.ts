@@ -23,7 +23,7 @@ export const listTenants = endpoint({
     ),
   }),
   async handle({ principal, sql }) {
-    const options = await list(sql, principal.session.id)
+    const options = await list(sql, principal.ticket)
     return ok({
       data: options.map((option) => ({
         membership_id: option.membership_id,

@@ -1,8 +1,8 @@
-import type { AuditAction } from '#shared/audit/actions.ts'
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
+import type { Principal } from '#shared/session/session.ts'
 import type { User } from '#shared/user/user.ts'
 
 export interface UserCredentials extends User {
@@ -55,21 +55,25 @@ export async function resetPassword(sql: Sql, userId: string, hash: string): Pro
 }
 
 /**
- * Ends every session of the user except `setBy`. Records each in the audit log of its tenant, and the new password in the
- * audit logs of all tenants of the user.
+ * Ends every other session of the principal. Records each in the audit log of its tenant, and the new password in the audit
+ * logs of all tenants of the user.
  */
-export async function endSessionsByPassword(
+export async function recordPasswordChange(
+  sql: SessionTransaction,
+  { client, requestId, runtime, principal }: AuditContext & { readonly principal: Principal },
+): Promise<void> {
+  await principal.ticket.present(
+    (bytes) =>
+      sql`select app.record_password_change(${bytes}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`,
+  )
+}
+
+/** Does the same after a reset, and ends every session. Requires that this transaction consumed the token. */
+export async function recordPasswordReset(
   sql: Sql,
   { client, requestId, runtime }: AuditContext,
-  ending: {
-    userId: string
-    setBy: string | null
-    action: Extract<AuditAction, 'user.password_changed' | 'user.password_reset'>
-  },
+  [current, previous]: TokenHashes,
 ): Promise<void> {
-  const { userId, setBy, action } = ending
-  const hash = ipHash(runtime, client)
   await sql`
-    select app.end_sessions(${userId}, ${setBy}, true, 'session.revoked', ${requestId}, ${client.requestId}, ${hash}),
-           app.record_own_change(${userId}, ${action}, ${requestId}, ${client.requestId}, ${hash})`
+    select app.record_password_reset(${current}, ${previous}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`
 }

@@ -7,7 +7,7 @@ import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { accountLimit, emailLimitOf } from './login-limits.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { endSessionsByPassword, findTenantNames, resetPassword as setPassword } from './password-queries.ts'
+import { findTenantNames, recordPasswordReset, resetPassword as setPassword } from './password-queries.ts'
 import { consumeToken, findUserContact, findToken, lockUser } from './token-queries.ts'
 
 export const resetPassword = endpoint({
@@ -33,7 +33,7 @@ export const resetPassword = endpoint({
       await lockUser(tx, user.id)
       if (!(await consumeToken(tx, hashes, 'password_reset'))) return
       if (!(await setPassword(tx, user.id, passwordHash))) throw tokenInvalid('the user is disabled')
-      await endSessionsByPassword(tx, context, { userId: user.id, setBy: null, action: 'user.password_reset' })
+      await recordPasswordReset(tx, context, hashes)
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
     // The link proved who the user is, so earlier failed sign-ins no longer count.

@@ -7,13 +7,7 @@ export const revokeOtherSessions = endpoint({
   access: 'session',
   summary: 'End every other session of the user',
   async handle(context) {
-    const { principal, sql } = context
-    await endSessions(sql, context, {
-      userId: principal.user.id,
-      sessionId: principal.session.id,
-      others: true,
-      action: 'session.revoked',
-    })
+    await endSessions(context.sql, context, { sessionId: null, action: 'session.revoked' })
     return noContent()
   },
 })

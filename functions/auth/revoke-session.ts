@@ -8,13 +8,8 @@ export const revokeSession = endpoint({
   access: 'session',
   summary: 'End one session of the user',
   async handle(context) {
-    const { principal, params, sql } = context
-    const ended = await endSessions(sql, context, {
-      userId: principal.user.id,
-      sessionId: params.id,
-      others: false,
-      action: 'session.revoked',
-    })
+    const { params, sql } = context
+    const ended = await endSessions(sql, context, { sessionId: params.id, action: 'session.revoked' })
     if (ended === 0) throw notFound('the user has no live session with this id')
     return noContent()
   },

@@ -1,10 +1,10 @@
-import type { AuditAction } from '#shared/audit/actions.ts'
 import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
-import type { Session } from '#shared/session/session.ts'
+import type { Principal, Session } from '#shared/session/session.ts'
+import type { Ticket } from '#shared/session/ticket.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 
 /**
@@ -72,8 +72,8 @@ export interface TenantOption {
   readonly role_rank: number
 }
 
-export const listTenants = (sql: Sql, sessionId: string): Promise<TenantOption[]> =>
-  sql<TenantOption>`select * from app.tenants_of_session(${sessionId})`
+export const listTenants = (sql: Sql, ticket: Ticket): Promise<TenantOption[]> =>
+  ticket.present((bytes) => sql<TenantOption>`select * from app.tenants_of_session(${bytes})`)
 
 export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly id: string
@@ -86,33 +86,31 @@ export interface SessionRow extends Omit<Tenant, 'id'> {
 /** Returns the live sessions of the session's user, the newest first: up to `limit` + 1 of them. */
 export async function listSessions(
   sql: Sql,
-  sessionId: string,
+  ticket: Ticket,
   { limit, before }: { limit: number; before: Key | null },
 ): Promise<ListRow<SessionRow>[]> {
   const [createdBefore, idBefore] = before ?? END
-  const rows = await sql<SessionRow & { readonly sort_key: string }>`
-    select s.*, to_json(s.created_at) as sort_key
-      from app.sessions_of_session(${sessionId}, ${createdBefore}::text::timestamptz, ${idBefore}, ${limit + 1}) s`
+  const rows = await ticket.present(
+    (bytes) => sql<SessionRow & { readonly sort_key: string }>`
+      select s.*, to_json(s.created_at) as sort_key
+        from app.sessions_of_session(${bytes}, ${createdBefore}::text::timestamptz, ${idBefore}, ${limit + 1}) s`,
+  )
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
 }
 
 /**
- * Ends the live session of this id or, with `others`, every other session of the user. Waits for the user's writes in
+ * Ends a live session of the user or, without an id, every session but the principal's. Waits for the user's writes in
  * progress. Records each in the audit log of its tenant. Returns how many were live.
  */
 export async function endSessions(
   sql: SessionTransaction,
-  { client, requestId, runtime }: AuditContext,
-  ending: {
-    userId: string
-    sessionId: string
-    others: boolean
-    action: Extract<AuditAction, 'session.signed_out' | 'session.revoked'>
-  },
+  { client, requestId, runtime, principal }: AuditContext & { readonly principal: Principal },
+  { sessionId, action }: { sessionId: string | null; action: 'session.signed_out' | 'session.revoked' },
 ): Promise<number> {
-  const { userId, sessionId, others, action } = ending
-  const [row] = await sql<{ ended: number }>`
-    select app.end_sessions(${userId}, ${sessionId}, ${others}, ${action},
-                            ${requestId}, ${client.requestId}, ${ipHash(runtime, client)}) as ended`
+  const [row] = await principal.ticket.present(
+    (bytes) => sql<{ ended: number }>`
+      select app.end_sessions(${bytes}, ${sessionId}, ${action},
+                              ${requestId}, ${client.requestId}, ${ipHash(runtime, client)}) as ended`,
+  )
   return row?.ended ?? 0
 }

@@ -93,11 +93,11 @@ export type SessionTransaction = Sql & { readonly [sessionScope]: true }
  */
 export type SessionTransactions = Transactions<Sql, SessionTransaction>
 
-export const sessionTransactions = (database: Database, sessionId: string): SessionTransactions => ({
+export const sessionTransactions = (database: Database, ticket: Uint8Array): SessionTransactions => ({
   read: (work) => database.transaction('read only', work),
   write: (work) =>
     database.transaction('read write', async (sql) => {
-      await sql`select app.enter_session(${sessionId})`
+      await sql`select app.enter_session(${ticket})`
       return work(sql as SessionTransaction)
     }),
 })

@@ -22,13 +22,14 @@ export const ACCOUNT_TABLES: readonly string[] = ['app.users', 'app.sessions', '
 
 /** Every function that bypasses row security, and what it does. No other SECURITY DEFINER function may exist. */
 export const DEFINER_FUNCTIONS: readonly string[] = [
-  'app.tenants_of_session(uuid)', // returns the tenants that the session's user can select
-  'app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)', // returns the live sessions of the session's user
+  'app.tenants_of_session(bytea)', // returns the tenants that the user of a ticket can select
+  'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)', // returns the live sessions of the ticket's user
   'app.tenants_of_reset(bytea, bytea)', // returns the names of the tenants of the user whom a reset token is for
   'app.audit_failed_sign_ins(integer)', // moves failed sign-ins to the audit logs of the users' tenants
-  'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)', // ends a user's sessions and audits each in its tenant
+  'app.end_sessions(bytea, uuid, text, text, text, bytea)', // ends sessions of the ticket's user and audits each in its tenant
   'app.end_unused_sessions(uuid, integer, text, text, bytea)', // ends the longest unused sessions of a user and audits each
-  'app.record_own_change(uuid, text, text, text, bytea)', // writes an audit entry in each tenant of the user
+  'app.record_password_change(bytea, text, text, bytea)', // ends the other sessions of the ticket's user, and audits in each tenant
+  'app.record_password_reset(bytea, bytea, text, text, bytea)', // does so for the user of a token that was just consumed
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
   'app.record_opening(uuid, text, uuid, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
@@ -36,10 +37,12 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.renew_seal()', // replaces the keys of the seals
   'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
   'app.set_tenant(uuid)', // seals the tenant of the transaction, for the functions of identity_gate
+  'app.check_ticket(bytea)', // returns what a ticket was sealed for, to the functions here
   'app.authenticate(bytea, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry
   'app.select_tenant(bytea, uuid, integer, text, text, bytea)', // selects a tenant for the session of a ticket
   'app.enter_to_read(bytea)', // sets the tenant of a ticket in a read-only transaction
   'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session
+  'app.enter_session(bytea)', // locks the session of a ticket
   'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
   'app.invitation_ticket(bytea)', // returns a ticket for the tenant of an invitation's token hash
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job

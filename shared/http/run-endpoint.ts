@@ -26,7 +26,7 @@ export function runEndpoint(state: RequestState): Promise<Reply> {
         runtime.database,
         principal.ticket.proof({ permission: access.permission, exclusive: 'exclusive' in access }),
       )
-    : sessionTransactions(runtime.database, principal.session.id)
+    : principal.ticket.present((bytes) => sessionTransactions(runtime.database, bytes))
   if (typeof access === 'object' && 'transaction' in access) return endpoint.handle({ ...request, sql: transactions })
   const handle = (sql: Sql) => endpoint.handle({ ...request, sql })
   return method === 'GET' ? transactions.read(handle) : transactions.write(handle)

@@ -52,7 +52,7 @@ const policies = await admin<
    order by 1, 2`
 const bodies = await admin<{ name: string; definition: string }[]>`
   select oid::regproc::text as name, pg_get_functiondef(oid) as definition from pg_proc
-   where pronamespace = 'app'::regnamespace and prosecdef`
+   where pronamespace = 'app'::regnamespace and prokind = 'f'`
 const [invitations] = await admin<
   { definition: string }[]
 >`select pg_get_viewdef('app.invitations'::regclass) as definition`
@@ -223,7 +223,12 @@ guards.push(
   ...bodies
     .filter(({ name }) => isReader(name))
     .flatMap(({ name, definition }) =>
-      ['s.revoked_at is null', 's.idle_expires_at > now()', 's.absolute_expires_at > now()', 's.id = p_session'].map(
+      [
+        's.revoked_at is null',
+        's.idle_expires_at > now()',
+        's.absolute_expires_at > now()',
+        's.id = ticket.session_id',
+      ].map(
         (condition): Guard => [
           `${name}: ${condition}`,
           [replaced(definition, condition, 'true')],
@@ -258,10 +263,14 @@ guards.push(
 
 /** The conditions in the functions that write across tenants. */
 function writers(): Guard[] {
+  const callers: Readonly<Record<string, string>> = {
+    end_sessions_of: 'end_sessions',
+    record_new_password: 'record_password_change',
+  }
   const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
     `${name}: ${what}`,
     [replaced(bodies.find((body) => body.name === name)?.definition ?? '', part, by), ...more],
-    [definerGuarantee(world, name)],
+    [definerGuarantee(world, callers[name] ?? name)],
   ]
   const ofJob = `coalesce((p_payload ->> 'tenant_id')::uuid, app.current_tenant())`
   const anyTenant = 'alter policy resolver_enqueue on app.jobs with check (true)'
@@ -276,7 +285,7 @@ function writers(): Guard[] {
       [definerGuarantee(world, 'enqueue'), everyTableGuarantee],
     ],
     ...['m.user_id = p_user', 'm.accepted_at is not null', 'm.revoked_at is null'].map((condition) =>
-      guard('record_own_change', condition, condition, 'true'),
+      guard('record_new_password', condition, condition, 'true'),
     ),
     ...['m.user_id = f.user_id', 'm.accepted_at <= f.occurred_at', 'coalesce(m.revoked_at > f.occurred_at, true)'].map(
       (condition) => guard('audit_failed_sign_ins', condition, condition, 'true'),
@@ -286,16 +295,31 @@ function writers(): Guard[] {
       ['grant execute on function app.audit_failed_sign_ins(integer) to identity_app'],
       [definerGuarantee(world, 'audit_failed_sign_ins')],
     ],
+    guard(
+      'record_password_reset',
+      'its purpose, and its policy',
+      `t.purpose = 'password_reset'`,
+      'true',
+      'alter policy resolver_resets on app.tokens using (true)',
+    ),
+    guard('record_password_reset', 'what the transaction consumed', 't.consumed_at = now()', 'true'),
+    guard('record_password_change', 'the session that it keeps', 'v_ticket.session_id', 'null'),
+    guard(
+      'end_sessions',
+      'its ticket',
+      'v_ticket.user_id',
+      '(select s.user_id from app.sessions s where s.id = p_session)',
+    ),
     ...['s.user_id = p_user', 's.revoked_at is null', 's.id = p_session', 'e.live and'].map((condition) =>
-      guard('end_sessions', condition, condition, condition === 'e.live and' ? '' : 'true'),
+      guard('end_sessions_of', condition, condition, condition === 'e.live and' ? '' : 'true'),
     ),
     ...['l.user_id = p_user', 'l.idle_expires_at > now()'].map((condition) =>
       guard('end_unused_sessions', condition, condition, 'true'),
     ),
     guard('end_unused_sessions', 'the tenant of the session', 'select e.tenant_id', 'select app.current_tenant()'),
-    guard('end_sessions', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
-    guard('end_sessions', 'the tenant of the session', 'select e.tenant_id', 'select app.current_tenant()'),
-    guard('end_sessions', 'the session that it keeps', 's.id is distinct from p_session', 'true'),
+    guard('end_sessions_of', 'its liveness', 's.id = p_session and s.idle_expires_at > now()', 's.id = p_session'),
+    guard('end_sessions_of', 'the tenant of the session', 'select e.tenant_id', 'select app.current_tenant()'),
+    guard('end_sessions_of', 'the session that it keeps', 's.id is distinct from p_kept', 'true'),
     guard(
       'open_vendor_secret',
       'its tenant, and its policies',

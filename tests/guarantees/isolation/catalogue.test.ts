@@ -216,36 +216,42 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['public.peek()', 'create function public.peek() returns integer language sql security definer return 1'],
   ],
   'definer-missing': [
-    ['app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)', 'drop function app.sessions_of_session'],
     [
-      'app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)',
+      'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)',
+      'drop function app.sessions_of_session',
+    ],
+    [
+      'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)',
       'alter function app.sessions_of_session security invoker',
     ],
   ],
   'definer-search-path': [
     ['app.planted_count_tenants()', `${DEFINER} return (select count(*) from app.tenants)`],
-    ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) reset search_path'],
-    ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) set search_path = app'],
+    ['app.tenants_of_session(bytea)', 'alter function app.tenants_of_session(bytea) reset search_path'],
+    ['app.tenants_of_session(bytea)', 'alter function app.tenants_of_session(bytea) set search_path = app'],
   ],
   'function-search-path': [
     ['app.planted_now()', 'create function app.planted_now() returns timestamptz language sql as $$ select now() $$'],
-    ['app.check_ticket(bytea)', 'alter function app.check_ticket(bytea) reset search_path'],
-    ['app.enter_session(uuid)', 'alter function app.enter_session set search_path = app, pg_catalog'],
+    ['app.platform_ticket(uuid, boolean)', 'alter function app.platform_ticket reset search_path'],
+    [
+      'app.enforce_tenant(regclass, name, boolean)',
+      'alter function app.enforce_tenant set search_path = app, pg_catalog',
+    ],
   ],
   'definer-messages': [
     ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue reset client_min_messages'],
     [
-      'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)',
+      'app.end_sessions(bytea, uuid, text, text, text, bytea)',
       'alter function app.end_sessions set client_min_messages = log',
     ],
   ],
   'definer-for-public': [
-    ['app.tenants_of_session(uuid)', 'grant execute on function app.tenants_of_session(uuid) to public'],
+    ['app.tenants_of_session(bytea)', 'grant execute on function app.tenants_of_session(bytea) to public'],
   ],
   'definer-owner': [
     ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
     ['app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
-    ['app.tenants_of_session(uuid)', 'alter function app.tenants_of_session(uuid) owner to postgres'],
+    ['app.tenants_of_session(bytea)', 'alter function app.tenants_of_session(bytea) owner to postgres'],
     ['app.current_tenant()', 'alter function app.current_tenant() owner to identity_resolver'],
   ],
   'default-privileges': [

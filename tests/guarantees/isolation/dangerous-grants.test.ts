@@ -74,15 +74,16 @@ const ENTERS = {
 
 /** The roles that may call each function that bypasses row security, and why. */
 const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'app.tenants_of_session(uuid)': { identity_app: 'lists the tenants to select from' },
-  'app.sessions_of_session(uuid, timestamp with time zone, uuid, integer)': {
+  'app.tenants_of_session(bytea)': { identity_app: 'lists the tenants to select from' },
+  'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)': {
     identity_app: "lists the caller's sessions",
   },
   'app.tenants_of_reset(bytea, bytea)': { identity_app: 'rejects a new password that resembles one of their names' },
-  'app.end_sessions(uuid, uuid, boolean, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
+  'app.end_sessions(bytea, uuid, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
   'app.audit_failed_sign_ins(integer)': { identity_worker: 'audits in every tenant of the user' },
   'app.end_unused_sessions(uuid, integer, text, text, bytea)': { identity_app: 'signing in keeps 50 sessions' },
-  'app.record_own_change(uuid, text, text, text, bytea)': { identity_app: 'audits in every tenant of the user' },
+  'app.record_password_change(bytea, text, text, bytea)': { identity_app: 'changes a password' },
+  'app.record_password_reset(bytea, bytea, text, text, bytea)': { identity_app: 'resets a password' },
   'app.enqueue(text, jsonb, text)': {
     identity_app: 'endpoints add jobs',
     identity_worker: 'jobs add jobs',
@@ -100,10 +101,12 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'app.set_tenant(uuid)': {},
   'app.renew_seal()': { identity_operator: 'renews the seal after a restore' },
+  'app.check_ticket(bytea)': { identity_resolver: 'app.end_sessions acts for the user of a ticket' },
   'app.authenticate(bytea, integer)': { identity_app: 'checks the session of a request' },
   'app.select_tenant(bytea, uuid, integer, text, text, bytea)': { identity_app: 'selects a tenant' },
   'app.enter_to_read(bytea)': ENTERS,
   'app.enter_to_write(bytea, text, boolean)': ENTERS,
+  'app.enter_session(bytea)': { identity_app: 'guards the writes of a session' },
   'app.operator_ticket(uuid, text)': { identity_operator: 'commands act in any tenant' },
   'app.invitation_ticket(bytea)': { identity_app: 'reads and accepts invitations' },
   'app.lease_ticket(uuid, uuid)': {

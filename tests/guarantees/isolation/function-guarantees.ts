@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
-import { enterTenant, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import { enterTenant, as, attempt, type Guarantee, REFUSED, sealedTicket, tenantsOf } from './guarantee.ts'
 import {
   checkGuarantee,
+  enterSessionGuarantee,
   invitationGuarantee,
   leaseGuarantee,
   operatorTicketGuarantee,
@@ -16,12 +17,14 @@ import {
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
-/** A function that reads across tenants, called with ids of live sessions and with other ids. */
+/** A function that reads across tenants, called with tickets of live sessions and of other ids. */
 const readerGuarantee = ({ own, other, sessions }: TwoTenants, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} returns what belongs to the user of a live session, and nothing for any other id`,
+  title: `guarantee 6: ${name} returns what belongs to the user of a ticket with a live session, and nothing for any other`,
   holds: async (sql) => {
-    const call = (session: string) =>
-      sql.unsafe<{ tenant_id: string | null }[]>(`select tenant_id from ${name}($1)`, [session])
+    const read = `select tenant_id from ${name}(decode($1, 'hex'))`
+    const call = async (session: string) =>
+      sql.unsafe<{ tenant_id: string | null }[]>(read, [await sealedTicket(sql, { session })])
+    assert.equal((await attempt(sql, read, [sessions.own.replaceAll('-', '')])).code, 'TN500', 'no ticket')
     for (const tenant of [null, own, other]) {
       await enterTenant(sql, tenant)
       for (const [why, id] of sessions.dead) assert.equal((await call(id)).length, 0, `the id is ${why}`)
@@ -98,22 +101,31 @@ const enqueueGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee =
 const nullsLast = (a: string | null, b: string | null): number =>
   a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
 
-/** Calls a function for every kind of user. Expects one audit entry in each of their tenants. */
+/**
+ * Calls a function with what `proofOf` returns for every kind of user. Expects one audit entry in each of their tenants, or
+ * TN403 where there is no proof.
+ */
 async function expectInTheirTenants(
   sql: postgres.Sql,
   { own, other, users }: TwoTenants,
-  { call, entry }: { call: string; entry: string },
+  { call, action, proofOf }: { call: string; action: string; proofOf: (user: string | null) => Promise<string | null> },
 ): Promise<void> {
-  const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
+  // The sessions that it ends have entries too.
+  const written = `action <> 'session.revoked'`
+  const count = async () => (await tenantsOf(sql, 'app.audit_log', written, [])).length
   for (const tenant of [null, own, other]) {
     for (const { what, id, tenants } of users) {
       const before = await count()
       const request = randomUUID()
+      const proof = await proofOf(id)
       await enterTenant(sql, tenant)
-      await expectNothing(sql, call, [id, request])
-      const condition = `request_id = $1 and target_id is not distinct from $2 and ${entry}`
-      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', condition, [request, id]), tenants.toSorted(), what)
-      assert.equal(await count(), before + tenants.length, what)
+      if (proof === null) assert.equal((await attempt(sql, `select ${call}`, ['00', request])).code, 'TN403', what)
+      else await expectNothing(sql, call, [proof, request])
+      const condition = `${written} and request_id = $1 and target_id is not distinct from $2 and target_type = 'user'
+        and action = '${action}' and actor_user_id = target_id`
+      const expected = proof === null ? [] : tenants.toSorted()
+      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', condition, [request, id]), expected, what)
+      assert.equal(await count(), before + expected.length, what)
     }
   }
 }
@@ -147,7 +159,7 @@ const failedSignInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
-/** app.end_sessions, called for sessions of the user, sessions of others and other ids. */
+/** app.end_sessions, called with tickets of the user and of others, for their sessions and other ids. */
 const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} ends live sessions of the user alone, and audits each in its own tenant`,
   holds: async (sql) => {
@@ -162,35 +174,34 @@ const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants, name:
       })
     // Expired sessions are revoked with the others, and neither counted nor audited.
     const expired = sessions.dead.flatMap(([why, id]) => (/idle|ended/.test(why) ? [id] : []))
-    const calls: [who: string | null, session: string | null, others: boolean, ended: string[]][] = [
-      [user, sessions.own, false, [sessions.own]],
-      [user, sessions.other, false, [sessions.other]],
-      [user, sessions.pending, false, [sessions.pending]],
-      [user, sessions.own, true, [sessions.other, sessions.pending]],
-      [user, null, true, Object.keys(live)],
-      [user, null, false, []],
-      [user, sessions.single, false, []],
-      [null, sessions.own, false, []],
-      [null, null, true, []],
-      [randomUUID(), sessions.own, false, []],
-      ...sessions.dead.map(([, id]): (typeof calls)[number] => [user, id, false, []]),
+    const calls: [who: string | null, session: string | null, ended: string[]][] = [
+      [user, sessions.own, [sessions.own]],
+      [user, sessions.other, [sessions.other]],
+      [user, sessions.pending, [sessions.pending]],
+      [user, null, [sessions.other, sessions.pending]],
+      [user, sessions.single, []],
+      [null, sessions.own, []],
+      [null, null, []],
+      [randomUUID(), sessions.own, []],
+      ...sessions.dead.map(([, id]): (typeof calls)[number] => [user, id, []]),
     ]
     const before = await unrevoked()
     for (const tenant of [null, own, other]) {
-      for (const [who, session, others, ended] of calls) {
+      for (const [who, session, ended] of calls) {
         const request = randomUUID()
-        const what = `${who} ${session} ${others}`
+        const what = `${who} ${session}`
         await sql`savepoint call`
         await enterTenant(sql, tenant)
-        const call = `app.end_sessions($1, $2, $3 = 'others', 'session.revoked', $4, null, null)`
+        const ticket = await sealedTicket(sql, { user: who, session: sessions.own })
+        const call = `app.end_sessions(decode($1, 'hex'), $2, 'session.revoked', $3, null, null)`
         const returned = await attempt(
           sql,
           `select from (select ${call}) as c(n) where n = ${ended.length}`,
-          [who, session, others ? 'others' : 'one', request],
+          [ticket, session, request],
           true,
         )
         assert.deepEqual(returned, { count: 1, code: '' }, what)
-        const gone = new Set([...ended, ...(others && who !== null ? expired : [])])
+        const gone = new Set([...ended, ...(session === null && who !== null ? expired : [])])
         assert.deepEqual(
           await unrevoked(),
           before.filter((id) => !gone.has(id)),
@@ -252,15 +263,60 @@ const endUnusedGuarantee = ({ own, other, sessions, users }: TwoTenants, name: s
   },
 })
 
-/** app.record_own_change, called for users and for other ids. */
-const ownChangeGuarantee = (world: TwoTenants, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} adds an audit entry in each tenant of the user, and returns nothing`,
-  holds: (sql) =>
-    expectInTheirTenants(sql, world, {
-      call: `app.record_own_change($1, 'user.password_changed', $2, null, null)`,
-      entry: `target_type = 'user' and action = 'user.password_changed' and actor_user_id = target_id`,
-    }),
+/** app.record_password_change, called with tickets of users and of other ids. */
+const passwordChangeGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} ends the other sessions of the ticket's user, and adds an audit entry in each of their tenants`,
+  holds: async (sql) => {
+    const { sessions } = world
+    await expectInTheirTenants(sql, world, {
+      call: `app.record_password_change(decode($1, 'hex'), $2, null, null)`,
+      action: 'user.password_changed',
+      proofOf: (user) => sealedTicket(sql, { user, session: sessions.own }),
+    })
+    assert.deepEqual(await liveOf(sql, [sessions.own, sessions.other, sessions.pending]), [sessions.own])
+  },
 })
+
+/** app.record_password_reset, called with token hashes of users and of other ids. */
+const passwordResetGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} ends the sessions of the user of a token that it saw consumed, and audits in each of their tenants`,
+  holds: async (sql) => {
+    const { sessions } = world
+    const call = `app.record_password_reset(decode($1, 'hex'), null, $2, null, null)`
+    const token = (user: string | null, purpose: string, consumed: string) =>
+      as(sql, 'none', async () => {
+        const hash = randomBytes(32)
+        await sql.unsafe(
+          `insert into app.tokens (token_hash, purpose, user_id, expires_at, consumed_at)
+           values ($1, $2, $3, now() + interval '1 day', ${consumed})`,
+          [hash, purpose, user],
+        )
+        return hash.toString('hex')
+      })
+    const [{ id: user } = { id: null }] = world.users
+    for (const [purpose, consumed] of [
+      ['password_reset', 'null'],
+      ['password_reset', `now() - interval '1 ms'`],
+      ['email_verify', 'now()'],
+    ] as const) {
+      const refused = await attempt(sql, `select ${call}`, [await token(user, purpose, consumed), 'x'])
+      assert.equal(refused.code, 'TN403', `${purpose} ${consumed}`)
+    }
+    await expectInTheirTenants(sql, world, {
+      call,
+      action: 'user.password_reset',
+      proofOf: async (id) => (id === null ? null : token(id, 'password_reset', 'now()')),
+    })
+    assert.deepEqual(await liveOf(sql, [sessions.own, sessions.other, sessions.pending]), [])
+  },
+})
+
+/** Returns which of these sessions are not revoked. */
+const liveOf = (sql: postgres.Sql, ids: string[]): Promise<string[]> =>
+  as(sql, 'none', async () => {
+    const rows = await sql<{ id: string }[]>`select id from app.sessions where id = any (${ids}) and revoked_at is null`
+    return rows.map(({ id }) => id)
+  })
 
 /** app.create_audit_partition, which runs as the owner. Requires a connection that may become any role. */
 const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
@@ -310,7 +366,8 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   tenants_of_reset: resetGuarantee,
   enqueue: enqueueGuarantee,
   audit_failed_sign_ins: failedSignInGuarantee,
-  record_own_change: ownChangeGuarantee,
+  record_password_change: passwordChangeGuarantee,
+  record_password_reset: passwordResetGuarantee,
   end_sessions: endSessionsGuarantee,
   end_unused_sessions: endUnusedGuarantee,
   create_audit_partition: partitionGuarantee,
@@ -319,6 +376,8 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   renew_seal: renewalGuarantee,
   current_tenant: sealGuarantee,
   set_tenant: sealGuarantee,
+  check_ticket: ticketGuarantee,
+  enter_session: enterSessionGuarantee,
   authenticate: checkGuarantee,
   select_tenant: checkGuarantee,
   enter_to_read: readGuarantee,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { as, attempt, enterTenant, type Guarantee, REFUSED } from './guarantee.ts'
+import { as, attempt, enterTenant, type Guarantee, REFUSED, sealedTicket } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // The functions of identity_gate. Each needs proof, which the connection of the guarantee gets as a superuser.
@@ -74,6 +74,26 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
       [own],
     )
     for (const entry of ENTRIES) assert.equal((await attempt(sql, `select ${entry}`, [expired])).code, 'TN401')
+  },
+})
+
+/** A ticket without its session locks nothing and guards no write. */
+export const enterSessionGuarantee = ({ own, sessions }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: app.enter_session needs the ticket of a live session, and sets no tenant',
+  holds: async (sql) => {
+    const enter = (ticket: string) => attempt(sql, `select app.enter_session(decode($1, 'hex'))`, [ticket], true)
+    await unset(sql, async () => {
+      for (const id of [sessions.own, sessions.pending]) {
+        assert.equal((await enter(await ticketOf(sql, id))).code, '', id)
+        assert.equal(await tenantNow(sql), null)
+      }
+      for (const [why, id] of sessions.dead) {
+        const expected = why === "a disabled user's" ? '' : 'TN401'
+        assert.equal((await enter(await sealedTicket(sql, { session: id }))).code, expected, why)
+      }
+      assert.equal((await enter(await ticketFor(sql, own))).code, 'TN401', 'a ticket without a session')
+      assert.equal((await enter(NO_TICKET)).code, 'TN500')
+    })
   },
 })
 

@@ -115,8 +115,8 @@ export const ATTACKS: readonly Attack[] = [
     ['reads the whole schema as XML', `select table_to_xml('app.users', true, true, '')::text`],
     [
       'follows sessions of others to their tenants',
-      'select t.* from app.sessions s, app.tenants_of_session(s.id) as t',
-      `select * from app.sessions_of_session('{session}')`,
+      `select t.* from app.sessions s, app.tenants_of_session(uuid_send(s.id)) as t`,
+      `select * from app.sessions_of_session(decode(repeat('00', 90), 'hex'))`,
     ],
     [
       'reads rows of other tenants',
@@ -152,15 +152,18 @@ export const ATTACKS: readonly Attack[] = [
     ],
     [
       'makes definer functions fail with rows of others',
-      `select app.record_own_change('{person}', 'BAD', 'x', null, null)`,
+      `select app.record_password_change(sha256('x'), 'x', null, null)`,
+      `select app.record_password_reset(sha256('x'), null, 'x', null, null)`,
       `select app.record_failed_sign_in('{person}', repeat('x', 200), null, null)`,
-      `select app.end_sessions('{person}', null, true, 'BAD', 'x', null, null)`,
+      `select app.end_sessions(sha256('x'), '{session}', 'BAD', 'x', null, null)`,
+      `select app.end_unused_sessions('{person}', 0, repeat('x', 200), null, null)`,
       `select app.enqueue('BAD KIND', '{}')`,
     ],
     [
       'prints the plans inside definer functions',
       ...PRINTED,
-      `select app.record_own_change('{person}', 'a.b', 'x', null, null)`,
+      `select app.record_password_reset(sha256('x'), null, 'x', null, null)`,
+      `select app.end_unused_sessions('{person}', 9, 'x', null, null)`,
       `select app.record_failed_sign_in('{person}', 'x', null, null)`,
       `select app.enqueue('planted', '{}')`,
     ],
@@ -223,7 +226,16 @@ export const ATTACKS: readonly Attack[] = [
     ['replaces the passwords of others', `update app.users set password_hash = 'x' where id = '{person}'`],
     [
       'ends the sessions of others',
-      `select app.end_sessions('{person}', null, true, 'session.revoked', 'x', null, null)`,
+      `select app.end_sessions(decode(repeat('00', 90), 'hex'), '{session}', 'session.revoked', 'x', null, null)`,
+      `select app.end_sessions_of('{person}', null, null, 'session.revoked', 'x', null, null)`,
+      `select app.record_new_password('{person}', null, 'a.b', 'x', null, null)`,
+      `select app.end_unused_sessions('{person}', 0, 'x', null, null)`,
+    ],
+    [
+      'makes a session of somebody, and its proof',
+      `insert into app.sessions (token_key, csrf_secret, user_id, idle_expires_at, absolute_expires_at)
+       values (sha256('mine'), sha256('mine'), '{person}', 'infinity', 'infinity')`,
+      `select t.legal_name from app.authenticate(sha256('mine'), 60) a, app.tenants_of_session(a.ticket) t`,
     ],
     [
       'makes somebody of another tenant a member',
@@ -292,7 +304,7 @@ export const ATTACKS: readonly Attack[] = [
       'update app.sessions set revoked_at = null',
       'update app.memberships set role_id = 1',
       `insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at) values (sha256('x'), 'invite', '{B}', 'x@y.test', 1, now())`,
-      `select app.end_sessions('{person}', null, true, 'a.b', 'x', null, null)`,
+      `select app.end_sessions_of('{person}', null, null, 'a.b', 'x', null, null)`,
     ],
   ),
   ...planting('identity_worker'),
@@ -366,7 +378,7 @@ export const STILL_OPEN: ReadonlySet<string> = new Set([
   'identity_app: reads every address',
   'identity_app: reads password hashes',
   'identity_app: reads token hashes',
-  'identity_app: follows sessions of others to their tenants',
+  'identity_app: makes a session of somebody, and its proof',
   'identity_app: replaces the passwords of others',
   'identity_app: ends the sessions of others',
   'identity_app: makes somebody of another tenant a member',
