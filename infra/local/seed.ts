@@ -59,6 +59,32 @@ const seedStyles = () =>
       }))
     })
 
+/** The designs of each tenant, oldest first, with the files of each. */
+const DESIGNS: Readonly<Record<string, readonly string[]>> = {
+  'Team shirt, front': ['team-front.svg', 'team-front-white.svg'],
+  'Cap badge': ['cap-badge.png'],
+  'Holiday hoodie': [],
+}
+
+/** Inserts designs, each by the designer of the tenant. The first file of a design is its primary asset. */
+async function seedDesigns(tx: postgres.TransactionSql, slug: string): Promise<void> {
+  for (const [index, [name, files]] of Object.entries(DESIGNS).entries()) {
+    const [design] = await tx<{ id: string }[]>`
+      insert into app.designs (tenant_id, name, created_by, created_at)
+      select m.tenant_id, ${name}, m.user_id, now() - make_interval(days => 30 - ${index})
+        from app.memberships m join app.tenants t on t.id = m.tenant_id join app.roles r on r.id = m.role_id
+       where t.slug = ${slug} and r.code = 'designer'
+      returning id`
+    for (const file of files) {
+      await tx`
+        insert into app.design_assets (tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary)
+        select tenant_id, id, ${file}, ${file.endsWith('.svg') ? 'image/svg+xml' : 'image/png'}, ${20_000 + index},
+               encode(sha256(${file}::bytea), 'hex'), ${file === files[0]}
+          from app.designs where id = ${design?.id ?? ''}`
+    }
+  }
+}
+
 /** Fills an empty database as its superuser, in one transaction. Does nothing if there is a tenant. */
 export async function seed(sql: postgres.Sql, cost: Cost): Promise<void> {
   const passwordHash = await hashPassword(SEED_PASSWORD, cost)
@@ -80,5 +106,6 @@ export async function seed(sql: postgres.Sql, cost: Cost): Promise<void> {
          where t.slug = ${slug} and u.email = ${email} and r.code = ${role}`
     }
     await tx`insert into app.styles ${tx(seedStyles())}`
+    for (const { slug } of TENANTS) await seedDesigns(tx, slug)
   })
 }

@@ -28,8 +28,12 @@ export const methodsByPath: ReadonlyMap<string, readonly string[]> = routes.redu
   return paths
 }, new Map<string, string[]>())
 
-/** Returns the path with an id in place of each parameter. */
-export const withId = (path: string, id: string): string => path.replace(/\{\w+\}/g, id)
+/** The ids of a resource and its parts, by the names of the parameters and fields that take them. */
+export type Ids = { readonly id: string } & Readonly<Record<string, string>>
+
+/** Returns the path with ids in place of its parameters. A parameter that `ids` does not name gets the id of the resource. */
+export const withId = (path: string, ids: string | Ids): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => (typeof ids === 'string' ? ids : (ids[name] ?? ids.id)))
 
 export const takesId = (path: string): boolean => path.includes('{')
 

@@ -1,7 +1,7 @@
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { exampleOfSchema } from '#shared/http/openapi.ts'
 import { createUser, mintSession, tenantId } from './minted-session.ts'
-import { type Route, routes } from './routes.ts'
+import { fieldsOf, type Ids, type Route, routes, withId } from './routes.ts'
 import { PASSWORD, type TestService } from './service.ts'
 
 const [VENDOR] = vendorAccounts
@@ -20,60 +20,87 @@ const EXCEPTIONS: Readonly<Record<string, object>> = {
   'PUT /v1/vendor-accounts/{id}/secret': { secret: VENDOR?.secret },
 }
 
-/** Returns a body that the route's schema accepts, made of the schema's examples, or undefined for a route without a body. */
-export function sampleBody({ name, endpoint }: Pick<Route, 'name' | 'endpoint'>): object | undefined {
+/**
+ * Returns a body that the route's schema accepts, made of the schema's examples, or undefined for a route without a body.
+ * Fields that `ids` names, at any depth, get these ids; a field `id` does not.
+ */
+export function sampleBody(
+  { name, endpoint }: Pick<Route, 'name' | 'endpoint'>,
+  ids: Partial<Ids> = {},
+): object | undefined {
   if (endpoint.body === null) return undefined
-  return { ...Object(exampleOfSchema(endpoint.body)), ...EXCEPTIONS[name] }
+  const body = { ...Object(exampleOfSchema(endpoint.body)), ...EXCEPTIONS[name] }
+  return JSON.parse(JSON.stringify(body, (field, value: unknown) => (field === 'id' ? value : (ids[field] ?? value))))
 }
 
-/** Makes a resource in the tenant of this slug, and returns its id. */
-type Maker = (service: TestService, slug: string) => Promise<string>
+/** Returns `?` and the required fields of the route's query, made of the schema's examples, or nothing if there are none. */
+export function sampleQuery({ endpoint: { query } }: Pick<Route, 'endpoint'>): string {
+  const required = query === null ? [] : fieldsOf(query).filter(({ required }) => required)
+  if (query === null || required.length === 0) return ''
+  const example = Object(exampleOfSchema(query))
+  return `?${new URLSearchParams(Object.fromEntries(required.map(({ name }) => [name, String(example[name])]))).toString()}`
+}
+
+/** Makes a resource in the tenant of this slug, and returns its ids. */
+type Maker = (service: TestService, slug: string) => Promise<Ids>
 
 let made = 0
 
+/** Calls a route with its sample body as a new owner of the tenant, and returns the id in the response. */
+async function create(service: TestService, slug: string, route: string, ids?: Ids): Promise<string> {
+  made += 1
+  const email = `maker${made}@${slug}.test`
+  await createUser(service.database.admin, { email, slugs: [slug] })
+  const { token } = await mintSession(service.database.admin, { email, slug })
+  const sample = routes.filter(({ name }) => name === route).map((found) => sampleBody(found, ids))[0]
+  const body = { ...sample, ...(route.endsWith('/invite') ? { email: `made${made}@samples.test` } : {}) }
+  const created = await service.request(ids === undefined ? route : withId(route, ids), { token, body })
+  if (typeof created.body?.id !== 'string') throw new Error(`${route}: ${created.status} ${created.text}`)
+  return created.body.id
+}
+
 const throughApi =
   (route: string): Maker =>
-  async (service, slug) => {
-    made += 1
-    const email = `maker${made}@${slug}.test`
-    await createUser(service.database.admin, { email, slugs: [slug] })
-    const { token } = await mintSession(service.database.admin, { email, slug })
-    const sample = routes.filter(({ name }) => name === route).map(sampleBody)[0]
-    const body = { ...sample, ...(route.endsWith('/invite') ? { email: `made${made}@samples.test` } : {}) }
-    const created = await service.request(route, { token, body })
-    if (typeof created.body?.id !== 'string') throw new Error(`${route}: ${created.status} ${created.text}`)
-    return created.body.id
-  }
+  async (service, slug) => ({ id: await create(service, slug, route) })
 
-const newMember = async (service: TestService, slug: string): Promise<string> => {
+const newDesign: Maker = async (service, slug) => {
+  const id = await create(service, slug, 'POST /v1/designs')
+  await create(service, slug, 'POST /v1/designs/{id}/assets', { id })
+  // The second one is not primary.
+  return { id, asset_id: await create(service, slug, 'POST /v1/designs/{id}/assets', { id }) }
+}
+
+const newMember: Maker = async (service, slug) => {
   made += 1
   const userId = await createUser(service.database.admin, {
     email: `made${made}@${slug}.test`,
     role: 'viewer',
     slugs: [slug],
   })
-  const [row] = await service.database.admin`select id from app.memberships where user_id = ${userId}`
-  return row?.['id']
+  const [row] = await service.database.admin<Ids[]>`select id from app.memberships where user_id = ${userId}`
+  return row ?? { id: '' }
 }
 
-const newSession = async (service: TestService, slug: string): Promise<string> => {
+const newSession: Maker = async (service, slug) => {
   made += 1
   const email = `made${made}@${slug}.test`
   await createUser(service.database.admin, { email, slugs: [slug] })
-  return (await mintSession(service.database.admin, { email, slug })).id
+  const { id } = await mintSession(service.database.admin, { email, slug })
+  return { id }
 }
 
 /** By the path up to its parameter. */
 const MAKERS: Readonly<Record<string, Maker>> = {
-  '/v1/auth/tenants/{': (service, slug) => tenantId(service.database.admin, slug),
+  '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
   '/v1/auth/sessions/{': newSession,
+  '/v1/designs/{': newDesign,
   '/v1/members/{': newMember,
   '/v1/members/invitations/{': throughApi('POST /v1/members/invite'),
   '/v1/vendor-accounts/{': throughApi('POST /v1/vendor-accounts'),
 }
 
-/** Makes a resource of the tenant that the id of this path names, and returns the id. Throws if MAKERS has no maker for it. */
-export function makeResource(service: TestService, path: string, slug: string): Promise<string> {
+/** Makes a resource of the tenant that the ids of this path name, and returns them. Throws if MAKERS has no maker for it. */
+export function makeResource(service: TestService, path: string, slug: string): Promise<Ids> {
   const make = MAKERS[path.slice(0, path.indexOf('{') + 1)]
   if (make === undefined) throw new Error(`${path} takes an id: say in tests/support/samples.ts how one is made`)
   return make(service, slug)

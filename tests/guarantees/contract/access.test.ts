@@ -5,7 +5,7 @@ import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { CHALLENGE_HEADER, expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
-import { makeResource, sampleBody } from '#tests/support/samples.ts'
+import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
 import { type Answer, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { probeRoutes, probes, READ, SESSION, WRITE } from './probes.ts'
@@ -172,12 +172,12 @@ describe('access', () => {
   })
 
   it.each(withIds)('$name returns 404 for a resource of another tenant', async (route) => {
-    const id = await makeResource(service, route.endpoint.path, 'bolt-apparel')
+    const ids = await makeResource(service, route.endpoint.path, 'bolt-apparel')
     const { token } = await sessionOf('owner')
-    const answer = await service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
-      token,
-      body: sampleBody(route),
-    })
+    const answer = await service.request(
+      `${route.endpoint.method} ${withId(route.endpoint.path, ids)}${sampleQuery(route)}`,
+      { token, body: sampleBody(route, ids) },
+    )
     expect(answer.status).toBe(404)
     expectContract(answer, tenant)
   })

@@ -48,9 +48,13 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
 async function succeed(route: Route): Promise<string> {
   const tenant = await service.newTenant('owner')
   const { path, method } = route.endpoint
-  const prepared = (await PREPARED[route.name]?.(tenant)) ?? { token: tenant.owner.token, body: sampleBody(route) }
-  const id = prepared.id ?? (takesId(path) ? await makeResource(service, path, tenant.slug) : '')
-  const answer = await service.request(`${method} ${withId(path, id)}`, prepared)
+  const { id, ...prepared }: Call = (await PREPARED[route.name]?.(tenant)) ?? {}
+  const ids = id === undefined && takesId(path) ? await makeResource(service, path, tenant.slug) : { id: id ?? '' }
+  const answer = await service.request(`${method} ${withId(path, ids)}`, {
+    token: tenant.owner.token,
+    body: sampleBody(route, ids),
+    ...prepared,
+  })
   expect(answer.status, answer.text).toBeLessThan(300)
   return answer.headers.get('x-request-id') ?? ''
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { fieldsOf, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
-import { makeResource, sampleBody } from '#tests/support/samples.ts'
+import { fieldsOf, type Ids, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
 const TENANT = 'acme-print'
@@ -16,7 +16,7 @@ const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
 let service: TestService
 /** Every text and id in rows of the other tenant that is in no row of this tenant, from every table. */
 let foreign: string[]
-let resources: Map<string, string>
+let resources: Map<string, Ids>
 
 beforeAll(async () => {
   service = await startService()
@@ -42,6 +42,8 @@ beforeAll(async () => {
   for (const { endpoint } of withIds) {
     if (!resources.has(endpoint.path)) {
       resources.set(endpoint.path, await makeResource(service, endpoint.path, OTHER_TENANT))
+      // So that the examples of the API document are no values of the other tenant alone.
+      await makeResource(service, endpoint.path, TENANT)
     }
   }
   foreign = await valuesOnlyOf(other)
@@ -126,7 +128,7 @@ async function stateOf(tenant: string): Promise<string> {
 
 /** Returns query strings that could widen what a route shows: none, canary words, and parser traps. */
 function searches({ endpoint }: Route): string[] {
-  if (endpoint.query === null) return [`?q=${CANARY}&tenant_id=${foreignId('')}`]
+  if (endpoint.query === null) return [`?q=${CANARY}&tenant_id=${foreignIds('').id}`]
   const names = new Set(fieldsOf(endpoint.query).map(({ name }) => name))
   const texts = [CANARY, 'Zanzibar', '2000', 'Heavy', 'bolt', "' or '1'='1", '%', '_', 'a or b', '-a', 'a" or "b', '"']
   return [
@@ -135,13 +137,13 @@ function searches({ endpoint }: Route): string[] {
     ...(names.has('q') ? texts.map((text) => `?limit=100&q=${encodeURIComponent(text)}`) : []),
     ...(names.has('status') ? ['?status=active,invited,revoked', '?status=revoked&limit=100'] : []),
     ...(names.has('cursor')
-      ? ['', '2000', CANARY].map((from) => `?limit=100&cursor=${encodeCursor([from, foreignId(endpoint.path)])}`)
+      ? ['', '2000', CANARY].map((from) => `?limit=100&cursor=${encodeCursor([from, foreignIds(endpoint.path).id])}`)
       : []),
   ]
 }
 
 const encodeCursor = (key: unknown): string => Buffer.from(JSON.stringify(key)).toString('base64url')
-const foreignId = (path: string): string => resources.get(path) ?? '00000000-0000-0000-0000-000000000000'
+const foreignIds = (path: string): Ids => resources.get(path) ?? { id: '00000000-0000-0000-0000-000000000000' }
 
 /** Returns the values of the other tenant in a response. */
 function leaks({ text, headers }: Answer): string[] {
@@ -225,13 +227,13 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
     for (const slug of [TENANT, null]) {
       const { token } = await mintSession(service.database.admin, { email: 'owner@acme.test', slug })
       const requestId = randomUUID()
-      const request = (id: string) =>
-        service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
+      const request = (ids: Ids) =>
+        service.request(`${route.endpoint.method} ${withId(route.endpoint.path, ids)}${sampleQuery(route)}`, {
           token,
-          body: sampleBody(route),
+          body: sampleBody(route, ids),
           headers: { 'x-request-id': requestId },
         })
-      const [theirs, random] = [await request(foreignId(route.endpoint.path)), await request(randomUUID())]
+      const [theirs, random] = [await request(foreignIds(route.endpoint.path)), await request({ id: randomUUID() })]
       const expected = slug === null && isTenantAccess(route.endpoint.access) ? 403 : 404
       expect(theirs.status).toBe(expected)
       expect(theirs.text).toBe(random.text)
@@ -242,17 +244,17 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
   })
 
   it.each(withIds)('$name finds the same resource in its own tenant', async (route) => {
-    const id = await makeResource(service, route.endpoint.path, TENANT)
+    const ids = await makeResource(service, route.endpoint.path, TENANT)
     const [holder] = await service.database.admin<{ email: string }[]>`
-      select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id = ${id}`
+      select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id = ${ids.id}`
     const { token } = await mintSession(service.database.admin, {
       email: holder?.email ?? 'owner@acme.test',
       slug: TENANT,
     })
-    const response = await service.request(`${route.endpoint.method} ${withId(route.endpoint.path, id)}`, {
-      token,
-      body: sampleBody(route),
-    })
+    const response = await service.request(
+      `${route.endpoint.method} ${withId(route.endpoint.path, ids)}${sampleQuery(route)}`,
+      { token, body: sampleBody(route, ids) },
+    )
     expect(response.status).toBeLessThan(300)
   })
 })

@@ -6,7 +6,7 @@ import { endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
-import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { type Ids, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { rounds } from '#tests/support/rounds.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
@@ -59,8 +59,10 @@ async function newWriter(): Promise<Writer> {
 }
 
 /** Makes what the id in the path names. A session to end is one of the writer's own. */
-const makeTarget = async (path: string, { email, slug }: Writer): Promise<string> =>
-  path.startsWith('/v1/auth/sessions/') ? (await mintSession(admin(), { email })).id : makeResource(service, path, slug)
+const makeTarget = async (path: string, { email, slug }: Writer): Promise<Ids> =>
+  path.startsWith('/v1/auth/sessions/')
+    ? { id: (await mintSession(admin(), { email })).id }
+    : makeResource(service, path, slug)
 
 /** Sends a write to the route. Returns the status of the response. */
 async function write(route: Route, writer: Writer, token: string, turn: number): Promise<number> {

@@ -1,0 +1,22 @@
+import { recordAudit } from '#shared/audit/record-audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { notFound } from '#shared/problem.ts'
+import { Design } from './design.ts'
+import { lockDesign, setApproval } from './queries.ts'
+
+export const approveDesign = endpoint({
+  route: 'POST /v1/designs/{id}/approve',
+  access: { permission: 'design.approve' },
+  summary: 'Approve a design; a later change of its assets clears the approval',
+  reply: Design,
+  async handle(context) {
+    const { params, principal, sql } = context
+    const design = await lockDesign(sql, params.id)
+    if (design === null) throw notFound('no design with this id')
+    if (design.approved_at !== null) return ok(design)
+    const approvedAt = await setApproval(sql, design.id, principal.user.id)
+    await recordAudit(context, { action: 'design.approved', targetId: design.id })
+    return ok({ ...design, approved_at: approvedAt, approved_by: principal.user.id })
+  },
+})

@@ -1,0 +1,98 @@
+import type { TenantTransaction } from '#shared/db/scope.ts'
+import { END, type Key, type ListRow } from '#shared/schema/page.ts'
+import type { Asset, Design, ListedDesign, NewAsset } from './design.ts'
+
+type AssetRow = Omit<Asset, 'created_at'> & { readonly created_at: string }
+
+const toAsset = (row: AssetRow): Asset => ({ ...row, created_at: new Date(row.created_at) })
+
+/** Returns the designs of the tenant with their primary assets, newest first: up to `limit` + 1 of them. */
+export async function searchDesigns(
+  sql: TenantTransaction,
+  { before, limit }: { before: Key | null; limit: number },
+): Promise<ListRow<ListedDesign>[]> {
+  const [createdAt, id] = before ?? END
+  const rows = await sql<
+    Omit<ListedDesign, 'primary_asset'> & { readonly primary_asset: AssetRow | null; readonly sort_key: string }
+  >`
+    select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_at, to_json(d.created_at) as sort_key,
+           (select json_build_object('id', a.id, 'file_name', a.file_name, 'media_type', a.media_type,
+                     'size_bytes', a.size_bytes, 'sha256', a.sha256, 'is_primary', a.is_primary, 'created_at', a.created_at)
+              from app.design_assets a
+             where a.tenant_id = d.tenant_id and a.design_id = d.id and a.is_primary) as primary_asset
+      from app.designs d
+     where d.tenant_id = (select app.current_tenant())
+       and (d.created_at, d.id) < (${createdAt}::text::timestamptz, ${id}::uuid)
+     order by d.created_at desc, d.id desc
+     limit ${limit + 1}`
+  return rows.map(({ sort_key, primary_asset: primary, ...design }) => ({
+    item: { ...design, primary_asset: primary === null ? null : toAsset(primary) },
+    key: [sort_key, design.id],
+  }))
+}
+
+/** Returns the design with its assets, oldest first, or null. */
+export async function findDesign(sql: TenantTransaction, id: string): Promise<Design | null> {
+  const [row] = await sql<Omit<Design, 'assets'> & { readonly assets: readonly AssetRow[] }>`
+    select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_at,
+           (select coalesce(json_agg(json_build_object('id', a.id, 'file_name', a.file_name, 'media_type', a.media_type,
+                     'size_bytes', a.size_bytes, 'sha256', a.sha256, 'is_primary', a.is_primary, 'created_at', a.created_at)
+                     order by a.created_at, a.id), '[]')
+              from app.design_assets a
+             where a.tenant_id = d.tenant_id and a.design_id = d.id) as assets
+      from app.designs d
+     where d.id = ${id}`
+  return row === undefined ? null : { ...row, assets: row.assets.map(toAsset) }
+}
+
+export async function insertDesign(
+  sql: TenantTransaction,
+  { name, createdBy }: { name: string; createdBy: string },
+): Promise<Design> {
+  const [row] = await sql<Omit<Design, 'assets'>>`
+    insert into app.designs (tenant_id, name, created_by) values (app.current_tenant(), ${name}, ${createdBy})
+    returning id, name, approved_at, approved_by, created_by, created_at`
+  if (row === undefined) throw new Error('the design was not inserted')
+  return { ...row, assets: [] }
+}
+
+/** Locks a design until the transaction ends, so that its changes take turns. Returns it with its assets, or null. */
+export async function lockDesign(sql: TenantTransaction, id: string): Promise<Design | null> {
+  await sql`select from app.designs where id = ${id} for no key update`
+  return findDesign(sql, id)
+}
+
+/** Adds an asset to a locked design. */
+export async function insertAsset(
+  sql: TenantTransaction,
+  asset: NewAsset & { readonly designId: string; readonly isPrimary: boolean },
+): Promise<Asset> {
+  const [row] = await sql<Asset>`
+    insert into app.design_assets (tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary)
+    values (app.current_tenant(), ${asset.designId}, ${asset.file_name}, ${asset.media_type}, ${asset.size_bytes},
+            ${asset.sha256}, ${asset.isPrimary})
+    returning id, file_name, media_type, to_json(size_bytes) as size_bytes, sha256, is_primary, created_at`
+  if (row === undefined) throw new Error('the asset was not inserted')
+  return row
+}
+
+/** Makes an asset of a locked design its only primary asset. */
+export async function setPrimary(sql: TenantTransaction, designId: string, assetId: string): Promise<void> {
+  // Two statements: the unique index refuses a second primary asset also within one.
+  await sql`update app.design_assets set is_primary = false where design_id = ${designId} and is_primary`
+  await sql`update app.design_assets set is_primary = true where design_id = ${designId} and id = ${assetId}`
+}
+
+export async function deleteAsset(sql: TenantTransaction, designId: string, assetId: string): Promise<void> {
+  await sql`delete from app.design_assets where design_id = ${designId} and id = ${assetId}`
+}
+
+/** Sets who approved the design, or clears the approval. Returns the time of the approval. */
+export async function setApproval(sql: TenantTransaction, id: string, approvedBy: string | null): Promise<Date | null> {
+  const [row] = await sql<{ approved_at: Date | null }>`
+    update app.designs
+       set approved_at = case when ${approvedBy}::uuid is not null then now() end, approved_by = ${approvedBy}::uuid
+     where id = ${id}
+    returning approved_at`
+  return row?.approved_at ?? null
+}

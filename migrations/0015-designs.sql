@@ -1,0 +1,45 @@
+-- The designs of each tenant, and the files that belong to a design. The files themselves are stored elsewhere.
+set local role identity_owner;
+
+create table app.designs (
+  id          uuid primary key default gen_random_uuid(),
+  tenant_id   uuid not null references app.tenants,
+  name        app.one_line not null check (length(name) between 1 and 120),
+  approved_at timestamptz,
+  approved_by uuid references app.users,
+  created_by  uuid references app.users,
+  created_at  timestamptz not null default now(),
+  unique (id, tenant_id),
+  check ((approved_at is null) = (approved_by is null))
+);
+create index designs_by_age on app.designs (tenant_id, created_at, id);
+select app.enforce_tenant('app.designs');
+grant select, insert (tenant_id, name, created_by), update (approved_at, approved_by) on app.designs to identity_app;
+
+create table app.design_assets (
+  id         uuid primary key default gen_random_uuid(),
+  tenant_id  uuid not null references app.tenants,
+  design_id  uuid not null,
+  file_name  app.one_line not null check (length(file_name) between 1 and 255),
+  media_type text not null check (media_type ~ '^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$'),
+  size_bytes bigint not null check (size_bytes between 1 and 1099511627776),
+  sha256     text not null check (sha256 ~ '^[0-9a-f]{64}$'),
+  is_primary boolean not null default false,
+  -- Not now(): transactions that wait for the lock on their design can begin in another order.
+  created_at timestamptz not null default clock_timestamp(),
+  foreign key (design_id, tenant_id) references app.designs (id, tenant_id)
+);
+create index design_assets_by_age on app.design_assets (tenant_id, design_id, created_at, id);
+create unique index design_assets_one_primary on app.design_assets (tenant_id, design_id) where is_primary;
+select app.enforce_tenant('app.design_assets');
+grant select, insert (tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary), update (is_primary), delete
+  on app.design_assets to identity_app;
+
+-- No statistics: see app.tenants.
+alter table app.designs alter column name set statistics 0;
+alter table app.design_assets alter column file_name set statistics 0;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.designs is 'linked: approved_by, created_by; tenant: id, tenant_id, name, approved_at, created_at';
+comment on table app.design_assets is
+  'tenant: id, tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary, created_at';
