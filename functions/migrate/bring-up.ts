@@ -4,6 +4,7 @@ import { errorCode } from '#shared/db/failure.ts'
 import { assertHealthy, inOneLine } from '#shared/doctor/doctor.ts'
 import { clientOptions, type Login, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
+import { scramVerifier } from '#shared/db/scram.ts'
 import { log } from '#shared/log.ts'
 
 const MONTHS_AHEAD = 3
@@ -32,9 +33,9 @@ export async function bringUp(options: {
     for (const role of options.roles) {
       if (await isCurrent(role, trust)) continue
       const { username, password } = await role('AWSCURRENT')
-      // ALTER ROLE takes no parameters; format() quotes.
+      // ALTER ROLE takes no parameters; format() quotes. The verifier keeps the password out of logs and statistics.
       const [statement] = await sql<{ text: string }[]>`
-        select format('alter role %I password %L', ${username}::text, ${password}::text) as text`
+        select format('alter role %I password %L', ${username}::text, ${scramVerifier(password)}::text) as text`
       await sql.unsafe(statement?.text ?? '')
       passwords.push(username)
     }

@@ -106,6 +106,17 @@ describe('bringUp', () => {
     expect((await up({ AWSCURRENT: "tw'o", AWSPENDING: 'three' })).passwords).toEqual(ROLES)
     for (const role of ROLES) expect(await signIn(role, "tw'o")).toBe(role)
   })
+
+  it('sends the server a verifier in place of each password', async () => {
+    // With this setting the server would store the MD5 hash of any password that it receives.
+    await admin`alter role master set password_encryption = 'md5'`
+    await up({ AWSCURRENT: 'verified' })
+    const stored = await admin<{ kind: string }[]>`
+      select distinct split_part(rolpassword, '$', 1) as kind from pg_authid where rolname = any(${ROLES})`
+    await admin`alter role master reset password_encryption`
+    expect(stored).toEqual([{ kind: 'SCRAM-SHA-256' }])
+    for (const role of ROLES) expect(await signIn(role, 'verified')).toBe(role)
+  })
 })
 
 describe('bringUp of a release that is rolled back to', () => {
