@@ -3,12 +3,19 @@ export interface Stage {
   /** One gateway for each availability zone keeps the functions of a zone online when another zone fails. */
   readonly natGateways: number
   readonly database: {
-    /** Aurora capacity units. At least 0.5: at 0 the database pauses, and the next request waits 15 s for it. */
+    /**
+     * Aurora capacity units, of 2 GiB each. At least 0.5: at 0 the database pauses, and the next request waits 15 s for it.
+     * From 2 on the stage has Database Insights, which needs that much.
+     */
     readonly minCapacity: number
     readonly maxCapacity: number
     /** Instances besides the writer, each in another zone. One takes over when the writer fails. */
     readonly readers: number
     readonly backupDays: number
+    /** When AWS may restart the database, in UTC and of 30 minutes or more. Staging comes days before prod. */
+    readonly maintenance: string
+    /** Whether AWS installs minor versions of Postgres. Otherwise a deployment does, after staging had the version. */
+    readonly minorUpgrades: boolean
     /** Whether the database, its keys and its logs survive the deletion of the stack. */
     readonly keep: boolean
     /** RDS Proxy in front of the database. Pays only when more instances run than the database accepts connections. */
@@ -45,7 +52,16 @@ const PWNED_PASSWORDS_URL = 'https://api.pwnedpasswords.com'
 export const STAGES = {
   dev: {
     natGateways: 1,
-    database: { minCapacity: 0.5, maxCapacity: 2, readers: 0, backupDays: 1, keep: false, proxy: false },
+    database: {
+      minCapacity: 0.5,
+      maxCapacity: 2,
+      readers: 0,
+      backupDays: 1,
+      maintenance: 'mon:08:00-mon:09:00',
+      minorUpgrades: true,
+      keep: false,
+      proxy: false,
+    },
     memoryMib,
     concurrency: null,
     throttle: { rate: 50, burst: 100 },
@@ -55,7 +71,16 @@ export const STAGES = {
   },
   staging: {
     natGateways: 1,
-    database: { minCapacity: 0.5, maxCapacity: 4, readers: 0, backupDays: 7, keep: true, proxy: false },
+    database: {
+      minCapacity: 0.5,
+      maxCapacity: 4,
+      readers: 0,
+      backupDays: 7,
+      maintenance: 'tue:08:00-tue:09:00',
+      minorUpgrades: true,
+      keep: true,
+      proxy: false,
+    },
     memoryMib,
     concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'not-found': 5, 'deliver-mail': 2, operate: 2 } },
     throttle: { rate: 200, burst: 400 },
@@ -65,7 +90,18 @@ export const STAGES = {
   },
   prod: {
     natGateways: 2,
-    database: { minCapacity: 1, maxCapacity: 16, readers: 1, backupDays: 35, keep: true, proxy: false },
+    // 2 units per instance, and 88 USD a month more than 1: 425 connections of 2 to 5 MiB fill the memory of 1, and the
+    // database scales up more slowly the smaller it is.
+    database: {
+      minCapacity: 2,
+      maxCapacity: 16,
+      readers: 1,
+      backupDays: 35,
+      maintenance: 'sun:08:00-sun:09:00',
+      minorUpgrades: false,
+      keep: true,
+      proxy: false,
+    },
     memoryMib,
     concurrency: {
       group: 40,

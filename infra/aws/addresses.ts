@@ -16,6 +16,8 @@ export const Addresses = v.strictObject({
   alarmEmail: v.optional(v.pipe(v.string(), v.email())),
   /** The API's own domain, and the ARN of its ACM certificate, which must be in the stage's region. */
   apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
+  /** The two availability zones, by name. Default: the first two of the region. Their names differ between accounts. */
+  zones: v.optional(v.tuple([v.string(), v.string()])),
   /**
    * The addresses of the front end's servers, as CIDR blocks. They must set `X-Forwarded-For` to the address of their
    * client. Limits and the firewall then count that address.

@@ -7,6 +7,7 @@ import {
   Credentials,
   DatabaseCluster,
   DatabaseClusterEngine,
+  DatabaseInsightsMode,
   DatabaseProxy,
   DatabaseSecret,
   ProxyTarget,
@@ -19,6 +20,9 @@ import type { Keys } from './keys.ts'
 
 const NAME = 'tenantry'
 const ROTATED_EVERY = Duration.days(30)
+const INSIGHTS_MIN_CAPACITY = 2
+// UTC. At night in America, and outside every maintenance window.
+const BACKUP_WINDOW = '06:00-07:00'
 // Neither generated nor rotated passwords contain these.
 const EXCLUDED = ' %+~`#$&*()|[]{}:;<>?!\'/@"\\,=^'
 
@@ -42,7 +46,16 @@ export class Database extends Construct {
     const { vpc, clients, keys, config } = props
     this.vpc = vpc
     const engine = DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_9 })
-    const statistics = { enablePerformanceInsights: true, performanceInsightEncryptionKey: keys.database }
+    // The needed capacity: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html
+    const insights =
+      config.minCapacity < INSIGHTS_MIN_CAPACITY
+        ? {}
+        : { enablePerformanceInsights: true, performanceInsightEncryptionKey: keys.database }
+    const instance = {
+      ...insights,
+      autoMinorVersionUpgrade: config.minorUpgrades,
+      preferredMaintenanceWindow: config.maintenance,
+    }
     const vpcSubnets = { subnetType: SubnetType.PRIVATE_ISOLATED }
     const securityGroupFor = (name: string, description: string) =>
       new SecurityGroup(this, name, { vpc, description, allowAllOutbound: false })
@@ -58,15 +71,25 @@ export class Database extends Construct {
       defaultDatabaseName: NAME,
       serverlessV2MinCapacity: config.minCapacity,
       serverlessV2MaxCapacity: config.maxCapacity,
-      writer: ClusterInstance.serverlessV2('Writer', statistics),
+      writer: ClusterInstance.serverlessV2('Writer', instance),
       readers: Array.from({ length: config.readers }, (_, index) =>
-        ClusterInstance.serverlessV2(`Reader${index + 1}`, { ...statistics, scaleWithWriter: true }),
+        ClusterInstance.serverlessV2(`Reader${index + 1}`, { ...instance, scaleWithWriter: true }),
       ),
-      // Statements and their values are never logged: they contain passwords (ALTER ROLE) and email addresses.
-      parameters: { 'rds.force_ssl': '1', log_statement: 'none', log_min_duration_statement: '-1' },
+      ...insights,
+      databaseInsightsMode: DatabaseInsightsMode.STANDARD,
+      preferredMaintenanceWindow: config.maintenance,
+      // Logs and statistics contain no values: no statements of success, no details of errors, which name email addresses,
+      // and no statistics of ALTER ROLE, which Postgres stores with its password.
+      parameters: {
+        'rds.force_ssl': '1',
+        log_statement: 'none',
+        log_min_duration_statement: '-1',
+        log_error_verbosity: 'terse',
+        'pg_stat_statements.track_utility': '0',
+      },
       storageEncrypted: true,
       storageEncryptionKey: keys.database,
-      backup: { retention: Duration.days(config.backupDays) },
+      backup: { retention: Duration.days(config.backupDays), preferredWindow: BACKUP_WINDOW },
       copyTagsToSnapshot: true,
       deletionProtection: config.keep,
       removalPolicy: config.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,

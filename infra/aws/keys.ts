@@ -32,7 +32,7 @@ const ADMINISTRATION = [
 export class Keys extends Construct {
   /** Wraps the tenants' data keys. */
   readonly vault: Key
-  /** Encrypts the database, its backups and Performance Insights. */
+  /** Encrypts the database, its backups and Database Insights. */
   readonly database: Key
   /** Encrypts secrets, logs, queues and topics. */
   readonly service: Key

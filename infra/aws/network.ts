@@ -16,10 +16,15 @@ export class Network extends Construct {
   /** For the functions that call vendors, in addition to `functions`. */
   readonly vendors: SecurityGroup
 
-  constructor(scope: Construct, id: string, { natGateways, logs }: { natGateways: number; logs: LogKeeping }) {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { natGateways: number; logs: LogKeeping; zones: readonly string[] | undefined },
+  ) {
     super(scope, id)
+    const { natGateways, logs, zones } = props
     this.vpc = new Vpc(this, 'Vpc', {
-      maxAzs: 2,
+      ...(zones === undefined ? { maxAzs: 2 } : { availabilityZones: [...zones] }),
       natGateways,
       subnetConfiguration: [
         { name: 'public', subnetType: SubnetType.PUBLIC, cidrMask: 24, mapPublicIpOnLaunch: false },

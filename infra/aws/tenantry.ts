@@ -34,7 +34,7 @@ export class Tenantry extends Stack {
     const { keep } = config.database
     const keys = new Keys(this, 'Keys', { keep, otherVaultKeys: addresses.vaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
-    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs })
+    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, zones: addresses.zones })
     const { vpc, functions: clients } = network
     const database = new Database(this, 'Database', { vpc, clients, keys, config: config.database })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })

@@ -33,6 +33,7 @@ beforeAll(async () => {
       apiDomain: { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
       vaultKeys: [ANOTHER_KEY],
       trustedProxies: ['203.0.113.0/24'],
+      zones: ['us-east-1b', 'us-east-1d'],
     },
   })
 })
@@ -376,7 +377,54 @@ describe('stored data', () => {
   })
 })
 
+describe('the database', () => {
+  it('restarts for maintenance only in its window, in prod days after staging, and never while it backs up', () => {
+    const windows = Object.values(STAGES).map(({ database }) => database.maintenance)
+    expect(windows.map((window) => window.slice(0, 3))).toEqual(['mon', 'tue', 'sun'])
+    for (const [stage, { maintenance, minorUpgrades }] of [
+      [prod, STAGES.prod.database],
+      [other, STAGES.dev.database],
+    ] as const) {
+      const cluster = stage.one('AWS::RDS::DBCluster').Properties
+      expect(cluster).toMatchObject({ PreferredMaintenanceWindow: maintenance, PreferredBackupWindow: '06:00-07:00' })
+      expect(maintenance.slice(4, 9) > '07:00').toBe(true)
+      for (const { Properties } of stage.ofType('AWS::RDS::DBInstance'))
+        expect(Properties).toMatchObject({
+          PreferredMaintenanceWindow: maintenance,
+          AutoMinorVersionUpgrade: minorUpgrades,
+        })
+    }
+    expect(STAGES.prod.database.minorUpgrades).toBe(false)
+  })
+
+  it('has Database Insights where its minimum capacity carries them', () => {
+    for (const [stage, enabled] of [
+      [prod, true],
+      [other, undefined],
+    ] as const) {
+      const { DatabaseInsightsMode, PerformanceInsightsEnabled } = stage.one('AWS::RDS::DBCluster').Properties
+      expect([DatabaseInsightsMode, PerformanceInsightsEnabled]).toEqual(['standard', enabled])
+    }
+  })
+
+  it('keeps values of statements out of its logs and statistics', () => {
+    expect(prod.one('AWS::RDS::DBClusterParameterGroup').Properties.Parameters).toMatchObject({
+      log_statement: 'none',
+      log_min_duration_statement: '-1',
+      log_error_verbosity: 'terse',
+      'pg_stat_statements.track_utility': '0',
+    })
+  })
+})
+
 describe('the network', () => {
+  it('uses the zones of cdk.json where it names them', () => {
+    const named = (stage: Synthesized) =>
+      new Set(stage.ofType('AWS::EC2::Subnet').map(({ Properties }) => JSON.stringify(Properties.AvailabilityZone)))
+    expect([...named(other)].toSorted()).toEqual(['"us-east-1b"', '"us-east-1d"'])
+    expect([...named(prod)].every((zone) => zone.includes('Fn::GetAZs'))).toBe(true)
+  })
+
   it('accepts no inbound connection from outside', () => {
     for (const stage of [prod, other]) {
       for (const { Properties } of stage.ofType('AWS::RDS::DBInstance'))
