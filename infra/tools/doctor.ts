@@ -49,23 +49,28 @@ function withoutPassword(text: string, url: URL | null): string {
   return clear
 }
 
-function print(diagnoses: readonly Diagnosis[], where: string): void {
-  console.log(where)
-  for (const diagnosis of diagnoses)
-    console.log(`${diagnosis.severity.toUpperCase().padEnd(7)} ${inOneLine(diagnosis)}`)
+type Output = Pick<Console, 'log' | 'error'>
+
+function print(diagnoses: readonly Diagnosis[], where: string, { log }: Output): void {
+  log(where)
+  for (const diagnosis of diagnoses) log(`${diagnosis.severity.toUpperCase().padEnd(7)} ${inOneLine(diagnosis)}`)
   const count = (wanted: Diagnosis['severity']) => diagnoses.filter(({ severity }) => severity === wanted).length
-  console.log(`Faults: ${count('fault')}. Warnings: ${count('warning')}. Unseen: ${count('unseen')}.`)
+  log(`Faults: ${count('fault')}. Warnings: ${count('warning')}. Unseen: ${count('unseen')}.`)
 }
 
-let url: URL | null = null
-try {
-  const { values, positionals } = parseArgs({
-    options: { json: { type: 'boolean' }, help: { type: 'boolean' } },
-    allowPositionals: true,
-  })
-  if (values.help === true) {
-    console.log(HELP)
-  } else {
+/** Runs a command line, and returns its exit code. */
+export async function doctor(words: readonly string[], output: Output): Promise<number> {
+  let url: URL | null = null
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...words],
+      options: { json: { type: 'boolean' }, help: { type: 'boolean' } },
+      allowPositionals: true,
+    })
+    if (values.help === true) {
+      output.log(HELP)
+      return 0
+    }
     if (positionals.length > 1) throw new WrongUse('Give one address')
     url = parseAddress(await addressOf(positionals[0]))
     const sql = postgres(url.href, {
@@ -78,16 +83,18 @@ try {
     try {
       const diagnoses = await examine(sql, MIGRATIONS)
       const sound = diagnoses.every(({ severity }) => severity !== 'fault')
-      if (values.json === true) console.log(JSON.stringify({ sound, diagnoses }))
-      else print(diagnoses, `${url.username || 'the default user'} at ${url.host}${url.pathname}`)
-      process.exitCode = sound ? 0 : 1
+      if (values.json === true) output.log(JSON.stringify({ sound, diagnoses }))
+      else print(diagnoses, `${url.username || 'the default user'} at ${url.host}${url.pathname}`, output)
+      return sound ? 0 : 1
     } finally {
       await sql.end({ timeout: 1 })
     }
+  } catch (error) {
+    const message = withoutPassword(error instanceof Error ? error.message : String(error), url)
+    const wrongUse = error instanceof WrongUse || (error instanceof TypeError && 'code' in error)
+    output.error(wrongUse ? `${message}\n\n${HELP}` : `Could not examine the database: ${message}`)
+    return 2
   }
-} catch (error) {
-  const message = withoutPassword(error instanceof Error ? error.message : String(error), url)
-  const wrongUse = error instanceof WrongUse || (error instanceof TypeError && 'code' in error)
-  console.error(wrongUse ? `${message}\n\n${HELP}` : `Could not examine the database: ${message}`)
-  process.exitCode = 2
 }
+
+if (import.meta.main) process.exitCode = await doctor(process.argv.slice(2), console)

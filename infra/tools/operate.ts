@@ -127,29 +127,36 @@ async function invoke(command: object, stage: string | undefined): Promise<Outco
   return JSON.parse(payload)
 }
 
-async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ options, allowPositionals: true })
+async function run(words: readonly string[], { log, error }: Output): Promise<number> {
+  const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
   if (values.help === true || positionals.length === 0) {
-    console.log(HELP)
+    log(HELP)
     return values.help === true ? 0 : 2
   }
   const { json = false, help: _, ...given } = values
   const command = toCommand(positionals, given)
   let outcome = await invoke(command, given.stage)
   while ('done' in outcome && outcome.done['finished'] === false) outcome = await invoke(command, given.stage)
-  if (json) console.log(JSON.stringify(outcome))
-  else if ('refused' in outcome) console.error(`Refused: ${outcome.refused}`)
-  else if ('invalid' in outcome) console.error(`Invalid: ${outcome.invalid}`)
-  else for (const [name, value] of Object.entries(outcome.done)) console.log(`${name}: ${String(value)}`)
+  if (json) log(JSON.stringify(outcome))
+  else if ('refused' in outcome) error(`Refused: ${outcome.refused}`)
+  else if ('invalid' in outcome) error(`Invalid: ${outcome.invalid}`)
+  else for (const [name, value] of Object.entries(outcome.done)) log(`${name}: ${String(value)}`)
   if ('invalid' in outcome) return 2
   return 'refused' in outcome ? 1 : 0
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  const message = error instanceof Error ? error.message : String(error)
-  const isUsageError = error instanceof UsageError || (error instanceof TypeError && 'code' in error)
-  console.error(isUsageError ? `${message}\n\n${HELP}` : message)
-  process.exitCode = isUsageError ? 2 : 1
+type Output = Pick<Console, 'log' | 'error'>
+
+/** Runs a command line, and returns its exit code. */
+export async function operate(words: readonly string[], output: Output): Promise<number> {
+  try {
+    return await run(words, output)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const isUsageError = error instanceof UsageError || (error instanceof TypeError && 'code' in error)
+    output.error(isUsageError ? `${message}\n\n${HELP}` : message)
+    return isUsageError ? 2 : 1
+  }
 }
+
+if (import.meta.main) process.exitCode = await operate(process.argv.slice(2), console)

@@ -11,12 +11,6 @@ import { createUser, mintSession, tenantId } from '#tests/support/minted-session
 import { proofFor } from '#tests/support/proof.ts'
 import { useService } from '#tests/support/test.ts'
 
-// The tests provoke failures, and each would write a log line.
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
-})
-
 const ATTEMPTS = 12
 const LEASE_SECONDS = 90
 
@@ -42,7 +36,12 @@ async function invite(email = newAddress(), role = 'viewer'): Promise<{ email: s
   return { email, id: body.id }
 }
 
-const inviteMany = (count: number) => Promise.all(Array.from({ length: count }, () => invite()))
+// One after the other: invitations of one tenant wait for each other's lock.
+const inviteMany = async (count: number) => {
+  const invited: Awaited<ReturnType<typeof invite>>[] = []
+  for (let index = 0; index < count; index += 1) invited.push(await invite())
+  return invited
+}
 
 /** Makes retries due and expires the leases of dead workers. */
 const passTime = () => service.sql`

@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { mailToken } from '#shared/token/token.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { MAIL_KEY } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
-})
 
 const RUNS = 150
 const TIME_LIMIT_MS = 15_000

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { seedMemberships } from '#infra/local/seed.ts'
 import { rounds } from '#tests/support/rounds.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
-
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-})
 
 const service = useService({ groups: [writes] })
 

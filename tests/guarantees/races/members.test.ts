@@ -7,12 +7,6 @@ import { rounds } from '#tests/support/rounds.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-// The tests provoke refusals, and each would write a log line.
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-  process.env['POWERTOOLS_METRICS_DISABLED'] = 'true'
-})
-
 const service = useService({
   env: { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' },
 })

@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { rounds } from '#tests/support/rounds.ts'
 import { PASSWORD, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
-
-// Each round provokes refusals, and each would write a log line.
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-})
 
 const WRITERS = 6
 const EMAIL = 'sales@acme.test'

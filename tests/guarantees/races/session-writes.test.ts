@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operate, type TenantCommand } from '#functions/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
@@ -12,11 +12,6 @@ import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { INSTRUCTION } from '#tests/support/operator.ts'
-
-// Each round ends in refusals, and each is a line of the log.
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-})
 
 const WRITERS = 4
 const MAX_WRITES = 12

@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { rounds } from '#tests/support/rounds.ts'
 import { type Answer, PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { writes } from '#tests/support/write-style.ts'
-
-// The tests provoke refusals, and each would write a log line.
-vi.hoisted(() => {
-  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT'
-})
 
 const service = useService({ groups: [writes] })
 

@@ -31,15 +31,24 @@ export interface Synthesized {
   named(property: unknown): string
 }
 
-/** Synthesizes a stage without bundling its functions. `needs` are more than the jobs name by themselves. */
-export async function synthesized(
-  stage: keyof typeof STAGES,
-  change: {
-    database?: Partial<Stage['database']>
-    addresses?: Partial<v.InferInput<typeof Addresses>>
-    needs?: Readonly<Record<string, readonly Need[]>>
-  } = {},
-): Promise<Synthesized> {
+interface Change {
+  readonly database?: Partial<Stage['database']>
+  readonly addresses?: Partial<v.InferInput<typeof Addresses>>
+  /** More than the jobs name by themselves. */
+  readonly needs?: Readonly<Record<string, readonly Need[]>>
+}
+
+const known = new Map<string, Promise<Synthesized>>()
+
+/** Synthesizes a stage without bundling its functions, once in each worker. */
+export function synthesized(stage: keyof typeof STAGES, change: Change = {}): Promise<Synthesized> {
+  const key = JSON.stringify([stage, change])
+  const made = known.get(key) ?? synthesize(stage, change)
+  known.set(key, made)
+  return made
+}
+
+async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<Synthesized> {
   const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } })
   const config = STAGES[stage]
   const stack = new Tenantry(app, `tenantry-${stage}`, {

@@ -3,8 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
+import { doctor as commandLine } from '#infra/tools/doctor.ts'
+import { runCommandLine } from '#tests/support/command-line.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
 let database: TestDatabase
@@ -22,12 +24,9 @@ afterAll(async () => {
 })
 
 async function doctor(words: readonly string[], env: Record<string, string> = {}) {
-  const options = { env: { PATH: process.env['PATH'], STATE_DIR: stateDir, ...env } }
-  try {
-    return { code: 0, ...(await promisify(execFile)(process.execPath, ['infra/tools/doctor.ts', ...words], options)) }
-  } catch (error) {
-    return error as { code: number; stdout: string; stderr: string }
-  }
+  for (const [name, value] of Object.entries({ STATE_DIR: stateDir, DATABASE_URL: undefined, ...env }))
+    vi.stubEnv(name, value)
+  return runCommandLine((output) => commandLine(words, output))
 }
 
 describe('npm run doctor', () => {
@@ -103,4 +102,9 @@ describe('npm run doctor', () => {
     const healthy = await doctor([url])
     expect(said.stderr + healthy.stdout + healthy.stderr).not.toContain(right)
   })
+})
+
+it('exits with the code of its command line', async () => {
+  const run = promisify(execFile)(process.execPath, ['infra/tools/doctor.ts', '--no-such-option'])
+  await expect(run).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('npm run doctor') })
 })

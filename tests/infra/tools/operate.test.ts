@@ -12,12 +12,14 @@ import { type Instruction, receive } from '#functions/operate/instruction.ts'
 import { operate, operateKeys } from '#functions/operate/operate.ts'
 import { functionArn, startLambda } from '#infra/local/aws/lambda.ts'
 import { LOCAL_CALLER, startSts } from '#infra/local/aws/sts.ts'
+import { operate as commandLine } from '#infra/tools/operate.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { proofOfOperator } from '#functions/operate/queries.ts'
 import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
+import { type Finished, runCommandLine } from '#tests/support/command-line.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { tokenIn } from '#tests/support/mail.ts'
@@ -30,7 +32,7 @@ let invoke: (event: unknown) => Promise<any>
 /** Runs the command line; `command` also gives the reason. */
 let cli: Run
 let command: Run
-type Run = (...words: string[]) => Promise<{ code: number; stdout: string; stderr: string }>
+type Run = (...words: string[]) => Promise<Finished>
 const closers: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
@@ -56,17 +58,8 @@ beforeAll(async () => {
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-operate-'))
   await writeFile(join(stateDir, 'stack.json'), JSON.stringify({ lambda_url: lambda.url }))
   command = (...words) => cli(...words, '--reason', REASON)
-  cli = async (...words) => {
-    const env = { ...process.env, STATE_DIR: stateDir }
-    try {
-      return {
-        code: 0,
-        ...(await promisify(execFile)(process.execPath, ['infra/tools/operate.ts', ...words], { env })),
-      }
-    } catch (error) {
-      return error as { code: number; stdout: string; stderr: string }
-    }
-  }
+  vi.stubEnv('STATE_DIR', stateDir)
+  cli = (...words) => runCommandLine((output) => commandLine(words, output))
   closers.push(
     () => lambda.close(),
     () => sts.close(),
@@ -490,4 +483,9 @@ describe('the operator’s database role', () => {
       invite(await proofOfOperator(sql, acme, 'a test').enter(sql)),
     )
   })
+})
+
+it('exits with the code of its command line', async () => {
+  const run = promisify(execFile)(process.execPath, ['infra/tools/operate.ts', '--no-such-option'])
+  await expect(run).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('npm run operate') })
 })

@@ -1,0 +1,63 @@
+import { argon2id } from 'hash-wasm'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { group } from '#functions/auth/group.ts'
+import { startCounted } from '#tests/support/counted.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { createUser, mintSession } from '#tests/support/minted-session.ts'
+import { type Answer, PASSWORD } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+
+// The spy counts the calls.
+vi.mock('hash-wasm', { spy: true })
+
+describe('the work of a refused login', () => {
+  const service = useService({ env: { LOGIN_EMAIL_LIMIT: '1', LOGIN_WINDOW_SECONDS: '86400' } })
+  const hashes = async (call: () => Promise<Answer>): Promise<[status: number, hashes: number]> => {
+    vi.mocked(argon2id).mockClear()
+    const { status } = await call()
+    return [status, vi.mocked(argon2id).mock.calls.length]
+  }
+
+  it('computes no password hash for a login that is refused before the password check', async () => {
+    const email = 'costly@limits.test'
+    const post = (body: unknown) => () => service.request('POST /v1/auth/login', { body })
+    expect(await hashes(post({ email, password: 'a wrong password' }))).toEqual([401, 1])
+    expect(await hashes(post({ email, password: 'a wrong password' }))).toEqual([429, 0])
+    expect(await hashes(post({ email: 'costly', password: 'a wrong password' }))).toEqual([422, 0])
+    expect(await hashes(post({ email }))).toEqual([422, 0])
+    expect(await hashes(post({ email, password: 'x'.repeat(600) }))).toEqual([422, 0])
+    expect(await hashes(post({ email, password: '\ud800' }))).toEqual([422, 0])
+    expect(await hashes(post('{'))).toEqual([400, 0])
+    expect(await hashes(post({ email: 'a@b.test', password: 'x'.repeat(20_000) }))).toEqual([413, 0])
+  })
+
+  it('makes four statements and four cache calls for a successful login, and three of each for a failed one', async () => {
+    const { ask, close } = await startCounted(service.database, group, {
+      ARGON2_MEMORY_KIB: '64',
+      ARGON2_ITERATIONS: '1',
+    })
+    onTestFinished(close)
+    const costOf = async (password: string) =>
+      (await ask(gatewayEvent({ route: 'POST /v1/auth/login', body: { email: 'admin@bolt.test', password } }))).cost
+    // The first requests prepare their statements.
+    for (const password of [PASSWORD, 'a wrong password']) await costOf(password)
+    for (const [password, count] of [
+      [PASSWORD, 4],
+      ['a wrong password', 3],
+    ] as const) {
+      const { statements, cache } = await costOf(password)
+      // Each statement is followed by one that cleans the connection.
+      expect(statements).toBe(2 * count)
+      expect(cache).toBe(count)
+    }
+  })
+
+  it('computes no password hash for a password change over its limit', async () => {
+    await createUser(service.sql, { email: 'guesser@limits.test' })
+    const { token } = await mintSession(service.sql, { email: 'guesser@limits.test' })
+    const body = { current_password: 'a guess', new_password: 'a passphrase of the limits' }
+    const change = () => service.request('POST /v1/auth/password/change', { token, body })
+    expect(await hashes(change)).toEqual([422, 1])
+    expect(await hashes(change)).toEqual([429, 0])
+  })
+})
