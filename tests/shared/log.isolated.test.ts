@@ -45,27 +45,28 @@ describe('metrics', () => {
     expect(lines()).toHaveLength(1)
   })
 
-  it('writes one line for each value of a dimension', async () => {
+  it('writes one line for each combination of dimensions', async () => {
     await metered(async () => {
       recordMetric('QueueOldest', 12, 'mail')
       recordMetric('QueueWaiting', 3, 'mail')
       recordMetric('QueueWaiting', 4, 'verify-vendor')
     })()
     expect(lines()).toEqual([
-      expect.objectContaining({ kind: 'mail', QueueOldest: 12, QueueWaiting: 3 }),
+      expect.objectContaining({ kind: 'mail', QueueOldest: 12 }),
+      expect.objectContaining({ kind: 'mail', QueueWaiting: 3 }),
       expect.objectContaining({ kind: 'verify-vendor', QueueWaiting: 4 }),
     ])
-    const [{ _aws: embedded }] = lines()
-    expect(embedded.CloudWatchMetrics[0]).toMatchObject({
-      Dimensions: [
-        ['service', 'stage'],
-        ['service', 'stage', 'kind'],
-      ],
-      Metrics: [
-        { Name: 'QueueOldest', Unit: 'Seconds' },
-        { Name: 'QueueWaiting', Unit: 'Count' },
-      ],
-    })
+    expect(lines().map(({ _aws: embedded }) => embedded.CloudWatchMetrics[0])).toMatchObject([
+      {
+        Dimensions: [
+          ['service', 'stage'],
+          ['service', 'stage', 'kind'],
+        ],
+        Metrics: [{ Name: 'QueueOldest', Unit: 'Seconds' }],
+      },
+      { Dimensions: [['service', 'stage', 'kind']], Metrics: [{ Name: 'QueueWaiting', Unit: 'Count' }] },
+      { Dimensions: [['service', 'stage', 'kind']], Metrics: [{ Name: 'QueueWaiting', Unit: 'Count' }] },
+    ])
   })
 
   it('keeps at most 50 values of a metric and adds up counts without bound', async () => {
