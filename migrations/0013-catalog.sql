@@ -4,6 +4,8 @@ set local role identity_owner;
 create table app.styles (
   id           uuid primary key default gen_random_uuid(),
   tenant_id    uuid references app.tenants,
+  -- The tenant, or zeros for a style of the platform: a foreign key cannot lead to a null.
+  scope        uuid not null generated always as (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000')) stored,
   style_number text collate app.case_insensitive not null check (length(style_number) between 1 and 40),
   name         text not null check (length(name) between 1 and 200),
   brand        text not null check (length(brand) between 1 and 100),
@@ -11,7 +13,8 @@ create table app.styles (
   vendors      text[] not null default '{}',
   search       tsvector generated always as
                  (to_tsvector('english', name || ' ' || brand || ' ' || category || ' ' || (style_number collate "C"))) stored,
-  unique nulls not distinct (tenant_id, brand, style_number)
+  unique nulls not distinct (tenant_id, brand, style_number),
+  unique (scope, id)
 );
 create index styles_search on app.styles using gin (search);
 -- No statistics: see app.tenants.
@@ -34,10 +37,10 @@ create table app.size_aliases (
 );
 grant select on app.sizes, app.size_aliases to identity_app;
 
--- Returns the id of the size with this alias, or null for an unknown alias.
+-- Returns the id of the size with this alias, or null for an unknown alias. Letter case and surrounding blanks do not matter.
 create function app.resolve_size(p_alias text) returns smallint
   language sql stable
-  return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias));
+  return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias, E' \t\r\n\u00a0'));
 revoke all on function app.resolve_size(text) from public;
 grant execute on function app.resolve_size(text) to identity_app;
 
@@ -63,6 +66,6 @@ join app.sizes s on s.code = g.code
 cross join unnest(g.aliases) as a;
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.styles is 'tenant: id, tenant_id, style_number, name, brand, category, vendors, search';
+comment on table app.styles is 'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, search';
 comment on table app.sizes is 'platform: id, code, position';
 comment on table app.size_aliases is 'platform: alias, size_id';

@@ -60,6 +60,7 @@ create table app.vendor_accounts (
   data_key_id     uuid,
   data_key_usable boolean generated always as (case when data_key_id is not null then true end) stored,
   unique (id, tenant_id),
+  unique (id, tenant_id, vendor),
   constraint vendor_accounts_key_is_usable
     foreign key (data_key_id, tenant_id, data_key_usable) references app.data_keys (id, tenant_id, usable),
   check ((sealed_secret is null) = (data_key_id is null)),

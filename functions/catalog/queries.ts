@@ -55,3 +55,10 @@ export async function searchStyles(
      limit ${limit + 1}`
   return rows.map((item) => ({ item, key: [item.style_number, item.id] }))
 }
+
+/** Returns the style of the platform or of the tenant, or null. */
+export async function findStyle(sql: TenantTransaction, id: string): Promise<Style | null> {
+  const [style] = await sql<Style>`
+    select id, style_number, name, brand, category, to_jsonb(vendors) as vendors from app.styles where id = ${id}`
+  return style ?? null
+}

@@ -90,6 +90,10 @@ export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)']
 
 const listed = (names: readonly string[]): string => `array[${names.map((name) => `'${name}'`).join(', ')}]`
 
+// The scope of the platform and of a row, as Postgres writes them, in a literal.
+const PLATFORM = "''00000000-0000-0000-0000-000000000000''::uuid"
+const SCOPE = `COALESCE(tenant_id, ${PLATFORM})`
+
 /** What the checks query: all schemas except those of the system, without objects of extensions. */
 const CATALOGUE = String.raw`
   service_role as (
@@ -118,6 +122,14 @@ const CATALOGUE = String.raw`
       join pg_attribute a on a.attrelid = r.oid and not a.attisdropped
        and a.attname = case r.name when 'app.tenants' then 'id' else 'tenant_id' end
      where r.relkind in ('r', 'p', 'f') and r.name <> all (${listed(ACCOUNT_TABLES)})
+  ),
+  -- A generated column that is the tenant, or zeros for the platform.
+  scope_column as (
+    select a.attrelid, a.attnum, a.attname
+      from tenant_table t
+      join pg_attribute a on a.attrelid = t.oid and a.attgenerated = 's'
+      join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+     where pg_get_expr(d.adbin, d.adrelid) = '${SCOPE}'
   ),
   guarded_table as (
     select oid, name, relrowsecurity, relforcerowsecurity from tenant_table
@@ -301,7 +313,8 @@ const CHECKS = {
   'default-privileges': `
     select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')
       from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace`,
-  // Foreign keys bypass row security: without the tenant's column, a row may point into another tenant.
+  // Foreign keys bypass row security: without the tenant's column, a row may point into another tenant. A key to a scope needs a
+  // check that it is the row's own scope or the platform's.
   'foreign-key-without-tenant': `
     select child.name || ' ' || quote_ident(c.conname), parent.name
       from pg_constraint c
@@ -309,7 +322,13 @@ const CHECKS = {
       join tenant_table parent on parent.oid = c.confrelid
      where c.contype = 'f' and not exists (
        select from unnest(c.conkey, c.confkey) as pair(child_column, parent_column)
-        where pair.child_column = child.attnum and pair.parent_column = parent.attnum)`,
+        where pair.child_column = child.attnum and pair.parent_column = parent.attnum
+           or exists (
+             select from scope_column s
+               join pg_attribute a on a.attrelid = child.oid and a.attnum = pair.child_column
+               join pg_constraint k on k.conrelid = child.oid and k.contype = 'c'
+              where s.attrelid = parent.oid and s.attnum = pair.parent_column
+                and pg_get_expr(k.conbin, k.conrelid) = format('((%1$I = ${SCOPE}) OR (%1$I = ${PLATFORM}))', a.attname)))`,
   'tenant-data-without-tenant-id': `
     select r.name || ' ' || quote_ident(c.conname), parent.name
       from pg_constraint c
@@ -326,7 +345,8 @@ const CHECKS = {
       join pg_class c on c.oid = i.indexrelid
       cross join lateral (
         select string_agg(coalesce(a.attname, 'expression'), ', ' order by k.position) as columns,
-               bool_or(k.attnum = t.attnum) as with_tenant,
+               bool_or(k.attnum = t.attnum or exists (
+                 select from scope_column s where s.attrelid = t.oid and s.attnum = k.attnum)) as with_tenant,
                bool_or(a.atttypid = 'uuid'::regtype and not exists (
                  select from pg_constraint f
                   where f.contype = 'f' and f.conrelid = t.oid and k.attnum = any (f.conkey))) as with_uuid

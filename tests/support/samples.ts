@@ -37,8 +37,9 @@ export function sampleBody(
 export function sampleQuery({ endpoint: { query } }: Pick<Route, 'endpoint'>): string {
   const required = query === null ? [] : fieldsOf(query).filter(({ required }) => required)
   if (query === null || required.length === 0) return ''
-  const example = Object(exampleOfSchema(query))
-  return `?${new URLSearchParams(Object.fromEntries(required.map(({ name }) => [name, String(example[name])]))).toString()}`
+  const entries = Reflect.get(query, 'entries')
+  const examples = required.map(({ name }) => [name, String(exampleOfSchema(entries[name]))])
+  return `?${new URLSearchParams(Object.fromEntries(examples)).toString()}`
 }
 
 /** Makes a resource in the tenant of this slug, and returns its ids. */
@@ -89,10 +90,20 @@ const newSession: Maker = async (service, slug) => {
   return { id }
 }
 
+const newStyle: Maker = async (service, slug) => {
+  made += 1
+  const tenant = await tenantId(service.database.admin, slug)
+  const [row] = await service.database.admin<Ids[]>`
+    insert into app.styles (tenant_id, style_number, name, brand, category)
+    values (${tenant}, ${`M-${made}`}, ${`${slug} sample ${made}`}, ${`${slug} label`}, 'Samples') returning id`
+  return row ?? { id: '' }
+}
+
 /** By the path up to its parameter. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
   '/v1/auth/sessions/{': newSession,
+  '/v1/catalog/styles/{': newStyle,
   '/v1/designs/{': newDesign,
   '/v1/members/{': newMember,
   '/v1/members/invitations/{': throughApi('POST /v1/members/invite'),

@@ -276,6 +276,12 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       ONE_TABLE,
       'alter table app.planted_notes add owner_tenant uuid, add foreign key (owner_tenant) references app.tenants',
     ],
+    [
+      'app.planted_notes planted_notes_style_fkey',
+      ONE_TABLE,
+      'alter table app.planted_notes add scope uuid, add style uuid, add constraint planted_notes_style_fkey foreign key (scope, style) references app.styles (scope, id)',
+    ],
+    ['app.variants variants_style', 'alter table app.variants drop constraint variants_style_of_tenant'],
   ],
   'tenant-data-without-tenant-id': [
     [
@@ -304,6 +310,12 @@ const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
     "select app.enforce_tenant('app.planted_orders')",
     "select app.enforce_tenant('app.planted_lines')",
     'grant select, insert, update, delete on app.planted_orders, app.planted_lines to identity_app',
+  ],
+  [
+    'a table with a key to a style of the platform or of its own tenant',
+    'set local role identity_owner',
+    "create table app.planted_cuts (id uuid primary key, tenant_id uuid not null references app.tenants, style uuid not null, scope uuid not null check (scope in (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000')), foreign key (scope, style) references app.styles (scope, id))",
+    "select app.enforce_tenant('app.planted_cuts')",
   ],
   [
     'a partitioned table with the guard on each partition',

@@ -291,7 +291,6 @@ export const ATTACKS: readonly Attack[] = [
       'select password_hash from app.users',
       'select token_key from app.sessions',
       'select csrf_secret from app.sessions',
-      'table app.styles',
       'table app.vendor_accounts',
       'table app.data_keys',
       'select * from app.audit_log',

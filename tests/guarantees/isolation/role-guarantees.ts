@@ -61,7 +61,7 @@ export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee =
         assert.deepEqual(queue, { count: inQueue.length, code: '' }, 'the queue')
         for (const table of tables.filter(({ name }) => name !== 'app.jobs')) {
           const rows = await attempt(sql, `select ${table.column} from ${table.name}`)
-          const expected = tenant === null ? 0 : table.owned
+          const expected = tenant === null ? 0 : table.owned + table.platform
           const expectation = (await allowed(sql, table, 'select'))
             ? { count: expected, code: '' }
             : { count: 0, code: REFUSED }

@@ -14,6 +14,8 @@ export interface TenantTable {
   readonly nullable: boolean
   /** How many rows the acting tenant has in it. */
   readonly owned: number
+  /** How many rows the platform has in it. */
+  readonly platform: number
 }
 
 /** A copy of the template in which two tenants have rows in every tenant table. `own` acts and must not see `other`. */
@@ -88,11 +90,12 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
   const tables: TenantTable[] = []
   for (const table of found) {
     for (const tenant of [own, other, ...(table.nullable ? [null] : [])]) await ensureRow(admin, table, tenant)
-    const [row] = await admin.unsafe<{ count: number }[]>(
-      `select count(*)::int as count from ${table.name} where ${table.column} = $1`,
+    const [row = { owned: 0, platform: 0 }] = await admin.unsafe<{ owned: number; platform: number }[]>(
+      `select (count(*) filter (where ${table.column} = $1))::int as owned,
+              (count(*) filter (where ${table.column} is null))::int as platform from ${table.name}`,
       [own],
     )
-    tables.push({ ...table, owned: row?.count ?? 0 })
+    tables.push({ ...table, ...row })
     if (grants === 'every one') {
       await admin.unsafe(`grant select, insert, update, delete on ${table.name} to identity_app`)
     }

@@ -1,0 +1,44 @@
+-- The sync runs: each reads the products and prices of one vendor with one of the tenant's own vendor accounts.
+set local role identity_owner;
+
+create table app.sync_runs (
+  id                uuid primary key default gen_random_uuid(),
+  tenant_id         uuid not null references app.tenants,
+  vendor            text not null references app.vendors,
+  vendor_account_id uuid not null,
+  status            text not null default 'queued' check (status in ('queued', 'running', 'succeeded', 'failed')),
+  started_by        uuid references app.users,
+  created_at        timestamptz not null default now(),
+  started_at        timestamptz,
+  finished_at       timestamptz,
+  -- When a worker last had the run.
+  touched_at        timestamptz not null default now(),
+  -- The vendor's ids of the products to read, in the vendor's order, and how many of them were read.
+  products          text[],
+  position          integer not null default 0,
+  -- How many rows this run read.
+  styles            integer not null default 0,
+  variants          integer not null default 0,
+  prices            integer not null default 0,
+  unresolved        text[] not null default '{}',
+  unresolved_sizes  integer not null generated always as (cardinality(unresolved)) stored,
+  error             text check (error in ('vendor-rejected', 'vendor-unreachable', 'vendor-answer', 'kms-unavailable', 'abandoned')),
+  constraint sync_runs_account_of_vendor
+    foreign key (vendor_account_id, tenant_id, vendor) references app.vendor_accounts (id, tenant_id, vendor),
+  check ((status = 'failed') = (error is not null)),
+  check ((status in ('succeeded', 'failed')) = (finished_at is not null)),
+  check (status in ('queued', 'failed') or started_at is not null)
+);
+create unique index sync_runs_one_active on app.sync_runs (tenant_id, vendor) where status in ('queued', 'running');
+create index sync_runs_by_age on app.sync_runs (tenant_id, created_at, id);
+select app.enforce_tenant('app.sync_runs');
+grant select, insert (tenant_id, vendor, vendor_account_id, started_by), update (status, finished_at, error)
+  on app.sync_runs to identity_app;
+grant select,
+  update (status, started_at, finished_at, touched_at, products, position, styles, variants, prices, unresolved, error)
+  on app.sync_runs to identity_worker;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.sync_runs is
+  'linked: started_by; tenant: id, tenant_id, vendor, vendor_account_id, status, created_at, started_at, finished_at, touched_at, '
+  'products, position, styles, variants, prices, unresolved, unresolved_sizes, error';
