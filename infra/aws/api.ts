@@ -1,23 +1,23 @@
-import { Duration } from 'aws-cdk-lib'
+import { Stack } from 'aws-cdk-lib'
 import {
   AccessLogField,
   AccessLogFormat,
+  ApiDefinition,
   CfnRestApi,
   EndpointType,
-  LambdaIntegration,
   LogGroupLogDestination,
   MethodLoggingLevel,
-  ResponseType,
-  RestApi,
   SecurityPolicy,
+  SpecRestApi,
   EndpointAccessMode,
 } from 'aws-cdk-lib/aws-apigateway'
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager'
+import { CfnPermission } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
-import { type GatewayFailure, GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import type { Stage } from '#infra/stages.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import type { Addresses } from './addresses.ts'
+import { apiDefinition } from './api-definition.ts'
 import type { TenantryFunction } from './function.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 
@@ -42,12 +42,9 @@ const ACCESS_LOG = AccessLogFormat.custom(
   }),
 )
 
-/**
- * The REST API. Each path of the route groups has one ANY method, so that the function answers a wrong method with 405. The
- * gateway's own error responses have the same shape as the functions'.
- */
+/** The REST API. Each path of the route groups leads to its group's function, and every other path to `not-found`. */
 export class Api extends Construct {
-  readonly rest: RestApi
+  readonly rest: SpecRestApi
 
   constructor(
     scope: Construct,
@@ -64,8 +61,23 @@ export class Api extends Construct {
     super(scope, id)
     const { groups, stage, config, addresses, problemBaseUrl, logs } = props
     const { apiDomain } = addresses
-    this.rest = new RestApi(this, 'Rest', {
-      restApiName: `tenantry-${stage}`,
+    const restApiName = `tenantry-${stage}`
+    const { partition, region } = Stack.of(this)
+    const functionArns = new Map(
+      pathsOf(groups).map(
+        ([
+          path,
+          {
+            function: { functionArn },
+          },
+        ]) => [path, functionArn] as const,
+      ),
+    )
+    this.rest = new SpecRestApi(this, 'Rest', {
+      restApiName,
+      apiDefinition: ApiDefinition.fromInline(
+        apiDefinition(restApiName, { functionArns, problemBaseUrl, aws: { partition, region } }),
+      ),
       endpointTypes: [EndpointType.REGIONAL],
       disableExecuteApiEndpoint: apiDomain !== undefined,
       cloudWatchRole: true,
@@ -94,52 +106,35 @@ export class Api extends Construct {
             },
           }),
     })
-    // RestApi has no property for these yet.
+    // SpecRestApi has no property for these yet.
     const { defaultChild } = this.rest.node
-    if (!(defaultChild instanceof CfnRestApi)) throw new Error('the RestApi has no CfnRestApi')
+    if (!(defaultChild instanceof CfnRestApi)) throw new Error('the API has no CfnRestApi')
     defaultChild.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
     defaultChild.endpointAccessMode = EndpointAccessMode.BASIC
     // Otherwise API Gateway creates it at the first error, unencrypted and without expiry.
     logGroup(this, 'Execution', logs, `API-Gateway-Execution-Logs_${this.rest.restApiId}/${STAGE_NAME}`)
 
-    const integrations = new Map(
-      groups.map(({ group, made }) => [
-        group.name,
-        new LambdaIntegration(made.function, {
-          timeout: Duration.millis(INTEGRATION_TIMEOUT_MS),
-          allowTestInvoke: false,
-        }),
-      ]),
-    )
-    for (const { group } of groups) {
-      for (const path of new Set(group.endpoints.map(({ path }) => path))) {
-        this.rest.root.resourceForPath(path).addMethod('ANY', integrations.get(group.name))
-      }
+    for (const { made } of groups) {
+      const permission = new CfnPermission(made, 'InvokedByApi', {
+        action: 'lambda:InvokeFunction',
+        functionName: made.function.functionArn,
+        principal: 'apigateway.amazonaws.com',
+        sourceArn: this.rest.arnForExecuteApi('*', '/*', STAGE_NAME),
+      })
+      this.rest.latestDeployment?.node.addDependency(permission)
     }
-    // API Gateway treats an unknown path as a request without a signature, and repeats its bearer token in the response. So
-    // every other path is routed to a function, which answers 404 before it connects to anything.
-    const fallback = integrations.get(FALLBACK_GROUP)
-    if (fallback === undefined) throw new Error(`no route group is named ${FALLBACK_GROUP}`)
-    this.rest.root.addMethod('ANY', fallback)
-    this.rest.root.addResource('{proxy+}').addMethod('ANY', fallback)
-    for (const failure of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[])
-      this.addErrorResponse(failure, problemBaseUrl)
-  }
-
-  /** Adds one of API Gateway's error responses. API Gateway fills in the request id. */
-  private addErrorResponse(failure: GatewayFailure, problemBaseUrl: string): void {
-    const { status, headers, body } = gatewayResponse(failure, { requestId: '$context.requestId', problemBaseUrl })
-    this.rest.addGatewayResponse(failure, {
-      type: ResponseType.of(failure),
-      statusCode: String(status),
-      responseHeaders: gatewayHeaders(headers, 'context.requestId'),
-      templates: { 'application/json': body },
-    })
   }
 }
 
-/** Writes headers in API Gateway's syntax: text in quotes, a variable without. Quotes within the text stay as they are. */
-const gatewayHeaders = (headers: Readonly<Record<string, string>>, requestId: string): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, name === 'x-request-id' ? requestId : `'${value}'`]),
-  )
+/** Returns every path with its group's function. */
+function pathsOf(groups: readonly { group: RouteGroup; made: TenantryFunction }[]): [string, TenantryFunction][] {
+  const fallback = groups.find(({ group }) => group.name === FALLBACK_GROUP)?.made
+  if (fallback === undefined) throw new Error(`no route group is named ${FALLBACK_GROUP}`)
+  return [
+    ...groups.flatMap(({ group, made }) => group.endpoints.map(({ path }): [string, TenantryFunction] => [path, made])),
+    // API Gateway treats an unknown path as a request without a signature, and repeats its bearer token in the response. So
+    // every other path is routed to a function, which answers 404 before it connects to anything.
+    ['/', fallback],
+    ['/{proxy+}', fallback],
+  ]
+}

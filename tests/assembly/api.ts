@@ -31,32 +31,34 @@ export function declaredApi(
 function declaredMethods(assembly: Assembly, resolve: Resolve, invokeOf: (name: string) => Invoke): ApiMethod[] {
   const functions = [...declaredFunctions(assembly).values()]
   const permitted = permissions(assembly, resolve)
-  return ofType(assembly, 'AWS::ApiGateway::Method').map(([id, { HttpMethod: method, ResourceId, Integration }]) => {
-    const path = pathOf(assembly, ResourceId)
-    const what = `${method} ${path}`
-    const uri = resolve(Integration.Uri, id)
-    const [, arn = ''] =
-      /^arn:aws:apigateway:[\w-]+:lambda:path\/2015-03-31\/functions\/(.+)\/invocations$/.exec(uri) ?? []
-    const target = functions.find(({ name }) => functionArn(name) === arn)
-    if (Integration.Type !== 'AWS_PROXY' || target === undefined)
-      throw new Undeployable(`${what} has no function as its integration: ${Integration.Type} ${uri}`)
-    if (!permitted(target.name, method, path))
-      throw new Undeployable(`no permission lets the API invoke ${target.name} for ${what}`)
-    const timeoutMs = Integration.TimeoutInMillis ?? 29_000
-    if (timeoutMs !== INTEGRATION_TIMEOUT_MS)
-      throw new Undeployable(`${what} has a timeout of ${timeoutMs} ms instead of ${INTEGRATION_TIMEOUT_MS}`)
-    if (target.timeoutSeconds * 1000 <= timeoutMs)
-      throw new Undeployable(`${target.name} times out after ${target.timeoutSeconds} s, before its integration does`)
-    return { method, path, timeoutMs, invoke: invokeOf(target.name) }
-  })
+  return Object.entries<any>(definition(assembly).paths).flatMap(([path, operations]) =>
+    Object.entries<any>(operations).map(([operation, declared]) => {
+      const method = operation === 'x-amazon-apigateway-any-method' ? 'ANY' : operation.toUpperCase()
+      const integration = declared['x-amazon-apigateway-integration']
+      const what = `${method} ${path}`
+      const uri = resolve(integration.uri, what)
+      const [, arn = ''] =
+        /^arn:aws:apigateway:[\w-]+:lambda:path\/2015-03-31\/functions\/(.+)\/invocations$/.exec(uri) ?? []
+      const target = functions.find(({ name }) => functionArn(name) === arn)
+      if (integration.type !== 'aws_proxy' || integration.httpMethod !== 'POST' || target === undefined)
+        throw new Undeployable(`${what} has no function as its integration: ${integration.type} ${uri}`)
+      if (!permitted(target.name, method, path))
+        throw new Undeployable(`no permission lets the API invoke ${target.name} for ${what}`)
+      const timeoutMs = integration.timeoutInMillis ?? 29_000
+      if (timeoutMs !== INTEGRATION_TIMEOUT_MS)
+        throw new Undeployable(`${what} has a timeout of ${timeoutMs} ms instead of ${INTEGRATION_TIMEOUT_MS}`)
+      if (target.timeoutSeconds * 1000 <= timeoutMs)
+        throw new Undeployable(`${target.name} times out after ${target.timeoutSeconds} s, before its integration does`)
+      return { method, path, timeoutMs, invoke: invokeOf(target.name) }
+    }),
+  )
 }
 
-function pathOf(assembly: Assembly, resourceId: any): string {
-  const part = (id: any): string => {
-    const properties = assembly.resources[id.Ref ?? '']?.Properties
-    return properties === undefined ? '' : `${part(properties.ParentId)}/${properties.PathPart}`
-  }
-  return part(resourceId) || '/'
+/** Returns the definition of the API: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-swagger-extensions.html */
+function definition(assembly: Assembly): any {
+  const [[id, { Body }] = ['', {}]] = ofType(assembly, 'AWS::ApiGateway::RestApi')
+  if (Body === undefined) throw new Undeployable(`${id} has no definition`)
+  return Body
 }
 
 /** Returns whether a function's resource policy lets API Gateway invoke it for a method. */
@@ -82,24 +84,22 @@ function permissions(assembly: Assembly, resolve: Resolve) {
 const HEADER = 'gatewayresponse.header.'
 
 function declaredFailures(assembly: Assembly, problemBaseUrl: string): Api['failure'] {
-  const declared = new Map(
-    ofType(assembly, 'AWS::ApiGateway::GatewayResponse').map(([, each]) => [each.ResponseType, each]),
-  )
+  const declared = definition(assembly)['x-amazon-apigateway-gateway-responses']
   const failure: Api['failure'] = (name, requestId) => {
-    const { StatusCode, ResponseParameters = {}, ResponseTemplates = {} } = declared.get(name)
+    const { statusCode, responseParameters = {}, responseTemplates = {} } = declared[name]
     const filled = (text: string): string => text.replaceAll('$context.requestId', requestId)
-    const headers = Object.entries<string>(ResponseParameters).map(([parameter, value]) => {
+    const headers = Object.entries<string>(responseParameters).map(([parameter, value]) => {
       const text = /^'(.*)'$/.exec(value)?.[1]
       return [parameter.slice(HEADER.length), text ?? filled(`$${value}`)]
     })
     return {
-      status: Number(StatusCode),
+      status: Number(statusCode),
       headers: Object.fromEntries(headers),
-      body: filled(ResponseTemplates['application/json'] ?? ''),
+      body: filled(responseTemplates['application/json'] ?? ''),
     }
   }
   for (const name of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]) {
-    if (!declared.has(name)) throw new Undeployable(`the API has no gateway response ${name}`)
+    if (declared[name] === undefined) throw new Undeployable(`the API has no gateway response ${name}`)
     const requestId = 'request-of-a-check'
     if (!isDeepStrictEqual(failure(name, requestId), gatewayResponse(name, { requestId, problemBaseUrl })))
       throw new Undeployable(`the gateway response ${name} is ${JSON.stringify(failure(name, requestId))}`)

@@ -75,25 +75,29 @@ const keyDenied = (key: string, name: string, action: string) => (assembly: Asse
   }
 }
 
-const methodOf = (assembly: Assembly, path: string): [string, any] => {
-  const found = Object.entries<any>(assembly.resources).find(
-    ([, { Type, Metadata }]) =>
-      Type === 'AWS::ApiGateway::Method' && String(Metadata['aws:cdk:path']).endsWith(`/Default${path}/ANY/Resource`),
-  )
-  if (found === undefined) throw new Error(`no method ${path}`)
-  return [found[0], found[1].Properties]
+const definitionOf = (assembly: Assembly): any => ofType(assembly, 'AWS::ApiGateway::RestApi')[0]?.[1].Body
+const methodsOf = (assembly: Assembly, path: string): any => {
+  const found = definitionOf(assembly).paths[path]
+  if (found === undefined) throw new Error(`no path ${path}`)
+  return found
 }
+const ANY = 'x-amazon-apigateway-any-method'
+const RESPONSES = 'x-amazon-apigateway-gateway-responses'
 const resources = (assembly: Assembly) => assembly.resources as Record<string, any>
 
 const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: RegExp][] = [
   [
     'a route without a method',
-    (assembly) => delete resources(assembly)[methodOf(assembly, '/v1/members/invite')[0]],
+    (assembly) => delete methodsOf(assembly, '/v1/members/invite')[ANY],
     /no method for POST \/v1\/members\/invite/,
   ],
   [
     'a route with another method',
-    (assembly) => (methodOf(assembly, '/v1/auth/session')[1].HttpMethod = 'GET'),
+    (assembly) => {
+      const methods = methodsOf(assembly, '/v1/auth/session')
+      methods.get = methods[ANY]
+      delete methods[ANY]
+    },
     /no method for DELETE \/v1\/auth\/session/,
   ],
   [
@@ -106,23 +110,19 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
   ],
   [
     'a missing gateway response',
-    (assembly) => {
-      for (const [id, { ResponseType }] of ofType(assembly, 'AWS::ApiGateway::GatewayResponse'))
-        if (ResponseType === 'REQUEST_TOO_LARGE') delete resources(assembly)[id]
-    },
+    (assembly) => delete definitionOf(assembly)[RESPONSES].REQUEST_TOO_LARGE,
     /no gateway response REQUEST_TOO_LARGE/,
   ],
   [
     'a gateway response without a header',
-    (assembly) => {
-      for (const [, each] of ofType(assembly, 'AWS::ApiGateway::GatewayResponse'))
-        if (each.ResponseType === 'THROTTLED') delete each.ResponseParameters['gatewayresponse.header.retry-after']
-    },
+    (assembly) =>
+      delete definitionOf(assembly)[RESPONSES].THROTTLED.responseParameters['gatewayresponse.header.retry-after'],
     /gateway response THROTTLED is .*429/,
   ],
   [
     'an integration with a longer timeout',
-    (assembly) => (methodOf(assembly, '/v1/auth/login')[1].Integration.TimeoutInMillis = 29_000),
+    (assembly) =>
+      (methodsOf(assembly, '/v1/auth/login')[ANY]['x-amazon-apigateway-integration'].timeoutInMillis = 29_000),
     /ANY \/v1\/auth\/login has a timeout of 29000 ms/,
   ],
   [

@@ -22,6 +22,7 @@ const declared = new Map<string, { needs: readonly Need[]; scheduled: boolean; k
 ])
 
 let prod: Synthesized
+const OWN_DOMAIN = { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' }
 const ANOTHER_KEY = 'arn:aws:kms:us-east-1:123456789012:key/another'
 // A stage with keep: false, a proxy, its own domain and another vault key.
 let other: Synthesized
@@ -30,7 +31,7 @@ beforeAll(async () => {
   other = await synthesized('dev', {
     database: { proxy: true },
     addresses: {
-      apiDomain: { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
+      apiDomain: OWN_DOMAIN,
       vaultKeys: [ANOTHER_KEY],
       trustedProxies: ['203.0.113.0/24'],
       zones: ['us-east-1b', 'us-east-1d'],
@@ -473,28 +474,22 @@ describe('the network', () => {
 })
 
 describe('the API', () => {
-  /** Each path of the API and its methods. */
-  const methods = () => {
-    const path = (id: unknown): string => {
-      const named = prod.resources.get((id as any).Ref)
-      return named === undefined ? '' : `${path(named.Properties.ParentId)}/${named.Properties.PathPart}`
-    }
-    return new Map(
-      prod.ofType('AWS::ApiGateway::Method').map(({ Properties }) => [path(Properties.ResourceId) || '/', Properties]),
-    )
-  }
+  const definition = () => prod.one('AWS::ApiGateway::RestApi').Properties.Body
 
   it('routes each path to its group’s function by one ANY method, and every other path to not-found', () => {
-    const made = methods()
+    const { paths: made } = definition()
     const paths = groups.flatMap(({ group }) => group.endpoints.map(({ path }) => [path, group.name] as const))
-    expect([...made.keys()].toSorted()).toEqual(
+    expect(Object.keys(made).toSorted()).toEqual(
       [...new Set([...paths.map(([path]) => path), '/', '/{proxy+}'])].toSorted(),
     )
     for (const [path, name] of [...paths, ['/', 'not-found'], ['/{proxy+}', 'not-found']] as const) {
-      const method = made.get(path)
-      expect([method.HttpMethod, method.Integration.Type], path).toEqual(['ANY', 'AWS_PROXY'])
-      expect(method.Integration.TimeoutInMillis).toBe(INTEGRATION_TIMEOUT_MS)
-      const [, parts] = method.Integration.Uri['Fn::Join']
+      const integration = made[path]['x-amazon-apigateway-any-method']['x-amazon-apigateway-integration']
+      expect(integration).toMatchObject({
+        type: 'aws_proxy',
+        httpMethod: 'POST',
+        timeoutInMillis: INTEGRATION_TIMEOUT_MS,
+      })
+      const [, parts] = integration.uri['Fn::Join']
       const target = parts.find((part: any) => part['Fn::GetAtt'] !== undefined)
       expect(prod.referred(target)).toBe(functionsOf(prod, 'prod').get(name))
     }
@@ -508,17 +503,17 @@ describe('the API', () => {
   })
 
   it('shapes its own error responses like those of the functions, with a literal status', () => {
-    const made = new Map(
-      prod.ofType('AWS::ApiGateway::GatewayResponse').map(({ Properties }) => [Properties.ResponseType, Properties]),
-    )
-    expect(new Set(made.keys())).toEqual(new Set(Object.keys(GATEWAY_RESPONSES)))
+    const made = definition()['x-amazon-apigateway-gateway-responses']
+    expect(new Set(Object.keys(made))).toEqual(new Set(Object.keys(GATEWAY_RESPONSES)))
+    // An update of the definition deletes those that are resources of their own.
+    expect(prod.ofType('AWS::ApiGateway::GatewayResponse')).toEqual([])
     for (const [failure, { status }] of Object.entries(GATEWAY_RESPONSES)) {
-      const { StatusCode, ResponseParameters, ResponseTemplates } = made.get(failure) ?? {}
-      expect(StatusCode, failure).toBe(String(status))
-      const body = JSON.parse(ResponseTemplates['application/json'])
+      const { statusCode, responseParameters, responseTemplates } = made[failure]
+      expect(statusCode, failure).toBe(String(status))
+      const body = JSON.parse(responseTemplates['application/json'])
       expect(body).toMatchObject({ status, instance: 'urn:uuid:$context.requestId', title: expect.any(String) })
       expect(body.type).toMatch(/^about:blank$|^https:\/\/tenantry\.example\/problems\/[a-z-]+$/)
-      expect(ResponseParameters).toMatchObject({
+      expect(responseParameters).toMatchObject({
         'gatewayresponse.header.content-type': "'application/problem+json'",
         'gatewayresponse.header.x-request-id': 'context.requestId',
         'gatewayresponse.header.cache-control': "'no-store'",
@@ -530,10 +525,26 @@ describe('the API', () => {
         requestId: 'x',
         problemBaseUrl: '',
       })
-      expect(Object.keys(ResponseParameters)).toEqual(
+      expect(Object.keys(responseParameters)).toEqual(
         Object.keys(headers).map((name) => `gatewayresponse.header.${name}`),
       )
     }
+  })
+
+  it('has room for 150 endpoints in one stack, with one permission for each function', async () => {
+    const count = groups.flatMap(({ group }) => group.endpoints).length
+    const members = groups.find(({ group }) => group.name === 'members')
+    const [first] = members?.group.endpoints ?? []
+    if (members === undefined || first === undefined) throw new Error('members has no endpoint')
+    const endpoints = [...members.group.endpoints]
+    for (let more = count; more < 150; more += 1) endpoints.push({ ...first, path: `/v1/members/{id}/further-${more}` })
+    const enlarged = { ...members, group: { ...members.group, endpoints } }
+    const large = await synthesized('prod', { groups: [...groups.filter((each) => each !== members), enlarged] })
+    expect(Object.keys(large.one('AWS::ApiGateway::RestApi').Properties.Body.paths).length).toBeGreaterThan(140)
+    expect(large.ofType('AWS::Lambda::Permission')).toHaveLength(groups.length)
+    // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+    expect(large.resources.size).toBeLessThanOrEqual(450)
+    expect(JSON.stringify(Object.fromEntries(large.resources), null, 1).length).toBeLessThan(700_000)
   })
 
   it('is throttled, and keeps bodies, IP addresses, headers and queries out of logs and traces', () => {
@@ -563,6 +574,15 @@ describe('the API', () => {
       SecurityPolicy: expect.stringMatching(/^SecurityPolicy_TLS13_1_[23]_/),
     })
     expect(other.one('AWS::ApiGateway::RestApi').Properties.DisableExecuteApiEndpoint).toBe(true)
+  })
+
+  it('closes its first address when a stage gets its own domain, which API Gateway does only at a new deployment', async () => {
+    const before = await synthesized('dev')
+    const [earlier, later] = [before, other].map(({ resources }) =>
+      [...resources].filter(([, { Type }]) => Type === 'AWS::ApiGateway::Deployment').map(([id]) => id),
+    )
+    expect([earlier?.length, later?.length]).toEqual([1, 1])
+    expect(later).not.toEqual(earlier)
   })
 
   it('is behind a firewall', () => {

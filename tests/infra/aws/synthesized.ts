@@ -4,7 +4,7 @@ import { Template } from 'aws-cdk-lib/assertions'
 import * as v from 'valibot'
 import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { type DeployedGroup, jobs, routeGroups } from '#infra/route-groups.ts'
 import { STAGES, type Stage } from '#infra/stages.ts'
 import type { Need } from '#shared/needs.ts'
 
@@ -36,6 +36,7 @@ interface Change {
   readonly addresses?: Partial<v.InferInput<typeof Addresses>>
   /** More than the jobs name by themselves. */
   readonly needs?: Readonly<Record<string, readonly Need[]>>
+  readonly groups?: readonly DeployedGroup[]
 }
 
 const known = new Map<string, Promise<Synthesized>>()
@@ -55,7 +56,7 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
     stage,
     config: { ...config, database: { ...config.database, ...change.database } },
     addresses: v.parse(Addresses, { ...context.tenantry[stage], ...change.addresses }),
-    groups: await routeGroups(),
+    groups: change.groups ?? (await routeGroups()),
     jobs: (await jobs()).map(({ job, handlerFile }) => ({
       handlerFile,
       job: { ...job, needs: [...new Set([...job.needs, ...(change.needs?.[job.name] ?? [])])] },

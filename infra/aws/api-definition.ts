@@ -1,0 +1,67 @@
+import { type GatewayFailure, GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
+
+/**
+ * Returns the API in OpenAPI with API Gateway's extensions. `functionArns` has a path for each function to route to. Each path
+ * has one method for all, so that the function answers a wrong method with 405. One resource of CloudFormation has the whole
+ * definition, so the number of endpoints is not limited by the 500 resources of a stack.
+ */
+export const apiDefinition = (
+  title: string,
+  {
+    functionArns,
+    problemBaseUrl,
+    aws,
+  }: {
+    functionArns: ReadonlyMap<string, string>
+    problemBaseUrl: string
+    aws: { partition: string; region: string }
+  },
+): object => ({
+  openapi: '3.0.1',
+  info: { title, version: '1' },
+  paths: Object.fromEntries(
+    [...functionArns].map(([path, functionArn]) => [
+      path,
+      { 'x-amazon-apigateway-any-method': methodOf(path, functionArn, aws) },
+    ]),
+  ),
+  // Not resources of their own: each update of the definition would delete them.
+  'x-amazon-apigateway-gateway-responses': Object.fromEntries(
+    (Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]).map((failure) => [
+      failure,
+      errorResponse(failure, problemBaseUrl),
+    ]),
+  ),
+})
+
+const methodOf = (path: string, functionArn: string, { partition, region }: { partition: string; region: string }) => ({
+  parameters: [...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  })),
+  responses: {},
+  'x-amazon-apigateway-integration': {
+    type: 'aws_proxy',
+    httpMethod: 'POST',
+    uri: `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${functionArn}/invocations`,
+    timeoutInMillis: INTEGRATION_TIMEOUT_MS,
+  },
+})
+
+/** Returns one of API Gateway's error responses. API Gateway fills in the request id. */
+function errorResponse(failure: GatewayFailure, problemBaseUrl: string) {
+  const { status, headers, body } = gatewayResponse(failure, { requestId: '$context.requestId', problemBaseUrl })
+  return {
+    statusCode: String(status),
+    // A variable has no quotes, text does. Quotes within the text stay as they are.
+    responseParameters: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        `gatewayresponse.header.${name}`,
+        name === 'x-request-id' ? 'context.requestId' : `'${value}'`,
+      ]),
+    ),
+    responseTemplates: { 'application/json': body },
+  }
+}
