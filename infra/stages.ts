@@ -38,6 +38,8 @@ export interface Stage {
   /** Requests per IP address in five minutes, on all routes and on the sign-in routes. The firewall refuses more with 403. */
   readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number }
   readonly logDays: number
+  /** Time between two writes of a session's idle expiry. 0 writes at each use. */
+  readonly slideStepSeconds: number
   /** The range API that says whether a new password is in a known breach; empty: none is asked. */
   readonly pwnedPasswordsUrl: string
 }
@@ -67,6 +69,7 @@ export const STAGES = {
     throttle: { rate: 50, burst: 100 },
     firewall: { perAddress: 10_000, signInPerAddress: 1000 },
     logDays: 14,
+    slideStepSeconds: 0,
     pwnedPasswordsUrl: '',
   },
   staging: {
@@ -86,6 +89,7 @@ export const STAGES = {
     throttle: { rate: 200, burst: 400 },
     firewall: { perAddress: 10_000, signInPerAddress: 1000 },
     logDays: 30,
+    slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },
   prod: {
@@ -111,6 +115,7 @@ export const STAGES = {
     throttle: { rate: 1000, burst: 2000 },
     firewall: { perAddress: 5000, signInPerAddress: 500 },
     logDays: 365,
+    slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },
 } as const satisfies Record<string, Stage>

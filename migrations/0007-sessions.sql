@@ -78,12 +78,13 @@ grant select on app.live_sessions to identity_app, identity_gate;
 
 -- The functions below run as identity_gate, which sees every tenant and seals what it found.
 
--- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. Moves the idle
--- expiry of a session with a tenant to p_idle_seconds from now, never past the absolute expiry.
+-- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. If the session was
+-- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
+-- never past the absolute expiry. Otherwise nothing is written.
 -- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
 -- A ticket is proof for 30 seconds, longer than a request can last. Its 90 bytes are tenant (zeros for none), user, session,
 -- role, the time when it expires, and a seal over them.
-create function app.authenticate(p_token_key bytea, p_idle_seconds integer)
+create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_step_seconds integer default 0)
   returns table (live app.live_sessions, ticket bytea)
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -91,26 +92,31 @@ create function app.authenticate(p_token_key bytea, p_idle_seconds integer)
   as $$
 declare
   v_async text := set_config('synchronous_commit', 'off', true);
-  v_key bytea;
+  v_found record;
 begin
-  select l.* into live
-    from app.sessions s join app.live_sessions l on l.session_id = s.id where s.token_key = p_token_key;
-  if live.session_id is null then
+  select l as live, k.ticket_key, s.last_seen_at <= now() - make_interval(secs => p_step_seconds) as moves into v_found
+    from app.sessions s join app.live_sessions l on l.session_id = s.id cross join app.seal k
+   where s.token_key = p_token_key;
+  if not found then
     return;
   end if;
-  update app.sessions s
-     set idle_expires_at = case when live.tenant_id is null then s.idle_expires_at
-           else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
-         last_seen_at = now()
-   where s.id = live.session_id and s.revoked_at is null
-  returning s.idle_expires_at, (select k.ticket_key from app.seal k) into live.idle_expires_at, v_key;
-  if found then
-    ticket := uuid_send(coalesce(live.tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(live.user_id)
-           || uuid_send(live.session_id) || int2send(coalesce(live.role_id, 0::smallint))
-           || timestamptz_send(clock_timestamp() + interval '30 seconds');
-    ticket := ticket || sha256(v_key || ticket);
-    return next;
+  live := v_found.live;
+  if v_found.moves then
+    update app.sessions s
+       set idle_expires_at = case when live.tenant_id is null then s.idle_expires_at
+             else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
+           last_seen_at = now()
+     where s.id = live.session_id and s.revoked_at is null
+    returning s.idle_expires_at into live.idle_expires_at;
+    if not found then
+      return;
+    end if;
   end if;
+  ticket := uuid_send(coalesce(live.tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(live.user_id)
+         || uuid_send(live.session_id) || int2send(coalesce(live.role_id, 0::smallint))
+         || timestamptz_send(clock_timestamp() + interval '30 seconds');
+  ticket := ticket || sha256(v_found.ticket_key || ticket);
+  return next;
 end
 $$;
 
@@ -208,10 +214,10 @@ begin
 end
 $$;
 
-revoke all on function app.authenticate(bytea, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
-grant execute on function app.authenticate(bytea, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_app;
+revoke all on function app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
+grant execute on function app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_app;
 grant create on schema app to identity_gate;
-alter function app.authenticate(bytea, integer) owner to identity_gate;
+alter function app.authenticate(bytea, integer, integer) owner to identity_gate;
 alter function app.select_tenant(bytea, uuid, integer, text, text, bytea) owner to identity_gate;
 revoke create on schema app from identity_gate;
 

@@ -109,6 +109,14 @@ export const SETTINGS = {
   session: {
     idleSeconds: seconds('SESSION_IDLE_SECONDS', DAY / 2, YEAR, 'time without a request after which a session ends'),
     absoluteSeconds: seconds('SESSION_ABSOLUTE_SECONDS', 7 * DAY, YEAR, 'lifetime of a session'),
+    slideStepSeconds: wholeNumber(
+      'SESSION_SLIDE_STEP_SECONDS',
+      0,
+      0,
+      DAY,
+      'time between two writes of the idle expiry, at most half of it; 0: at each use',
+      ' seconds',
+    ),
     maxPerUser: wholeNumber('SESSION_MAX_PER_USER', 50, 1, 1000, 'live sessions per user; the longest unused one ends'),
     pendingSeconds: seconds('SESSION_PENDING_SECONDS', 900, YEAR, 'lifetime of a session that selects no tenant'),
   },

@@ -45,6 +45,7 @@ export class Tenantry extends Stack {
       WEB_BASE_URL: addresses.webBaseUrl,
       PROBLEM_BASE_URL: problemBaseUrl,
       PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
+      SESSION_SLIDE_STEP_SECONDS: String(config.slideStepSeconds),
       TRUSTED_PROXIES: addresses.trustedProxies.join(),
     }
     const context: FunctionContext = {

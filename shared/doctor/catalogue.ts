@@ -38,7 +38,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
   'app.set_tenant(uuid)', // seals the tenant of the transaction, for the functions of identity_gate
   'app.check_ticket(bytea)', // returns what a ticket was sealed for, to the functions here
-  'app.authenticate(bytea, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry
+  'app.authenticate(bytea, integer, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry
   'app.select_tenant(bytea, uuid, integer, text, text, bytea)', // selects a tenant for the session of a ticket
   'app.enter_to_read(bytea)', // sets the tenant of a ticket in a read-only transaction
   'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session

@@ -1,3 +1,4 @@
+import type { Config } from '#shared/config.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { Run, Sql } from '#shared/db/connect.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
@@ -23,23 +24,25 @@ interface CheckedSessionRow extends LiveSessionRow {
 }
 
 /**
- * Returns the principal of a session token and moves the session's idle expiry forward, or returns null when the session
- * is not live. It is one statement, also during a rotation of the pepper: it tries the previous hash only when the current
+ * Returns the principal of a session token, or null when the session is not live. Moves the session's idle expiry forward if
+ * it was last seen `slideStepSeconds` ago or earlier. It is one statement, also during a rotation of the pepper: it tries the previous hash only when the current
  * one finds nothing.
  */
 export async function authenticate(
   sql: Run,
   [current, previous]: TokenHashes,
-  idleSeconds: number,
+  { idleSeconds, slideStepSeconds }: Pick<Config['session'], 'idleSeconds' | 'slideStepSeconds'>,
 ): Promise<Principal | null> {
+  // A longer step would end sessions that are in use.
+  const step = Math.min(slideStepSeconds, Math.floor(idleSeconds / 2))
   const [row] =
     previous === null
-      ? await sql<CheckedSessionRow>`select (live).*, ticket from app.authenticate(${current}, ${idleSeconds})`
+      ? await sql<CheckedSessionRow>`select (live).*, ticket from app.authenticate(${current}, ${idleSeconds}, ${step})`
       : await sql<CheckedSessionRow>`
-          with found as materialized (select * from app.authenticate(${current}, ${idleSeconds}))
+          with found as materialized (select * from app.authenticate(${current}, ${idleSeconds}, ${step}))
           select (live).*, ticket from found
           union all
-          select (live).*, ticket from app.authenticate(${previous}, ${idleSeconds}) where not exists (select from found)`
+          select (live).*, ticket from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from found)`
   return row === undefined ? null : toPrincipal(row, new Ticket(row.ticket))
 }
 

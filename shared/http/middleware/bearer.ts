@@ -16,8 +16,8 @@ export const bearer = (): Middleware => ({
     if (scheme.toLowerCase() !== 'bearer') throw refused('malformed', 'not a bearer token')
     if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
       throw refused('malformed', 'malformed token', true)
-    const { idleSeconds } = runtime.config.session
-    context.request.principal = await authenticate(runtime.database.uncleaned, tokenHashes(runtime, token), idleSeconds)
+    const { uncleaned } = runtime.database
+    context.request.principal = await authenticate(uncleaned, tokenHashes(runtime, token), runtime.config.session)
     if (context.request.principal === null) throw refused('unknown', 'no live session has this token', true)
   },
 })

@@ -14,6 +14,8 @@ import { createMember } from '#tests/support/minted-session.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
+const EVERY_USE = { idleSeconds: 60, slideStepSeconds: 0 }
+
 const NEXT_PEPPER = 'the next pepper of the tests'
 const NEXT_MAIL_KEY = 'the next mail key of the tests'
 
@@ -238,12 +240,12 @@ describe('two active peppers', () => {
     await findToken(explain, [present, other], 'invite')
     expect(plan).toMatch(/(using|Index Scan on) tokens_pkey/)
     expect(plan).not.toContain('Seq Scan')
-    await authenticate(explain, [present, other], 60)
+    await authenticate(explain, [present, other], EVERY_USE)
     expect(plan.match(/Function Scan on authenticate/g)).toHaveLength(2)
     expect(plan).toMatch(/Function Scan on authenticate \(never executed\)/)
-    await authenticate(explain, [other, present], 60)
+    await authenticate(explain, [other, present], EVERY_USE)
     expect(plan).not.toContain('never executed')
-    await authenticate(explain, [present, null], 60)
+    await authenticate(explain, [present, null], EVERY_USE)
     expect(plan.match(/Function Scan on authenticate/g)).toHaveLength(1)
   })
 })

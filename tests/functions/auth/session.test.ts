@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { group } from '#functions/auth/group.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -7,7 +11,7 @@ const IDLE_MS = 12 * 3600 * 1000
 const service = useService()
 
 const row = async (id: string): Promise<any> => {
-  const [session] = await service.sql`select *, now() as now from app.sessions where id = ${id}`
+  const [session] = await service.sql`select *, ctid::text as place, now() as now from app.sessions where id = ${id}`
   return session
 }
 
@@ -113,6 +117,51 @@ describe('the idle expiry', () => {
       const { idle_expires_at, last_seen_at } = await row(id)
       expect(idle_expires_at - last_seen_at, route).toBe(IDLE_MS)
     }
+  })
+
+  it('is written only when the step has passed, and a revoked session ends at its next use all the same', async () => {
+    const { config } = service.runtime
+    const runtime = { ...service.runtime, config: { ...config, session: { ...config.session, slideStepSeconds: 60 } } }
+    const handle = lambda(group, { config, open: async () => runtime })
+    const { token, id } = await active()
+    const use = async (route = 'GET /v1/auth/session') =>
+      (await handle(gatewayEvent({ route, headers: { authorization: `Bearer ${token}` } }), lambdaContext)).statusCode
+    const seen = (ago: string) => service.sql`
+      update app.sessions set idle_expires_at = now() + interval '1 hour', last_seen_at = now() - ${ago}::interval
+       where id = ${id}`
+    await seen('50 seconds')
+    const { now: _, ...before } = await row(id)
+    expect([await use(), await use('DELETE /v1/auth/sessions'), await use()]).toEqual([200, 204, 200])
+    expect(await row(id)).toMatchObject(before)
+    await seen('61 seconds')
+    expect(await use()).toBe(200)
+    const after = await row(id)
+    expect(after.idle_expires_at - after.last_seen_at).toBe(IDLE_MS)
+    await service.sql`update app.sessions set revoked_at = now() where id = ${id}`
+    expect(await use()).toBe(401)
+  })
+
+  it('is written by HOT updates', async () => {
+    const { id } = await active()
+    await service.sql.begin(async (sql) => {
+      const updates = async (): Promise<[all: number, hot: number]> => {
+        const [count] = await sql`
+          select pg_stat_get_xact_tuples_updated(c.oid)::int as all, pg_stat_get_xact_tuples_hot_updated(c.oid)::int as hot
+            from pg_class c where c.oid = 'app.sessions'::regclass`
+        return [count?.['all'], count?.['hot']]
+      }
+      const use = (step: number) =>
+        sql`select from app.sessions s, app.authenticate(s.token_key, 60, ${step}) where s.id = ${id}`
+      // The first update may move the row to a page with room.
+      expect(await use(0)).toHaveLength(1)
+      const [all, hot] = await updates()
+      expect(await use(60)).toHaveLength(1)
+      expect(await updates()).toEqual([all, hot])
+      for (let writes = 1; writes <= 3; writes += 1) {
+        expect(await use(0)).toHaveLength(1)
+        expect(await updates()).toEqual([all + writes, hot + writes])
+      }
+    })
   })
 
   it('never extends the idle expiry beyond the absolute expiry', async () => {

@@ -102,7 +102,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.set_tenant(uuid)': {},
   'app.renew_seal()': { identity_operator: 'renews the seal after a restore' },
   'app.check_ticket(bytea)': { identity_resolver: 'app.end_sessions acts for the user of a ticket' },
-  'app.authenticate(bytea, integer)': { identity_app: 'checks the session of a request' },
+  'app.authenticate(bytea, integer, integer)': { identity_app: 'checks the session of a request' },
   'app.select_tenant(bytea, uuid, integer, text, text, bytea)': { identity_app: 'selects a tenant' },
   'app.enter_to_read(bytea)': ENTERS,
   'app.enter_to_write(bytea, text, boolean)': ENTERS,

@@ -14,6 +14,8 @@ import { Ticket } from '#shared/session/ticket.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
+const EVERY_USE = { idleSeconds: 60, slideStepSeconds: 0 }
+
 let database: TestDatabase
 let acme: string
 
@@ -104,7 +106,7 @@ async function liveSession(): Promise<{ id: string; key: Buffer }> {
 /** Returns the proof of a member who may write deals. */
 async function memberProof(): Promise<TenantProof> {
   const { key } = await liveSession()
-  const principal = await authenticate(opened(database.appUrl).sql, [key, null], 60)
+  const principal = await authenticate(opened(database.appUrl).sql, [key, null], EVERY_USE)
   if (principal === null) throw new Error('no live session')
   return principal.ticket.proof({ permission: 'deal.write', exclusive: false })
 }
@@ -124,11 +126,11 @@ describe('round trips with prepared statements', () => {
     const { key } = await liveSession()
     const other = randomBytes(32)
     for (const keys of [[key, null] as const, [key, other] as const, [other, key] as const]) {
-      const check = () => authenticate(db.uncleaned, keys, 60)
+      const check = () => authenticate(db.uncleaned, keys, EVERY_USE)
       expect((await check())?.tenant?.id).toBe(acme)
       expect(await roundTrips(check)).toBe(1)
     }
-    const nobody = () => authenticate(db.uncleaned, [other, randomBytes(32)], 60)
+    const nobody = () => authenticate(db.uncleaned, [other, randomBytes(32)], EVERY_USE)
     expect(await nobody()).toBeNull()
     expect(await roundTrips(nobody)).toBe(1)
   })
@@ -621,7 +623,7 @@ describe('a connection that is cut within a response', () => {
   it('never reports a live session as ended when a response is cut', async () => {
     const { db, cutAt } = await cuttable()
     const { key } = await liveSession()
-    const check = () => authenticate(db.uncleaned, [key, null], 60)
+    const check = () => authenticate(db.uncleaned, [key, null], EVERY_USE)
     expect((await check())?.tenant?.id).toBe(acme)
     // A response ends with its row, CommandComplete (14 bytes) and ReadyForQuery (6 bytes).
     for (const bytes of [-1, -7, -15, -21, -40]) {
