@@ -10,6 +10,8 @@ create table app.jobs (
   idempotency_key text not null check (length(idempotency_key) between 1 and 200),
   run_at          timestamptz not null default now(),
   attempts        integer not null default 0,
+  -- How many leases in a row expired because the worker died.
+  lost_leases     integer not null default 0,
   lease_token     uuid,
   leased_until    timestamptz,
   completed_at    timestamptz,
@@ -25,9 +27,10 @@ select app.enforce_tenant('app.jobs');
 -- The worker counts and deletes the jobs of every tenant. The functions below lease and end them: a worker sees no lease of
 -- another.
 create policy worker_queue on app.jobs to identity_worker using (true);
-grant select (id, kind, run_at, leased_until, completed_at, dead_at), delete on app.jobs to identity_worker;
+grant select (id, kind, run_at, leased_until, completed_at, dead_at, created_at), delete on app.jobs to identity_worker;
 create policy gate on app.jobs to identity_gate using (true);
-grant select, update (run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error) on app.jobs to identity_gate;
+grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error)
+  on app.jobs to identity_gate;
 
 -- Adds a job for the transaction's tenant, or for the platform when none is set. Does nothing when the idempotency key exists.
 -- The other roles have no privilege on the table: this function is their only way to add a job.
@@ -64,8 +67,9 @@ $$;
 revoke all on function app.rehearse_enqueue(text, jsonb) from public;
 grant execute on function app.rehearse_enqueue(text, jsonb) to identity_app;
 
--- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job
--- whose last lease of p_attempts expired, because its worker died. Uses the database's clock.
+-- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job whose
+-- workers died twelve times in a row, or whose last lease of p_attempts expired. Without p_attempts, the worker alone decides
+-- how often it tries. Uses the database's clock.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
   language sql volatile security definer
@@ -75,7 +79,7 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
   with spent as (
     select j.id from app.jobs j
      where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
-       and j.leased_until < now() and j.attempts >= p_attempts
+       and j.leased_until < now() and (j.lost_leases >= 11 or j.attempts >= p_attempts)
      order by j.run_at, j.id limit p_most
      for update skip locked
   ), dead as (
@@ -85,12 +89,14 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
   ), due as (
     select j.id from app.jobs j
      where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
-       and (j.leased_until is null or j.leased_until < now()) and j.attempts < p_attempts
+       and (j.leased_until is null or (j.leased_until < now() and j.lost_leases < 11))
+       and (p_attempts is null or j.attempts < p_attempts)
      order by j.run_at, j.id limit p_most
      for update skip locked
   )
   update app.jobs j
      set attempts = j.attempts + 1, lease_token = gen_random_uuid(),
+         lost_leases = case when j.leased_until is null then 0 else j.lost_leases + 1 end,
          leased_until = now() + make_interval(secs => p_lease_seconds)
     from due where j.id = due.id
   returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
@@ -109,6 +115,20 @@ begin
          completed_at = case when p_error is null then now() end,
          run_at = case when p_error is null then j.run_at else now() + make_interval(secs => coalesce(p_delay_seconds, 0)) end,
          dead_at = case when p_error is not null and p_delay_seconds is null then now() end
+   where j.id = p_job and j.lease_token = p_lease_token and j.completed_at is null;
+  return found;
+end
+$$;
+
+-- Gives a leased job back, as if it had not been leased. Returns false, and changes nothing, when another worker has the lease.
+create function app.return_job(p_job uuid, p_lease_token uuid, p_error text) returns boolean
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  update app.jobs j
+     set lease_token = null, leased_until = null, attempts = j.attempts - 1, last_error = left(p_error, 200)
    where j.id = p_job and j.lease_token = p_lease_token and j.completed_at is null;
   return found;
 end
@@ -133,17 +153,24 @@ end
 $$;
 
 revoke all on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision),
-  app.lease_ticket(uuid, uuid) from public;
-grant execute on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision)
-  to identity_worker;
+  app.return_job(uuid, uuid, text), app.lease_ticket(uuid, uuid) from public;
+grant execute on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision),
+  app.return_job(uuid, uuid, text) to identity_worker;
 grant execute on function app.lease_ticket(uuid, uuid) to identity_worker, identity_vault;
 grant create on schema app to identity_gate;
 alter function app.claim_jobs(text, integer, integer, integer) owner to identity_gate;
 alter function app.end_lease(uuid, uuid, text, double precision) owner to identity_gate;
+alter function app.return_job(uuid, uuid, text) owner to identity_gate;
 alter function app.lease_ticket(uuid, uuid) owner to identity_gate;
 revoke create on schema app from identity_gate;
 
+-- When the next email may be sent. All mailers share it, because SES limits the rate of the account.
+create table app.mail_pace (next_at timestamptz not null);
+insert into app.mail_pace values ('-infinity');
+grant select, update on app.mail_pace to identity_worker;
+
 -- The class of each column (infra/data-classification.md).
+comment on table app.mail_pace is 'platform: next_at';
 comment on table app.jobs is
   'personal: payload; linked: idempotency_key; tenant: tenant_id; '
-  'platform: id, kind, run_at, attempts, lease_token, leased_until, completed_at, dead_at, last_error, created_at';
+  'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at';

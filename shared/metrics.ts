@@ -42,6 +42,8 @@ export const METRICS = {
   QueueWaiting: { unit: 'Count', by: 'kind' },
   /** How long the oldest of them has been due. */
   QueueOldest: { unit: 'Seconds', by: 'kind', total: true },
+  /** How long ago the oldest job was added that is neither done nor dead-lettered, also while it waits for a retry. */
+  QueueUndone: { unit: 'Seconds', by: 'kind' },
   /** Jobs that were dead-lettered in the last hour, also those whose workers died. */
   QueueDead: { unit: 'Count', by: 'kind', total: true },
   /** How long work waited because every connection of its instance was in use. Not recorded when it did not wait. */

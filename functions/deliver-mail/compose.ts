@@ -16,7 +16,18 @@ import {
   type UserContact,
 } from './queries.ts'
 
-/** Returns the email of a mail job as of now, or null when there is no recipient, or no reason to write any more. */
+// For emails without a token.
+const NOTICE_TTL_SECONDS = 7 * 86_400
+
+/** The time in which the email had to be sent is over. */
+export class Expired extends Error {
+  override name = 'Expired'
+}
+
+/**
+ * Returns the email of a mail job as of now, or null when there is no recipient, or no reason to write any more. Throws Expired
+ * when it comes too late.
+ */
 export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'>>): Promise<EmailMessage | null> {
   const { config, database } = runtime
   const { payload: mail } = job
@@ -25,6 +36,17 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     if (job.tenant_id === null) throw new UnreadableJob(`the mail ${mail.template} needs a tenant`)
     return proofOfLease(job).read(database, read)
   }
+  const lifetimes: Readonly<Record<typeof mail.template, number>> = {
+    // Until the invitation expires, which is stored with it.
+    invitation: Infinity,
+    'password-reset': config.reset.ttlSeconds,
+    'email-verification': config.verify.ttlSeconds,
+    'password-changed': NOTICE_TTL_SECONDS,
+    'membership-added': NOTICE_TTL_SECONDS,
+    'membership-removed': NOTICE_TTL_SECONDS,
+  }
+  if (Date.now() - job.created_at.getTime() > lifetimes[mail.template] * 1000)
+    throw new Expired('the email could not be sent in time')
   const withToken = async (
     { id: userId, email: to }: UserContact,
     purpose: 'password_reset' | 'email_verify',
@@ -53,6 +75,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const token = mailTokens(runtime, 'invite', mail.nonce).find(({ hash }) => open?.token_hash.equals(hash))?.token
       // The invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
+      if (open.expired) throw new Expired('the invitation could not be sent in time')
       const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
       return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
     }

@@ -5,6 +5,7 @@ export interface OpenInvitation {
   readonly token_hash: Buffer
   readonly email: string
   readonly expires_at: Date
+  readonly expired: boolean
   readonly shop: string
   readonly timezone: string
   readonly role: string
@@ -12,17 +13,17 @@ export interface OpenInvitation {
   readonly inviter: string | null
 }
 
-/** Returns an invitation with its current token hash, or null when it is no longer open or its address is a disabled user's. */
+/** Returns an invitation with its current token hash, or null when it was accepted or cancelled, or its address is a disabled user's. */
 export async function findOpenInvitation(sql: TenantTransaction, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
-    select i.token_hash, i.email, i.expires_at, t.legal_name as shop, t.timezone, r.label as role,
+    select i.token_hash, i.email, i.expires_at, i.expires_at <= now() as expired, t.legal_name as shop, t.timezone, r.label as role,
            u.email as inviter
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id
       join app.roles r on r.id = i.role_id
       left join app.users u on u.id = i.invited_by and u.email_verified_at is not null
      where i.id = ${id} and i.purpose = 'invite'
-       and i.consumed_at is null and i.expires_at > now()
+       and i.consumed_at is null
        and not exists (select from app.users invited where invited.email = i.email and invited.disabled_at is not null)`
   return row ?? null
 }
@@ -90,4 +91,13 @@ export async function findMembershipContact(sql: TenantTransaction, userId: stri
       join app.roles r on r.id = m.role_id
      where m.user_id = ${userId}`
   return row ?? null
+}
+
+/** Reserves the next time at which an email may be sent, over all mailers. Returns how long to wait for it. */
+export async function reserveSend(sql: Sql, sendsPerSecond: number): Promise<number> {
+  const [row] = await sql<{ wait_ms: number }>`
+    update app.mail_pace
+       set next_at = greatest(next_at, clock_timestamp()) + make_interval(secs => 1 / ${sendsPerSecond}::float8)
+    returning 1000 * (extract(epoch from next_at - clock_timestamp())::float8 - 1 / ${sendsPerSecond}::float8) as wait_ms`
+  return Math.max(0, row?.wait_ms ?? 0)
 }

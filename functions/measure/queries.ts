@@ -9,6 +9,7 @@ interface QueueRow {
   readonly waiting: number
   readonly oldest_seconds: number
   readonly dead: number
+  readonly undone_seconds: number
   /** Audit entries whose month has no partition; the same in every row. */
   readonly unpartitioned: number
 }
@@ -30,9 +31,15 @@ export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
        where (completed_at is not null or dead_at is not null)
          and coalesce(completed_at, dead_at) > now() - interval '1 hour' and dead_at is not null
        group by kind
+    ), undone as (
+      select kind, extract(epoch from now() - min(created_at))::float8 as undone_seconds
+        from app.jobs where completed_at is null and dead_at is null
+       group by kind
     )
     select kind, coalesce(waiting, 0) as waiting, coalesce(oldest_seconds, 0) as oldest_seconds, coalesce(dead, 0) as dead,
+           coalesce(undone_seconds, 0) as undone_seconds,
            pg_stat_get_live_tuples('app.audit_log_default'::regclass)::int as unpartitioned
       from unnest(string_to_array(${KINDS.join()}, ',')) as known (kind)
       full join due using (kind)
-      full join dead using (kind)`
+      full join dead using (kind)
+      full join undone using (kind)`

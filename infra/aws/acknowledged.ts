@@ -77,7 +77,7 @@ export function acknowledge(
     accept(
       role,
       `${SOLUTIONS}-IAM5[Resource::*]`,
-      "X-Ray and network interface actions do not support resource ARNs; the function's own code is denied the latter",
+      "X-Ray, network interface and SES account actions do not support resource ARNs; the function's own code is denied the latter",
     )
     if (lambda.deadLetterQueue !== undefined) {
       accept(

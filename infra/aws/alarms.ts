@@ -220,6 +220,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       missing: 'failure',
       description: 'For 3 minutes the oldest due job was more than 5 minutes late, or the queue was not measured.',
     },
+    'mail-delayed': {
+      metric: metrics.mailAge,
+      over: 1800,
+      periods: [3, 3],
+      missing: 'normal',
+      description:
+        'An email has waited for more than half an hour: SES fails, sending is paused, or a quota is used up.',
+    },
     'jobs-dead': {
       metric: own('QueueDead', { statistic: Stats.MAXIMUM }),
       over: 0,

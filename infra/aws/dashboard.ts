@@ -39,7 +39,10 @@ export class Dashboard extends Construct {
       ],
       [
         graph('Queue: jobs due', [ownEach('QueueWaiting')]),
-        graph('Queue: age of the oldest due job, s', [ownEach('QueueOldest')]),
+        graph('Queue: age of the oldest due job, and of the oldest job, s', [
+          ownEach('QueueOldest'),
+          ownEach('QueueUndone'),
+        ]),
         graph(
           'Queue: failed and dead-lettered',
           [ownEach('JobFailed'), ownEach('JobDead'), ownEach('QueueDead')],

@@ -58,7 +58,7 @@ export class Mail extends Construct {
   }
 
   /**
-   * Allows a role to send from the one address. SES also checks the identity of a recipient that the account has verified,
+   * Allows a role to send from the one address, and to read the account's limits. SES also checks the identity of a recipient that the account has verified,
    * which is every recipient while the account is in the sandbox, so the condition limits the sender instead of the resource:
    * https://docs.aws.amazon.com/ses/latest/dg/control-user-access.html
    */
@@ -70,5 +70,7 @@ export class Mail extends Construct {
         conditions: { StringEquals: { 'ses:FromAddress': this.address } },
       }),
     )
+    // The account's rate and quota. The action does not support resources.
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:GetAccount'], resources: ['*'] }))
   }
 }

@@ -1,7 +1,8 @@
 import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression, Metric, type MetricOptions, Stats } from 'aws-cdk-lib/aws-cloudwatch'
 import type { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
-import { type DividedMetric, METRICS, type TotalMetric } from '#shared/metrics.ts'
+import { type DividedMetric, type MetricName, METRICS, type TotalMetric } from '#shared/metrics.ts'
+import type { JobKind } from '#shared/queue/kinds.ts'
 import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
@@ -67,6 +68,14 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
   return {
     own,
     ownEach,
+    /** The age of the oldest email that waits, in seconds. */
+    mailAge: new Metric({
+      namespace: 'Tenantry',
+      metricName: 'QueueUndone' satisfies MetricName,
+      dimensionsMap: { service: SERVICE, stage, kind: 'mail' satisfies JobKind },
+      statistic: Stats.MAXIMUM,
+      period: Duration.minutes(1),
+    }),
     requests: deploymentStage.metricCount({ statistic: Stats.SUM, label: 'requests' }),
     serverErrors: deploymentStage.metricServerError({ statistic: Stats.SUM, label: '5xx' }),
     clientErrors: deploymentStage.metricClientError({ statistic: Stats.SUM, label: '4xx' }),

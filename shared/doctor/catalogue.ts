@@ -48,6 +48,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
   'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind
   'app.end_lease(uuid, uuid, text, double precision)', // ends a lease of a job
+  'app.return_job(uuid, uuid, text)', // ends a lease as if the job had not been leased
 ]
 
 /** The listed functions that check a proof. They run as identity_gate, which alone reads app.seal. */

@@ -46,7 +46,7 @@ export async function rehearseEnqueue<Kind extends JobKind>(
 /** Leases due jobs of a kind. Concurrent workers never lease the same job. */
 export const claimJobs = (
   sql: Sql,
-  claim: { kind: string; most: number; leaseSeconds: number; attempts: number },
+  claim: { kind: string; most: number; leaseSeconds: number; attempts: number | null },
 ): Promise<LeasedJob[]> =>
   sql<LeasedJob>`
     select * from app.claim_jobs(${claim.kind}, ${claim.most}, ${claim.leaseSeconds}, ${claim.attempts})`
@@ -62,6 +62,13 @@ export async function completeJob(sql: Sql, job: LeasedJob): Promise<boolean> {
 export async function failJob(sql: Sql, job: LeasedJob, error: string, delaySeconds: number | null): Promise<boolean> {
   const [row] = await sql<{ ended: boolean }>`
     select app.end_lease(${job.id}, ${job.lease_token}, ${error}, ${delaySeconds}) as ended`
+  return row?.ended ?? false
+}
+
+/** Gives a job back, as if it had not been claimed. Returns false like `completeJob`. */
+export async function returnJob(sql: Sql, job: LeasedJob, error: string): Promise<boolean> {
+  const [row] = await sql<{ ended: boolean }>`
+    select app.return_job(${job.id}, ${job.lease_token}, ${error}) as ended`
   return row?.ended ?? false
 }
 

@@ -7,7 +7,7 @@ import type { Authorize } from '#infra/local/aws/aws-endpoints.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import type { Message } from '#infra/local/mail/kept-email.ts'
 import { startMailbox } from '#infra/local/mail/mailbox.ts'
-import { startSes } from '#infra/local/aws/ses.ts'
+import { type Quota, startSes } from '#infra/local/aws/ses.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 
 /** The runtime of the jobs that tests run. */
@@ -19,6 +19,8 @@ export interface TestMail {
   readonly ses: SESv2Client
   readonly sesUrl: string
   readonly faults: Faults
+  /** What SES allows. A test may change it. */
+  readonly quota: { -readonly [Name in keyof Quota]: Quota[Name] }
   /** Delivers the mails that are due. Returns how many were sent. */
   deliver(): Promise<number>
   /** Returns the mails to an address, newest first. */
@@ -36,7 +38,8 @@ export async function startTestMail(
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-mail-'))
   const faults = createFaults()
   const mailbox = await startMailbox({ stateDir })
-  const server = await startSes({ mailbox, faults, authorize })
+  const quota = { perDay: 1_000_000, perSecond: 10_000 }
+  const server = await startSes({ mailbox, faults, authorize, quota })
   const ses = new SESv2Client({
     endpoint: server.url,
     region: 'us-east-1',
@@ -49,6 +52,7 @@ export async function startTestMail(
     ses,
     sesUrl: server.url,
     faults,
+    quota,
     deliver,
     to: (address) => mailbox.messages(address),
     tokenFor: async (address) => {

@@ -19,29 +19,60 @@ const SendEmailInput = v.object({
 
 type SendEmail = v.InferOutput<typeof SendEmailInput>
 
+/** What SES allows an account. */
+export interface Quota {
+  readonly perDay: number
+  readonly perSecond: number
+  readonly paused?: boolean
+}
+
+/** Of an account that has left the sandbox. */
+const PRODUCTION_QUOTA: Quota = { perDay: 50_000, perSecond: 14 }
+
+const accountOf = ({ perDay, perSecond, paused = false }: Quota, sent: number) => ({
+  SendingEnabled: !paused,
+  SendQuota: { Max24HourSend: perDay, MaxSendRate: perSecond, SentLast24Hours: sent },
+})
+
+/** Throws as SES does. It allows one second's emails in any second. */
+function checkQuota({ perDay, perSecond, paused = false }: Quota, sent: readonly number[]): void {
+  if (paused) throw new AwsError('SendingPausedException', 'Email sending is paused.')
+  if (sent.length >= perDay) throw new AwsError('TooManyRequestsException', 'Daily message quota exceeded', 429)
+  if (Date.now() - (sent.at(-perSecond) ?? -Infinity) < 1000)
+    throw new AwsError('TooManyRequestsException', 'Maximum sending rate exceeded', 429)
+}
+
 /**
- * Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox. Verifies no sender. Asks
- * for the rights as an account in the sandbox does, in which every recipient is an identity of the account.
+ * Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox, and GetAccount. Verifies
+ * no sender. Asks for the rights as an account in the sandbox does, in which every recipient is an identity of the account.
  */
 export const startSes = (options: {
   readonly mailbox: Mailbox
   readonly faults?: Faults
   readonly port?: number
   readonly authorize?: Authorize | undefined
+  readonly quota?: Quota
 }): Promise<HttpServer> => {
-  const { mailbox, faults, port, authorize } = options
+  const { mailbox, faults, port, authorize, quota = PRODUCTION_QUOTA } = options
+  const sent: number[] = []
   return startHttpServer({
     port,
     meet: faults && (() => faults.meet('ses')),
     answer: withAwsFailures(async ({ method, url, headers, body }) => {
+      const ask = asking(authorize, headers)
+      if (method === 'GET' && url.pathname === '/v2/email/account') {
+        ask('ses:GetAccount', '*')
+        return json(200, accountOf(quota, sent.length))
+      }
       if (method !== 'POST' || url.pathname !== '/v2/email/outbound-emails') {
         throw new AwsError('NotFoundException', `No local operation ${method} ${url.pathname}`, 404)
       }
       const email = emailOf(parseSendEmail(JSON.parse(body.toString())))
       const from = addressOf(email.from)
-      const ask = asking(authorize, headers)
       for (const identity of [from.replace(/^.*@/, ''), ...recipientsOf(email)])
         ask('ses:SendEmail', identityArn(identity), { 'ses:FromAddress': from })
+      checkQuota(quota, sent)
+      sent.push(Date.now())
       return json(200, { MessageId: await mailbox.keep(email) })
     }),
   })

@@ -5,13 +5,13 @@ import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
 import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Message } from '#infra/local/mail/kept-email.ts'
 import type { Database, SqlValue } from '#shared/db/connect.ts'
+import { reserveSend } from '#functions/deliver-mail/queries.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
 import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { proofFor } from '#tests/support/proof.ts'
 import { useService } from '#tests/support/test.ts'
 
-const ATTEMPTS = 12
 const LEASE_SECONDS = 90
 
 const service = useService({ env: { INVITE_TENANT_LIMIT: '1000000', FORGOT_EMAIL_LIMIT: '100' } })
@@ -23,6 +23,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await service.mail.faults.set({ part: 'ses', mode: 'ok' })
+  Object.assign(service.mail.quota, { perDay: 1_000_000, perSecond: 10_000, paused: false })
   await service.sql`delete from app.jobs`
 })
 
@@ -80,7 +81,7 @@ describe('a mailer that dies', () => {
       kind: 'mail',
       most: 10,
       leaseSeconds: LEASE_SECONDS,
-      attempts: ATTEMPTS,
+      attempts: null,
     })
     expect(await service.mail.deliver()).toBe(0)
     await passTime()
@@ -110,7 +111,7 @@ describe('a mailer that dies', () => {
     for (let round = 0; round < 5; round += 1) {
       const worker = workerDyingAt(', null, null) as ended')
       if (round % 2 === 0)
-        await claimJobs(worker.database.sql, { kind: 'mail', most: 10, leaseSeconds: 90, attempts: ATTEMPTS })
+        await claimJobs(worker.database.sql, { kind: 'mail', most: 10, leaseSeconds: 90, attempts: null })
       else {
         await service.mail.faults.set({ part: 'ses', mode: 'refuse', share: 0.5 })
         void deliverDueMail(worker, service.mail.ses, () => false)
@@ -229,7 +230,7 @@ describe('SES failures', () => {
     const invited = await inviteMany(40)
     await service.mail.faults.set({ part: 'ses', mode: 'refuse', share: 0.25 })
     let sent = 0
-    for (let pass = 0; pass < ATTEMPTS && sent < 40; pass += 1) {
+    for (let pass = 0; pass < 12 && sent < 40; pass += 1) {
       sent += await service.mail.deliver()
       await passTime()
     }
@@ -272,28 +273,76 @@ describe('SES failures', () => {
     expect(mailbox(email)).toHaveLength(1)
   })
 
-  it('dead-letters an email after the maximum number of attempts', async () => {
-    const { email } = await invite()
+  it('tries an invitation again for as long as it is open, however often SES failed, and then dead-letters it', async () => {
+    const { email, id } = await invite()
+    await service.sql`update app.jobs set attempts = 500, created_at = now() - interval '6 days'`
     await service.mail.faults.set({ part: 'ses', mode: 'refuse' })
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      expect(await jobs()).toMatchObject([{ attempts: attempt - 1, dead_at: null }])
-      await service.mail.deliver()
-      await passTime()
-    }
-    expect(await jobs()).toMatchObject([{ attempts: ATTEMPTS, dead_at: expect.any(Date) }])
-    await service.mail.faults.set({ part: 'ses', mode: 'ok' })
     expect(await service.mail.deliver()).toBe(0)
+    expect(await jobs()).toMatchObject([{ attempts: 501, dead_at: null }])
+    await service.sql`update app.tokens set expires_at = now() - interval '1 second' where id = ${id}`
+    await passTime()
+    expect(await service.mail.deliver()).toBe(0)
+    expect(await jobs()).toMatchObject([{ dead_at: expect.any(Date), last_error: 'Expired' }])
     expect(mailbox(email)).toEqual([])
   })
 
   it.for([
-    ['MessageRejected', 400, true],
-    ['BadRequestException', 400, true],
-    ['TooManyRequestsException', 429, false],
-    ['InternalServiceErrorException', 500, false],
+    ['password-reset', '59 minutes', '61 minutes'],
+    ['email-verification', '23 hours', '25 hours'],
+    ['password-changed', '6 days', '8 days'],
+  ] as const)('sends a late email until its link would have expired: %s', async ([template, inTime, tooLate]) => {
+    const email = newAddress()
+    const id = await createUser(service.sql, { email })
+    await service.sql`update app.users set email_verified_at = null where id = ${id}`
+    const { sql } = service.runtime.database
+    const payloads = {
+      'password-reset': { template: 'password-reset', email, nonce: 'n'.repeat(22) },
+      'email-verification': { template: 'email-verification', user_id: id, nonce: 'n'.repeat(22) },
+      'password-changed': { template: 'password-changed', user_id: id },
+    } as const
+    for (const age of [tooLate, inTime]) {
+      await enqueue(sql, 'mail', payloads[template])
+      await service.sql`update app.jobs set created_at = now() - ${age}::text::interval where completed_at is null and dead_at is null`
+      expect(await service.mail.deliver()).toBe(age === inTime ? 1 : 0)
+    }
+    expect(mailbox(email)).toHaveLength(1)
+    expect((await jobs()).map(({ last_error }) => last_error)).toEqual(['Expired', null])
+  })
+
+  it.for([
+    ['paused', { paused: true }],
+    ['over the quota of the day', { perDay: 0 }],
   ] as const)(
-    'dead-letters an email after %s from SES only when that error is final',
-    async ([type, status, final]) => {
+    'keeps emails due and tries none while the account is %s, and sends them afterwards',
+    async ([, quota]) => {
+      const invited = await inviteMany(3)
+      Object.assign(service.mail.quota, quota)
+      const ses = new SESv2Client({
+        endpoint: service.mail.sesUrl,
+        region: 'us-east-1',
+        credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+        maxAttempts: 1,
+      })
+      onTestFinished(() => ses.destroy())
+      expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(0)
+      for (const job of await jobs()) expect(job).toMatchObject({ attempts: 0, dead_at: null, last_error: null })
+      Object.assign(service.mail.quota, { perDay: 1_000_000, paused: false })
+      expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(3)
+      for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
+    },
+  )
+
+  it.for([
+    ['MessageRejected', 400, 'dead'],
+    ['BadRequestException', 400, 'dead'],
+    ['TooManyRequestsException', 429, 'blocked'],
+    ['SendingPausedException', 400, 'blocked'],
+    ['LimitExceededException', 400, 'blocked'],
+    ['AccessDeniedException', 403, 'blocked'],
+    ['InternalServiceErrorException', 500, 'retried'],
+  ] as const)(
+    'after %s from SES dead-letters the email, tries it later, or counts no attempt: %s %s',
+    async ([type, status, then]) => {
       const server = await startHttpServer({
         answer: () => json(status, { message: type }, { 'x-amzn-errortype': type }),
       })
@@ -303,11 +352,34 @@ describe('SES failures', () => {
       onTestFinished(() => ses.destroy())
       await invite()
       expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(0)
-      expect(await jobs()).toMatchObject([
-        { attempts: 1, completed_at: null, dead_at: final ? expect.any(Date) : null, last_error: type },
-      ])
+      const [job] = await jobs()
+      expect(job).toMatchObject({ attempts: then === 'blocked' ? 0 : 1, completed_at: null, last_error: type })
+      expect(job?.dead_at !== null).toBe(then === 'dead')
+      const due =
+        await service.sql`select from app.jobs where run_at <= now() and leased_until is null and dead_at is null`
+      expect(due).toHaveLength(then === 'blocked' ? 1 : 0)
     },
   )
+})
+
+describe('the rate of the account', () => {
+  it('is shared by all mailers: each email gets a time of its own', async () => {
+    const { sql } = service.mail.worker.database
+    await service.sql`update app.mail_pace set next_at = '-infinity'`
+    const before = await clock()
+    await Promise.all(Array.from({ length: 20 }, () => reserveSend(sql, 10)))
+    const [pace] = await service.sql<{ next_at: Date }[]>`select next_at from app.mail_pace`
+    // A timestamp has microseconds, and a Date cuts them off.
+    expect((pace?.next_at.getTime() ?? 0) - before).toBeGreaterThanOrEqual(1999)
+  })
+
+  it('delays an email until its time', async () => {
+    const { email } = await invite()
+    await service.sql`update app.mail_pace set next_at = clock_timestamp() + interval '300 ms'`
+    const [pace] = await service.sql<{ next_at: Date }[]>`select next_at from app.mail_pace`
+    expect(await service.mail.deliver()).toBe(1)
+    expect(Date.parse(mailbox(email)[0]?.received_at ?? '')).toBeGreaterThanOrEqual((pace?.next_at.getTime() ?? 0) - 1)
+  })
 })
 
 describe('jobs that no mailer can read', () => {
@@ -338,10 +410,10 @@ describe('jobs that no mailer can read', () => {
     expect(await jobs()).toMatchObject([{ attempts: 1, dead_at: expect.any(Date), last_error: 'UnreadableJob' }])
   })
 
-  it('dead-letters exhausted jobs without delaying others, even when they fill a whole claim', async () => {
+  it('dead-letters jobs that killed twelve mailers in a row without delaying others, even when they fill a whole claim', async () => {
     for (let count = 0; count < 10; count += 1) await poison({ template: 'unknown' })
     await service.sql`
-      update app.jobs set attempts = ${ATTEMPTS}, run_at = now() - interval '1 hour',
+      update app.jobs set lost_leases = 11, run_at = now() - interval '1 hour',
              lease_token = gen_random_uuid(), leased_until = now() - interval '1 second'`
     const { email } = await invite()
     expect(await service.mail.deliver()).toBe(1)

@@ -115,6 +115,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'app.claim_jobs(text, integer, integer, integer)': { identity_worker: 'leases jobs' },
   'app.end_lease(uuid, uuid, text, double precision)': { identity_worker: 'ends its leases' },
+  'app.return_job(uuid, uuid, text)': { identity_worker: 'gives back jobs that it cannot do now' },
 }
 
 /** The policies that do not compare the tenant, with their role, and why. */

@@ -387,6 +387,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   lease_ticket: leaseGuarantee,
   claim_jobs: leaseGuarantee,
   end_lease: leaseGuarantee,
+  return_job: leaseGuarantee,
 }
 
 /** Returns whether a function reads across tenants for the user of a session. */

@@ -176,7 +176,16 @@ export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
       }
       const end = (token: string) =>
         sql<{ ended: boolean }[]>`select app.end_lease(${job.id}, ${token}, null, null) as ended`
-      assert.deepEqual([...(await end(randomUUID()))], [{ ended: false }])
+      const giveBack = (token: string) =>
+        sql<{ ended: boolean }[]>`select app.return_job(${job.id}, ${token}, 'blocked') as ended`
+      assert.deepEqual(
+        [...(await end(randomUUID())), ...(await giveBack(randomUUID()))],
+        [{ ended: false }, { ended: false }],
+      )
+      await sql`savepoint given_back`
+      assert.deepEqual([...(await giveBack(job.lease_token))], [{ ended: true }])
+      assert.equal((await attempt(sql, enter, [job.id, job.lease_token])).code, 'TN403', 'a lease that was given back')
+      await sql`rollback to savepoint given_back`
       assert.deepEqual([...(await end(job.lease_token))], [{ ended: true }])
       assert.equal((await attempt(sql, enter, [job.id, job.lease_token])).code, 'TN403', 'an ended lease')
     })

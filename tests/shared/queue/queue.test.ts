@@ -3,7 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, Sql } from '#shared/db/connect.ts'
 import { proofFor } from '#tests/support/proof.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
-import { claimJobs, completeJob, enqueue, failJob, type LeasedJob, rehearseEnqueue } from '#shared/queue/queries.ts'
+import {
+  claimJobs,
+  completeJob,
+  enqueue,
+  failJob,
+  type LeasedJob,
+  rehearseEnqueue,
+  returnJob,
+} from '#shared/queue/queries.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { tenantId } from '#tests/support/minted-session.ts'
@@ -277,6 +285,31 @@ describe('claimJobs', () => {
     ])
     await makeDue(kind)
     expect(await claim(kind)).toEqual([])
+  })
+
+  it('dead-letters a job whose workers died twelve times in a row, also when attempts are not limited', async () => {
+    const kind = newKind()
+    await add(app.sql, kind, {})
+    const claimUnlimited = () => claimJobs(worker.sql, { kind, most: 10, leaseSeconds: LEASE_SECONDS, attempts: null })
+    const [failed] = await claimUnlimited()
+    if (failed === undefined) throw new Error('no job was claimed')
+    await failJob(worker.sql, failed, 'a failure that its worker survived', 0)
+    for (let death = 1; death <= 12; death += 1) {
+      expect(await claimUnlimited()).toHaveLength(1)
+      await expireLeases(kind)
+    }
+    expect(await claimUnlimited()).toEqual([])
+    expect(await rowsOf(kind)).toMatchObject([{ dead_at: expect.any(Date), last_error: 'its workers died' }])
+  })
+
+  it('gives a returned job to the next claim as if it had not been claimed', async () => {
+    const kind = newKind()
+    await add(app.sql, kind, {})
+    const first = await claimOne(kind)
+    expect(await returnJob(worker.sql, first, 'blocked')).toBe(true)
+    expect(await rowsOf(kind)).toMatchObject([{ attempts: 0, lease_token: null, last_error: 'blocked' }])
+    expect(await claimOne(kind)).toMatchObject({ id: first.id, attempts: 1 })
+    expect(await returnJob(worker.sql, first, 'of the late one')).toBe(false)
   })
 
   it('skips a job whose row another worker has locked', async () => {
