@@ -23,7 +23,7 @@ create domain app.email_address as text collate app.case_insensitive constraint 
 
 -- The keys of the seals that only this database can make. identity_gate alone reads them. They seal nothing that lasts
 -- longer than a request, so app.renew_seal may replace them at any time.
---   scope_key   seals the tenant of a transaction
+--   scope_key   seals the tenant and the actor of a transaction
 --   ticket_key  seals what a session check found
 -- A seal is the SHA-256 of a key of one block and a message. Each key seals messages of one length, so nobody can extend one.
 create table app.seal (
@@ -53,57 +53,68 @@ revoke all on function app.renew_seal() from public;
 grant execute on function app.renew_seal() to identity_operator;
 select app.renew_seal();
 
--- Returns the tenant of the transaction, or null. Raises TN500 when the setting was not sealed in this transaction: the
--- start of the transaction is part of the sealed message. Every policy calls it, so it avoids what costs time: SET clauses,
+-- Returns the tenant of the transaction, or null. Raises TN500 when the scope was not sealed in this transaction: the start
+-- of the transaction is part of the sealed message. The scope is tenant and user as 64 hexadecimal digits; the user is zeros in
+-- the scope of a job, an operator or an invitation. Every policy calls this function, so it avoids what costs time: SET clauses,
 -- and unqualified names, which a caller's search_path could redirect. Always write `(select app.current_tenant())` in a
 -- condition, or Postgres calls it for each row.
 create function app.current_tenant() returns uuid
   language plpgsql stable parallel safe security definer
   as $$
 declare
-  v_tenant pg_catalog.text := pg_catalog.current_setting('app.tenant_id', true);
+  v_scope pg_catalog.text := pg_catalog.current_setting('app.scope', true);
   v_key pg_catalog.bytea;
 begin
   -- A connection keeps the setting as '' after the transaction ends.
-  if v_tenant operator(pg_catalog.<>) '' then
+  if v_scope operator(pg_catalog.<>) '' then
     select s.scope_key into v_key from app.seal s;
-    if pg_catalog.decode(pg_catalog.current_setting('app.tenant_seal', true), 'hex') operator(pg_catalog.=) pg_catalog.sha256(
-         v_key operator(pg_catalog.||) pg_catalog.uuid_send(v_tenant::pg_catalog.uuid)
+    if pg_catalog.length(v_scope) operator(pg_catalog.=) 64
+       and pg_catalog.decode(pg_catalog.current_setting('app.scope_seal', true), 'hex') operator(pg_catalog.=) pg_catalog.sha256(
+         v_key operator(pg_catalog.||) pg_catalog.decode(v_scope, 'hex')
                operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())) then
-      return v_tenant;
+      return pg_catalog.left(v_scope, 32);
     end if;
-    raise exception 'the tenant of the transaction is not sealed' using errcode = 'TN500';
+    raise exception 'the scope of the transaction is not sealed' using errcode = 'TN500';
   end if;
   return null;
 end
 $$;
 
--- Sets and seals the tenant until the transaction ends; null means none. For the functions of identity_gate, each of which
--- has checked a proof, and for the owner.
-create function app.set_tenant(p_tenant uuid) returns void
+-- Returns the user who acts in the transaction's tenant. Null in no tenant, and in the scope of a job, an operator or an
+-- invitation.
+create function app.current_actor() returns uuid
+  language sql stable parallel safe
+  return case when app.current_tenant() is not null
+              then nullif(right(current_setting('app.scope'), 32)::uuid, '00000000-0000-0000-0000-000000000000') end;
+
+-- Sets and seals the tenant and the actor until the transaction ends; null means none. For the functions of identity_gate, each
+-- of which has checked a proof, and for the owner.
+create function app.set_tenant(p_tenant uuid, p_actor uuid default null) returns void
   language plpgsql security definer
   as $$
 declare
-  v_tenant pg_catalog.text;
+  v_scope pg_catalog.bytea := pg_catalog.uuid_send(p_tenant)
+    operator(pg_catalog.||) pg_catalog.uuid_send(coalesce(p_actor, '00000000-0000-0000-0000-000000000000'));
   v_key pg_catalog.bytea;
+  v_set pg_catalog.text;
 begin
   select s.scope_key into v_key from app.seal s;
-  v_tenant := pg_catalog.set_config('app.tenant_id', coalesce(p_tenant::pg_catalog.text, ''), true);
-  v_tenant := pg_catalog.set_config('app.tenant_seal', coalesce(pg_catalog.encode(pg_catalog.sha256(
-         v_key operator(pg_catalog.||) pg_catalog.uuid_send(p_tenant)
+  v_set := pg_catalog.set_config('app.scope', coalesce(pg_catalog.encode(v_scope, 'hex'), ''), true);
+  v_set := pg_catalog.set_config('app.scope_seal', coalesce(pg_catalog.encode(pg_catalog.sha256(
+         v_key operator(pg_catalog.||) v_scope
                operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), ''), true);
 end
 $$;
 
-revoke all on function app.current_tenant(), app.set_tenant(uuid) from public;
-grant execute on function app.current_tenant()
+revoke all on function app.current_tenant(), app.current_actor(), app.set_tenant(uuid, uuid) from public;
+grant execute on function app.current_tenant(), app.current_actor()
   to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
 grant create on schema app to identity_gate;
 alter function app.current_tenant() owner to identity_gate;
-alter function app.set_tenant(uuid) owner to identity_gate;
+alter function app.set_tenant(uuid, uuid) owner to identity_gate;
 revoke create on schema app from identity_gate;
 set local role identity_gate;
-grant execute on function app.set_tenant(uuid) to identity_owner;
+grant execute on function app.set_tenant(uuid, uuid) to identity_owner;
 set local role identity_owner;
 
 -- A trigger function that refuses every change. The trigger says when, and its argument says why.

@@ -209,7 +209,7 @@ begin
     values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_request_id, p_client_request_id,
             app.tenant_ip_hash(p_ip_hash, p_tenant));
   end if;
-  perform app.set_tenant(p_tenant);
+  perform app.set_tenant(p_tenant, v_user);
   return query select l.* from app.live_sessions l where l.session_id = v_session;
 end
 $$;

@@ -19,7 +19,7 @@ create function app.lock_member(p_user uuid) returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0));
 
--- Sets the tenant of a ticket for a read. Requires a READ ONLY transaction, which nothing can make READ WRITE again, so the
+-- Sets the tenant and the actor of a ticket for a read. Requires a READ ONLY transaction, which nothing can make READ WRITE again, so the
 -- scope of a read never writes. It checks no table again: the session check found the ticket's tenant in this request.
 -- Every read calls it, so it repeats app.check_ticket and app.set_tenant in line and with qualified names.
 create function app.enter_to_read(p_ticket bytea) returns void
@@ -35,9 +35,9 @@ begin
      and pg_catalog.substr(p_ticket, 51, 8) operator(pg_catalog.>) pg_catalog.timestamptz_send(pg_catalog.clock_timestamp())
      and pg_catalog.substr(p_ticket, 1, 16) operator(pg_catalog.<>) '\x00000000000000000000000000000000'::pg_catalog.bytea
      and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then
-    v_set := pg_catalog.set_config('app.tenant_id', pg_catalog.encode(pg_catalog.substr(p_ticket, 1, 16), 'hex'), true);
-    v_set := pg_catalog.set_config('app.tenant_seal', pg_catalog.encode(pg_catalog.sha256(v_scope_key
-      operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 16)
+    v_set := pg_catalog.set_config('app.scope', pg_catalog.encode(pg_catalog.substr(p_ticket, 1, 32), 'hex'), true);
+    v_set := pg_catalog.set_config('app.scope_seal', pg_catalog.encode(pg_catalog.sha256(v_scope_key
+      operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 32)
       operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), true);
     return;
   end if;
@@ -46,7 +46,7 @@ begin
 end
 $$;
 
--- Sets the tenant of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
+-- Sets the tenant and the actor of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
 -- and TN403 when the role changed, lacks the permission, or the session has selected another tenant.
 --   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
@@ -96,7 +96,7 @@ begin
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
-  perform app.set_tenant(v_tenant);
+  perform app.set_tenant(v_tenant, v_user);
 end
 $$;
 

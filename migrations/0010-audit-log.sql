@@ -24,6 +24,11 @@ select app.enforce_tenant('app.audit_log');
 
 grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_app, identity_operator, identity_vault;
+-- Nobody writes an entry in the name of another: the actor is the one of the transaction's ticket, and null without a session.
+create policy actor_insert on app.audit_log as restrictive for insert
+  to identity_app, identity_worker, identity_operator, identity_vault
+  with check (actor_user_id is not distinct from (select app.current_actor())
+              or action = 'membership.accepted' and (select app.current_actor()) is null);
 grant select on app.audit_log to identity_app;
 create policy gate_append on app.audit_log for insert to identity_gate with check (true);
 grant insert (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)

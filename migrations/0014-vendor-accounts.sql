@@ -116,14 +116,14 @@ grant select (id, tenant_id, occurred_at, action, target_id) on app.audit_log to
 -- Writes the audit entry of an opening and returns its id. Returns null, and writes nothing, when the account does not exist in
 -- the transaction's tenant or its secret was erased.
 create function app.record_opening(
-    p_account uuid, p_reason text, p_actor uuid, p_request_id text, p_client_request_id text)
+    p_account uuid, p_reason text, p_request_id text, p_client_request_id text)
   returns uuid
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id)
-  select a.tenant_id, p_actor, 'vendor_account.opened', 'vendor_account', a.id,
+  select a.tenant_id, app.current_actor(), 'vendor_account.opened', 'vendor_account', a.id,
          jsonb_build_object('reason', p_reason, 'secret_version', a.secret_version), p_request_id, p_client_request_id
     from app.vendor_accounts a
     join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
@@ -149,10 +149,10 @@ create function app.open_vendor_secret(p_account uuid, p_entry uuid)
                   where e.tenant_id = a.tenant_id and e.id = p_entry and e.action = 'vendor_account.opened' and e.target_id = a.id
                     and e.occurred_at < now() and e.occurred_at > now() - interval '30 seconds')
 $$;
-revoke all on function app.record_opening(uuid, text, uuid, text, text), app.open_vendor_secret(uuid, uuid) from public;
-grant execute on function app.record_opening(uuid, text, uuid, text, text), app.open_vendor_secret(uuid, uuid) to identity_vault;
+revoke all on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) from public;
+grant execute on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) to identity_vault;
 grant create on schema app to identity_resolver;
-alter function app.record_opening(uuid, text, uuid, text, text) owner to identity_resolver;
+alter function app.record_opening(uuid, text, text, text) owner to identity_resolver;
 alter function app.open_vendor_secret(uuid, uuid) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 

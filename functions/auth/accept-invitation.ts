@@ -73,7 +73,7 @@ export const acceptInvitation = endpoint({
       if (userId === null) throw tokenInvalid('the user is disabled')
       const membershipId = await acceptMembership(tx, { userId, roleId, invitedBy })
       await recordAudit(
-        { sql: tx, tenantId, actorUserId: userId, ...requestSource(context) },
+        { sql: tx, tenantId, invitedId: userId, ...requestSource(context) },
         { action: 'membership.accepted', targetId: membershipId, after: { role: role_code } },
       )
       await enqueue(tx, 'mail', { template: 'membership-added', user_id: userId })

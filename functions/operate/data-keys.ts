@@ -96,7 +96,7 @@ const reencrypt = (work: KeyWork, keyId: string, accountId: string): Promise<boo
   // A concurrent rotation or shred can destroy the new data key before the secret is stored.
   storeWithRetry(async () => {
     const { vault, proof, tenantId, requestId } = work
-    const opening = { reason: 'rotate', actorUserId: null, requestId } as const
+    const opening = { reason: 'rotate', requestId } as const
     const credential = await openVendorCredential(vault, { proof, tenantId, accountId }, opening)
     if (credential === null) return false
     const { secret, secretVersion } = credential

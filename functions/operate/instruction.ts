@@ -50,8 +50,4 @@ export const recordCommand = (
   tenantId: string,
   { operator, reason, requestId }: Instruction,
   entry: AuditEntry,
-): Promise<void> =>
-  recordAudit(
-    { sql, tenantId, actorUserId: null, requestId },
-    { ...entry, after: { ...entry.after, operator, reason } },
-  )
+): Promise<void> => recordAudit({ sql, tenantId, requestId }, { ...entry, after: { ...entry.after, operator, reason } })

@@ -24,7 +24,7 @@ export const verifyAccount = endpoint({
     const credential = await openVendorCredential(
       runtime.vault,
       { proof: sql.proof, tenantId, accountId: params.id },
-      { reason: 'verify', actorUserId: principal.user.id, requestId, clientRequestId: client.requestId },
+      { reason: 'verify', requestId, clientRequestId: client.requestId },
     )
     if (credential === null) throw notFound('the secret was erased during the request')
     const lastError = await askVendor(runtime.config, vendor, credential)

@@ -49,7 +49,7 @@ async function verify(
   if (tenantId === null) throw new UnreadableJob('a vendor account needs a tenant')
   const proof = proofOfLease(job)
   if (!(await proof.read(database, tenantIsOpen))) return false
-  const opening = { reason: 'verify', actorUserId: null, requestId: job.id } as const
+  const opening = { reason: 'verify', requestId: job.id } as const
   const credential = await openVendorCredential(vault, { proof, tenantId, accountId }, opening)
   if (credential === null) return false
   const vendor = await proof.read(vault.database, (sql) => findVendor(sql, credential.vendor))
@@ -59,7 +59,7 @@ async function verify(
     const recorded = await recordCheck(sql, { accountId, secretVersion: credential.secretVersion, lastError })
     if (!recorded || !hasResponded) return
     await recordAudit(
-      { sql, tenantId, actorUserId: null, requestId: job.id },
+      { sql, tenantId, requestId: job.id },
       {
         action: lastError === null ? 'vendor_account.verified' : 'vendor_account.refused',
         targetId: accountId,

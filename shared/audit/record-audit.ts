@@ -22,11 +22,11 @@ export interface MemberContext extends AuditContext {
   readonly sql: TenantTransaction
 }
 
-/** Where a change comes from. `actorUserId` is null for the platform. */
+/** Where a change comes from. `invitedId` is the user who accepts an invitation, and whom its ticket does not name. */
 interface AuditSource extends RequestSource {
   readonly sql: Sql
   readonly tenantId: string
-  readonly actorUserId: string | null
+  readonly invitedId?: string
 }
 
 /** A change, for the audit log. `before` and `after` hold what changed and nothing secret. */
@@ -40,14 +40,14 @@ export interface AuditEntry {
 const json = (change: object | undefined): string | null => (change === undefined ? null : JSON.stringify(change))
 
 /**
- * Appends an entry to the audit log, in the transaction of the change and in the scope of its tenant. An endpoint of a
- * tenant passes its request context; other callers name the source.
+ * Appends an entry to the audit log, in the transaction of the change and in the scope of its tenant. The actor is the one of
+ * that scope. An endpoint of a tenant passes its request context; other callers name the source.
  */
 export async function recordAudit(context: MemberContext | AuditSource, entry: AuditEntry): Promise<void> {
   const {
     sql,
     tenantId,
-    actorUserId,
+    invitedId = null,
     requestId,
     clientRequestId = null,
     ipHash = null,
@@ -58,7 +58,7 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
       (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id,
        ip_hash)
     values
-      (${tenantId}, ${actorUserId}, ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
+      (${tenantId}, coalesce(${invitedId}::uuid, app.current_actor()), ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
        ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId},
        app.tenant_ip_hash(${ipHash}, ${tenantId}))`
 }
@@ -73,6 +73,5 @@ export const requestSource = ({ client, requestId, runtime }: AuditContext) => (
 const sourceOf = (context: MemberContext): AuditSource => ({
   sql: context.sql,
   tenantId: context.principal.tenant.id,
-  actorUserId: context.principal.user.id,
   ...requestSource(context),
 })

@@ -31,12 +31,12 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.record_password_change(bytea, text, text, bytea)', // ends the other sessions of the ticket's user, and audits in each tenant
   'app.record_password_reset(bytea, bytea, text, text, bytea)', // does so for the user of a token that was just consumed
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
-  'app.record_opening(uuid, text, uuid, text, text)', // audits the opening of a secret of the set tenant
+  'app.record_opening(uuid, text, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
   'app.renew_seal()', // replaces the keys of the seals
   'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
-  'app.set_tenant(uuid)', // seals the tenant of the transaction, for the functions of identity_gate
+  'app.set_tenant(uuid, uuid)', // seals the tenant and the actor of the transaction, for the functions of identity_gate
   'app.check_ticket(bytea)', // returns what a ticket was sealed for, to the functions here
   'app.authenticate(bytea, integer, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry
   'app.select_tenant(bytea, uuid, integer, text, text, bytea)', // selects a tenant for the session of a ticket
@@ -59,7 +59,7 @@ export const GATE_FUNCTIONS: readonly string[] = DEFINER_FUNCTIONS.slice(
 /** The listed functions without a search_path, because every read calls them: each name in them is qualified. */
 const QUALIFIED_FUNCTIONS: readonly string[] = [
   'app.current_tenant()',
-  'app.set_tenant(uuid)',
+  'app.set_tenant(uuid, uuid)',
   'app.enter_to_read(bytea)',
 ]
 

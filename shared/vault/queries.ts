@@ -40,11 +40,11 @@ export interface EncryptedVendorSecret {
 export async function recordOpening(
   sql: TenantTransaction,
   accountId: string,
-  opening: { reason: string; actorUserId: string | null; requestId: string | null; clientRequestId?: string | null },
+  opening: { reason: string; requestId: string | null; clientRequestId?: string | null },
 ): Promise<string | null> {
-  const { reason, actorUserId, requestId, clientRequestId = null } = opening
+  const { reason, requestId, clientRequestId = null } = opening
   const [row] = await sql<{ entry: string | null }>`
-    select app.record_opening(${accountId}, ${reason}, ${actorUserId}, ${requestId}, ${clientRequestId}) as entry`
+    select app.record_opening(${accountId}, ${reason}, ${requestId}, ${clientRequestId}) as entry`
   return row?.entry ?? null
 }
 

@@ -14,7 +14,6 @@ export interface OpenCredential {
 /** Who decrypts a credential, and why. The audit entry commits before the decryption. */
 export interface Opening {
   readonly reason: 'verify' | 'rotate' | 'catalog'
-  readonly actorUserId: string | null
   readonly requestId: string | null
   readonly clientRequestId?: string | null
 }

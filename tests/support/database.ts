@@ -53,7 +53,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 export async function warmAppConnection(database: TestDatabase): Promise<postgres.Sql> {
   const sql = postgres(database.appUrl, { max: 1, onnotice: () => {} })
   await sql.begin(async (tx) => {
-    await tx`select set_config('app.tenant_id', ${randomUUID()}, true), set_config('app.tenant_seal', 'ab', true)`
+    await tx`select set_config('app.scope', ${randomUUID()}, true), set_config('app.scope_seal', 'ab', true)`
   })
   return sql
 }

@@ -64,7 +64,7 @@ const workOn = ({ id }: Tenant, vault: Vault = service.runtime.vault): KeyWork =
   shouldStop: () => false,
 })
 
-const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
+const OPENING = { reason: 'catalog', requestId: null } as const
 const secretOf = async ({ id }: Tenant, accountId: string, vault = service.runtime.vault): Promise<string | null> =>
   (await openVendorCredential(vault, { proof: proofFor(service.sql, id), tenantId: id, accountId }, OPENING))?.secret ??
   null

@@ -101,7 +101,7 @@ const audited = async (tenant: Tenant): Promise<string[]> =>
   ).map(({ action }) => action.replace('vendor_account.', ''))
 
 const secretOf = async ({ id }: Tenant, accountId: string) => {
-  const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
+  const opening = { reason: 'catalog', requestId: null } as const
   const account = { proof: proofFor(service.sql, id), tenantId: id, accountId }
   return (await openVendorCredential(service.runtime.vault, account, opening))?.secret ?? null
 }

@@ -28,7 +28,7 @@ interface Row {
 }
 
 const [SS] = vendorAccounts as [(typeof vendorAccounts)[0]]
-const OPENING = { reason: 'catalog', actorUserId: null, requestId: null } as const
+const OPENING = { reason: 'catalog', requestId: null } as const
 
 const vendor = (mode: 'ok' | 'refuse') => service.vault.faults.set({ part: 'vendor', mode })
 

@@ -37,7 +37,7 @@ const kmsCalls = () => service.vault.faults.counts().kms
 const vendorCalls = () => service.vault.faults.counts().vendor
 
 const secretOf = async (id: string): Promise<string | undefined> => {
-  const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
+  const opening = { reason: 'catalog', requestId: null } as const
   const account = { proof: proofFor(service.sql, tenant), tenantId: tenant, accountId: id }
   return (await openVendorCredential(service.runtime.vault, account, opening))?.secret
 }
@@ -318,7 +318,7 @@ describe('the first secrets of a tenant', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200))
     const keys = await service.sql`select status from app.data_keys where tenant_id = ${tenant}`
     expect(keys.map((key) => key['status'])).toEqual(['active'])
-    const opening = { reason: 'catalog', actorUserId: null, requestId: null } as const
+    const opening = { reason: 'catalog', requestId: null } as const
     const other = service.vault.openVault(service.database)
     const proof = proofFor(service.sql, tenant)
     for (const { body } of answers) {

@@ -5,6 +5,7 @@ import { urlFor } from '#infra/local/postgres/database.ts'
 import { createTestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { ticketFor } from '#tests/support/proof.ts'
 import { definerGuarantee, definersGuarantee, isReader } from './function-guarantees.ts'
+import { actorGuarantee, sealGuarantee } from './gate-guarantees.ts'
 import { type Guarantee, holdsAfter } from './guarantee.ts'
 import {
   invitationsGuarantee,
@@ -48,7 +49,7 @@ const policies = await admin<
 >`
   select schemaname || '.' || tablename as table, policyname as policy, cmd as command, roles[1] as role,
          qual, with_check as check from pg_policies
-   where format('%I.%I', schemaname, tablename)::regclass not in (select inhrelid from pg_inherits)
+   where permissive = 'PERMISSIVE' and format('%I.%I', schemaname, tablename)::regclass not in (select inhrelid from pg_inherits)
    order by 1, 2`
 const bodies = await admin<{ name: string; definition: string }[]>`
   select oid::regproc::text as name, pg_get_functiondef(oid) as definition from pg_proc
@@ -62,6 +63,8 @@ afterAll(() => Promise.all([world.close(), asMigrated.close()]))
 
 /** A guard, the statements that remove it, and the guarantees that must break. */
 type Guard = readonly [guard: string, statements: readonly string[], needed: readonly Guarantee[]]
+
+const definitionOf = (name: string): string => bodies.find((body) => body.name === name)?.definition ?? ''
 
 /** Replaces a part of a statement. Throws when the part is missing. */
 function replaced(text: string, part: string, by: string): string {
@@ -172,12 +175,14 @@ const CURRENT_TENANT = 'create or replace function app.current_tenant() returns 
 guards.push(
   [
     'the nullif of current_tenant',
-    [`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`],
+    [`${CURRENT_TENANT} return left(current_setting('app.scope', true), 32)::uuid`],
     world.tables.map((table) => guaranteesOf(world, table).unset),
   ],
   [
     'the null of current_tenant while no tenant is set',
-    [`${CURRENT_TENANT} return coalesce(nullif(current_setting('app.tenant_id', true), ''), '${world.own}')::uuid`],
+    [
+      `${CURRENT_TENANT} return coalesce(nullif(left(current_setting('app.scope', true), 32), ''), '${world.own}')::uuid`,
+    ],
     world.tables.map((table) => guaranteesOf(world, table).unset),
   ],
   [
@@ -237,6 +242,17 @@ guards.push(
       ),
     ),
   ...writers(),
+  ['audit_log: its actor', ['drop policy actor_insert on app.audit_log'], [actorGuarantee(world)]],
+  [
+    'the user of a ticket as its actor',
+    [`create or replace function app.current_actor() returns uuid language sql stable return null::uuid`],
+    [actorGuarantee(world)],
+  ],
+  [
+    'the length of a scope',
+    [replaced(definitionOf('current_tenant'), 'pg_catalog.length(v_scope) operator(pg_catalog.=) 64', 'true')],
+    [sealGuarantee(world)],
+  ],
   ...[
     `(purpose = 'invite'::text)`,
     '(consumed_at IS NULL)',
@@ -269,7 +285,7 @@ function writers(): Guard[] {
   }
   const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
     `${name}: ${what}`,
-    [replaced(bodies.find((body) => body.name === name)?.definition ?? '', part, by), ...more],
+    [replaced(definitionOf(name), part, by), ...more],
     [definerGuarantee(world, callers[name] ?? name)],
   ]
   const ofJob = `coalesce((p_payload ->> 'tenant_id')::uuid, app.current_tenant())`
@@ -542,7 +558,7 @@ describe('on its own copy', () => {
       await app.begin(async (tx) => {
         await tx`select app.enter_to_write(${ticket}, null, false)`
         await tx`
-          select set_config(name, current_setting(name), false) from unnest(array['app.tenant_id', 'app.tenant_seal']) as name`
+          select set_config(name, current_setting(name), false) from unnest(array['app.scope', 'app.scope_seal']) as name`
       })
       return (await app`select from app.memberships`).length
     }
@@ -565,7 +581,7 @@ describe('on its own copy', () => {
     const copy = await createTwoTenants('as migrated')
     const [table] = copy.tables
     if (table === undefined) throw new Error('there is no tenant table')
-    await copy.admin.unsafe(`${CURRENT_TENANT} return current_setting('app.tenant_id', true)::uuid`)
+    await copy.admin.unsafe(`${CURRENT_TENANT} return left(current_setting('app.scope', true), 32)::uuid`)
     const cold = postgres(copy.database.appUrl, { max: 1 })
     expect(await cold.unsafe(`table ${table.name}`)).toHaveLength(0)
     await cold.end()

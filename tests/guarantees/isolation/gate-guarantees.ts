@@ -124,10 +124,22 @@ export const sealGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
     assert.equal(await tenantNow(sql), own)
     const set = (name: string, value: string) => sql`select set_config(${name}, ${value}, true)`
     for (const forge of [
-      () => set('app.tenant_id', other),
-      () => set('app.tenant_seal', '00'.repeat(32)),
-      () => set('app.tenant_seal', ''),
-      () => set('app.tenant_seal', randomBytes(32).toString('hex')),
+      () => set('app.scope', other),
+      () => set('app.scope', `${other}${own}`.replaceAll('-', '')),
+      () => set('app.scope', `${own}${other}`.replaceAll('-', '')),
+      // Who knows the seal of a message can compute the one of a longer message.
+      async () => {
+        const longer = `${own}${own}80`.replaceAll('-', '')
+        const message = `s.scope_key || decode($1, 'hex') || timestamptz_send(transaction_timestamp())`
+        await set(
+          'app.scope_seal',
+          await made(sql, `(select encode(sha256(${message}), 'hex') from app.seal s)`, [longer]),
+        )
+        await set('app.scope', longer)
+      },
+      () => set('app.scope_seal', '00'.repeat(32)),
+      () => set('app.scope_seal', ''),
+      () => set('app.scope_seal', randomBytes(32).toString('hex')),
     ]) {
       await sql`savepoint forged`
       await forge()
@@ -140,6 +152,42 @@ export const sealGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
         assert.equal((await attempt(sql, 'table app.seal')).code, REFUSED, role)
       })
     }
+  },
+})
+
+/** Who acts in the transaction. */
+const actorNow = async (sql: postgres.Sql): Promise<string | null> =>
+  (await sql<{ actor: string | null }[]>`select app.current_actor() as actor`)[0]?.actor ?? null
+
+/** The actor of an audit entry is the user of the ticket. */
+export const actorGuarantee = ({ own, sessions, users }: TwoTenants): Guarantee => ({
+  title: 'guarantee 8: an audit entry has the actor of the ticket, and no other role but the gate names one',
+  holds: async (sql) => {
+    const [, write = ''] = ENTRIES
+    const [user = null, , stranger = null] = users.map(({ id }) => id)
+    assert.equal(await actorNow(sql), null)
+    for (const [ticket, actor] of [
+      [await ticketOf(sql, sessions.own), user],
+      [await ticketFor(sql, own), null],
+    ] as const) {
+      await unset(sql, async () => {
+        assert.equal((await attempt(sql, `select ${write}`, [ticket], true)).code, '')
+        assert.equal(await actorNow(sql), actor)
+        for (const role of ['identity_app', 'identity_operator', 'identity_vault']) {
+          for (const named of [user, stranger, null]) {
+            const entry = `insert into app.audit_log (tenant_id, actor_user_id, action, target_type) values ($1, $2, 'a.b', 'c')`
+            const { code } = await as(sql, role, () => attempt(sql, entry, [own, named]))
+            assert.equal(code, named === actor ? '' : REFUSED, `${role} for ${actor} as ${named}`)
+          }
+        }
+      })
+    }
+    const ticket = await ticketOf(sql, sessions.own)
+    await unset(sql, async () => {
+      await sql`set transaction read only`
+      await sql.unsafe(`select ${ENTRIES[0]}`, [ticket])
+      assert.equal(await actorNow(sql), user)
+    })
   },
 })
 

@@ -92,7 +92,7 @@ export async function enterTenant(sql: postgres.Sql, tenant: string | null): Pro
     await sql`select app.set_tenant(${tenant})`
     await sql.unsafe(`set local role ${row?.role ?? 'none'}`)
   } else if (tenant === null) {
-    await sql`select set_config('app.tenant_id', '', true)`
+    await sql`select set_config('app.scope', '', true)`
   } else {
     await sql`select app.enter_to_write(${await ticketFor(admin, tenant)}, null, false)`
   }

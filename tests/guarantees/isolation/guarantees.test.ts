@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { ticketFor } from '#tests/support/proof.ts'
 import { definerGuarantee } from './function-guarantees.ts'
+import { actorGuarantee } from './gate-guarantees.ts'
 import { entersBy, holdsAfter } from './guarantee.ts'
 import {
   invitationsGuarantee,
@@ -74,6 +75,7 @@ describe.each([
     operatorSecretsGuarantee(world),
     vaultGuarantee(world),
     accountsGuarantee(world),
+    actorGuarantee(world),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsAfter(world.admin, [], guarantee))
 
@@ -143,21 +145,15 @@ describe.each([
     await app`rollback`
   })
 
-  test('guarantee 4: rejects a tenant that is no uuid, and never shows every row', async () => {
-    for (const tenant of ['*', '%', 'null', "' or true --", `${world.own},${world.other}`]) {
-      await app`begin`
-      await app`select set_config('app.tenant_id', ${tenant}, true)`
-      await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: '22P02' })
-      await app`rollback`
-    }
-  })
-
-  test('guarantee 4: rejects a tenant that the transaction did not enter', async () => {
-    for (const seal of ['', '00', '00'.repeat(32)]) {
-      await app`begin`
-      await app`select set_config('app.tenant_id', ${world.other}, true), set_config('app.tenant_seal', ${seal}, true)`
-      await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: 'TN500' })
-      await app`rollback`
+  test('guarantee 4: rejects a scope that the transaction did not enter, and never shows every row', async () => {
+    const scope = world.other.replaceAll('-', '')
+    for (const setting of ['*', '%', 'null', "' or true --", `${world.own},${world.other}`, scope, scope.repeat(2)]) {
+      for (const seal of ['', '00', '00'.repeat(32)]) {
+        await app`begin`
+        await app`select set_config('app.scope', ${setting}, true), set_config('app.scope_seal', ${seal}, true)`
+        await expect(app.unsafe('select from app.memberships')).rejects.toMatchObject({ code: 'TN500' })
+        await app`rollback`
+      }
     }
   })
 })

@@ -55,6 +55,7 @@ const [account] = await admin<{ id: string }[]>`
 /** Fills the ids in that an attacker may know. */
 const filled = (text: string) =>
   text
+    .replaceAll('{scope of B}', `${B.replaceAll('-', '')}${'0'.repeat(32)}`)
     .replaceAll('{A}', A)
     .replaceAll('{B}', B)
     .replaceAll('{person}', person?.id ?? '')

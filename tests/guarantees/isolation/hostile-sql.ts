@@ -49,7 +49,7 @@ const planting = (role: Attack['role']): Attack[] =>
       'drop policy app_all on app.users',
       'create policy mine on app.styles using (true)',
       'drop trigger sessions_stay_ended on app.sessions',
-      'alter function app.set_tenant(uuid) security definer',
+      'alter function app.set_tenant(uuid, uuid) security definer',
       'create or replace function app.current_tenant() returns uuid language sql return null',
     ],
     [
@@ -87,13 +87,22 @@ const planting = (role: Attack['role']): Attack[] =>
     ],
   )
 
+/** Audit entries in the name of somebody else. The ticket of the test names nobody. */
+const impersonating = (role: Attack['role']): Attack[] =>
+  of(role, 'writes', [
+    'audits in the name of another',
+    `insert into app.audit_log (tenant_id, actor_user_id, action, target_type) values ('{A}', '{person}', 'a.b', 'c')`,
+    `with acting as (select set_config('app.scope', left(current_setting('app.scope'), 32) || replace('{person}', '-', ''), true))
+     insert into app.audit_log (tenant_id, actor_user_id, action, target_type) select '{A}', '{person}', 'a.b', 'c' from acting`,
+  ])
+
 export const ATTACKS: readonly Attack[] = [
   ...of(
     'identity_app',
     'reads',
     [
       'sets the tenant of another',
-      `select set_config('app.tenant_id', '{B}', true)`,
+      `select set_config('app.scope', '{scope of B}', true)`,
       MEMBERS,
       'select name from app.styles',
       'select account_number from app.vendor_accounts',
@@ -101,7 +110,7 @@ export const ATTACKS: readonly Attack[] = [
     ],
     [
       'sets the tenant within one SELECT',
-      `select set_config('app.tenant_id', '{B}', true), query_to_xml('${MEMBERS}', true, true, '')::text`,
+      `select set_config('app.scope', '{scope of B}', true), query_to_xml('${MEMBERS}', true, true, '')::text`,
     ],
     ['calls set_tenant for another', `select app.set_tenant('{B}')`, MEMBERS],
     ['reads every address', 'select email, full_name from app.users', `select xmlforest(email)::text from app.users`],
@@ -177,7 +186,7 @@ export const ATTACKS: readonly Attack[] = [
       'moves a cursor across scopes',
       'declare c cursor for select name from app.styles',
       'fetch all from c',
-      `select set_config('app.tenant_id', '', true)`,
+      `select set_config('app.scope', '', true)`,
       'fetch all from c',
     ],
   ),
@@ -266,6 +275,7 @@ export const ATTACKS: readonly Attack[] = [
       `delete from app.tokens where tenant_id = '{B}'`,
     ],
   ),
+  ...impersonating('identity_app'),
   ...planting('identity_app'),
 
   ...of(
@@ -344,6 +354,7 @@ export const ATTACKS: readonly Attack[] = [
     'revives a session',
     'update app.sessions set revoked_at = null where revoked_at is not null',
   ]),
+  ...impersonating('identity_operator'),
   ...planting('identity_operator'),
 
   ...of(
@@ -367,6 +378,7 @@ export const ATTACKS: readonly Attack[] = [
     'table app.jobs',
     'select * from app.audit_log',
   ]),
+  ...impersonating('identity_vault'),
   ...planting('identity_vault'),
 ]
 
@@ -414,7 +426,10 @@ export const POOLED: readonly {
   { what: 'a temporary type', plant: ['create domain pg_temp.uuid as pg_catalog.uuid'], loot: ['select 1'] },
   {
     what: 'a setting',
-    plant: [`select set_config('search_path', 'pg_temp', false)`, `select set_config('app.tenant_id', '{A}', false)`],
-    loot: [`select current_setting('app.tenant_id', true)`],
+    plant: [
+      `select set_config('search_path', 'pg_temp', false)`,
+      `select set_config('app.scope', '{scope of B}', false)`,
+    ],
+    loot: [`select current_setting('app.scope', true)`],
   },
 ]

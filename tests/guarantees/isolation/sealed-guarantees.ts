@@ -4,7 +4,7 @@ import type postgres from 'postgres'
 import { enterTenant, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
-const RECORD = `select app.record_opening($1, 'catalog', null, $2, null) as entry`
+const RECORD = `select app.record_opening($1, 'catalog', $2, null) as entry`
 const OPEN = 'select * from app.open_vendor_secret($1, $2)'
 
 /** Creates an account with a secret under a key, as a superuser, who may use another tenant's key. */

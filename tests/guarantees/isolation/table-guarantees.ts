@@ -274,7 +274,7 @@ export const afterTransactionGuarantee = ({ own, admin }: TwoTenants, { name, ow
     })
     await enter(sql)
     await expectNone('after a statement without a transaction')
-    await sql`reset app.tenant_id`
+    await sql`reset app.scope`
     await expectNone('after a reset')
   },
 })

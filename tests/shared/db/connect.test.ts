@@ -213,7 +213,7 @@ describe('transaction', () => {
     const db = opened(database.appUrl)
     const proof = await memberProof()
     const setting = () => db.sql<{ tenant: string | null; rows: number }>`
-      select nullif(current_setting('app.tenant_id', true), '') as tenant,
+      select nullif(current_setting('app.scope', true), '') as tenant,
              (select count(*)::int from app.memberships) as rows`
     const pid = await pidOf(db.sql)
     const seen = await proof.read(db, (sql) => sql`select id from app.memberships`)
@@ -269,14 +269,14 @@ describe('a connection that is used again', () => {
   })
 
   it.for([
-    `select set_config('app.tenant_id', gen_random_uuid()::text, false)`,
+    `select set_config('app.scope', gen_random_uuid()::text, false)`,
     'set search_path = public',
     'set row_security = off',
     'select pg_advisory_lock(7)',
   ])('has no setting and no lock of its former caller: %s', async (planted) => {
     const db = opened(database.appUrl)
     const state = () => db.sql`
-      select pg_backend_pid(), current_setting('app.tenant_id', true) <> '' as scoped, current_setting('search_path'),
+      select pg_backend_pid(), current_setting('app.scope', true) <> '' as scoped, current_setting('search_path'),
              current_setting('row_security'), (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())`
     await (await memberProof()).read(db, (sql) => sql`select 1`)
     const before = await state()
@@ -309,7 +309,7 @@ describe('a forged scope', () => {
       'a tenant',
       (db) =>
         db.transaction('read only', async (sql) => {
-          await sql`select set_config('app.tenant_id', ${acme}, true)`
+          await sql`select set_config('app.scope', ${acme}, true)`
           await sql`select id from app.memberships`
         }),
     ],
