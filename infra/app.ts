@@ -2,6 +2,7 @@ import { Annotations, App, Tags, Validations } from 'aws-cdk-lib'
 import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag'
 import * as v from 'valibot'
 import { Addresses, addressFaults } from './aws/addresses.ts'
+import { controlTowerRules } from './aws/control-tower.ts'
 import { Tenantry } from './aws/tenantry.ts'
 import { jobs, routeGroups } from './route-groups.ts'
 import { STAGES } from './stages.ts'
@@ -19,4 +20,4 @@ for (const [stage, config] of Object.entries(STAGES)) {
   Tags.of(stack).add('service', 'tenantry')
   Tags.of(stack).add('stage', stage)
 }
-Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app))
+Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app), controlTowerRules(app))

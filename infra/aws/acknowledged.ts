@@ -1,5 +1,6 @@
 import { CfnElement, type Stack, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
+import type { Stage } from '#infra/stages.ts'
 import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
@@ -9,8 +10,15 @@ import type { Secrets } from './secrets.ts'
 
 const SOLUTIONS = 'AwsSolutions::AwsSolutions'
 const SERVERLESS = 'Serverless::Serverless'
+const CONTROL_TOWER = 'cdk-validator-cfnguard::'
 
-/** Acknowledges the cdk-nag findings that are no faults here, each with its reason, on the resource or close to it. */
+/** Control Tower wants logs for a year. */
+const YEAR_DAYS = 365
+
+/**
+ * Acknowledges the findings of cdk-nag and of the Control Tower rules that are no faults here, each with its reason, on the
+ * resource or close to it.
+ */
 export function acknowledge(
   stack: Stack,
   made: {
@@ -20,10 +28,11 @@ export function acknowledge(
     operations: Operations
     secrets: Secrets
     groups: readonly TenantryFunction[]
-    keep: boolean
+    config: Stage
   },
 ): void {
-  const { api, database, jobs, operations, secrets, groups, keep } = made
+  const { api, database, jobs, operations, secrets, groups, config } = made
+  const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
   accept(
@@ -48,12 +57,53 @@ export function acknowledge(
     "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
   )
   accept(
-    database.cluster,
-    `${SOLUTIONS}-RDS6`,
-    'Each role logs in with its own rotated secret over verified TLS; IAM authentication is limited to 200 new connections a second, which a burst of Lambdas exceeds',
+    api.rest,
+    `${CONTROL_TOWER}api_gw_xray_enabled_check`,
+    "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
   )
-  if (!keep)
-    accept(database.cluster, `${SOLUTIONS}-RDS10`, 'A stage with keep: false is deleted together with its database')
+  accept(
+    stack,
+    `${CONTROL_TOWER}lambda_function_public_access_prohibited_check`,
+    'Each permission names its API as SourceArn, which CloudFormation joins and the rule cannot read; a test checks it',
+  )
+  for (const provider of stack.node.children.filter(({ node }) => node.id.includes('CustomResourceProvider')))
+    accept(
+      provider,
+      `${CONTROL_TOWER}lambda_inside_vpc_check`,
+      "A function of the CDK's own, which calls only AWS and runs during deployments",
+    )
+  if (config.logDays < YEAR_DAYS)
+    accept(
+      stack,
+      `${CONTROL_TOWER}cloudwatch_log_group_retention_period_check`,
+      'The logs of a stage without customers are kept for weeks',
+    )
+  const noIamLogin =
+    'Each role logs in with its own rotated secret over verified TLS; IAM authentication is limited to 200 new connections a second, which a burst of Lambdas exceeds'
+  accept(database.cluster, `${SOLUTIONS}-RDS6`, noIamLogin)
+  accept(database.cluster, `${CONTROL_TOWER}rds_cluster_iam_authentication_enabled_check`, noIamLogin)
+  accept(
+    database.cluster,
+    `${CONTROL_TOWER}rds_instance_enhanced_monitoring_enabled_check`,
+    "Aurora's own metrics and Database Insights show load and memory; the metrics of the operating system cost more logs",
+  )
+  accept(
+    // The rule's finding names no resource.
+    stack.node.root,
+    `${CONTROL_TOWER}rds_cluster_logging_enabled_check`,
+    'The functions log each failed statement by its code; the text of the statements stays for three days on the instance alone',
+  )
+  if (!minorUpgrades)
+    accept(
+      database.cluster,
+      `${CONTROL_TOWER}rds_instance_automatic_minor_version_upgrade_enabled_check`,
+      'A deployment upgrades it, after the version has run in staging',
+    )
+  if (!keep) {
+    const deletable = 'A stage with keep: false is deleted together with its database'
+    accept(database.cluster, `${SOLUTIONS}-RDS10`, deletable)
+    accept(database.cluster, `${CONTROL_TOWER}rds_cluster_deletion_protection_enabled_check`, deletable)
+  }
   accept(
     secrets,
     `${SOLUTIONS}-SMG4`,
@@ -70,6 +120,7 @@ export function acknowledge(
     'Its topic sends alarms by email; CloudWatch keeps the history of each alarm',
   )
   accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
+  accept(jobs.failed, `${CONTROL_TOWER}sqs_dlq_check`, 'It is itself the dead-letter queue')
 
   for (const { function: lambda, node } of [...groups, ...jobs.functions]) {
     const role = lambda.role

@@ -1,6 +1,8 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import {
   AccountRootPrincipal,
+  AnyPrincipal,
+  Effect,
   type IRole,
   PolicyDocument,
   PolicyStatement,
@@ -61,6 +63,7 @@ export class Keys extends Construct {
     })
     this.wrapping = otherVaultKeys[0] ?? this.vault.keyArn
     this.allowServices()
+    for (const key of [this.database, this.service, this.vault]) this.denyGrants(key)
   }
 
   /** Allows a role to generate and decrypt data keys, only with their encryption context, and optionally to rewrap them. */
@@ -79,6 +82,19 @@ export class Keys extends Construct {
       })
     this.vault.addToResourcePolicy(statement([role], ['*']))
     role.addToPrincipalPolicy(statement(undefined, [this.vault.keyArn, ...this.otherVaultKeys]))
+  }
+
+  /** A grant would allow use of a key without its policy. AWS services make some for the resources that they encrypt. */
+  private denyGrants(key: Key): void {
+    key.addToResourcePolicy(
+      new PolicyStatement({
+        effect: Effect.DENY,
+        principals: [new AnyPrincipal()],
+        actions: ['kms:CreateGrant'],
+        resources: ['*'],
+        conditions: { BoolIfExists: { 'kms:GrantIsForAWSResource': 'false', 'aws:PrincipalIsAWSService': 'false' } },
+      }),
+    )
   }
 
   private allowServices(): void {

@@ -100,6 +100,6 @@ export class Tenantry extends Stack {
       groups: groups.map(({ made }) => made),
     })
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
-    acknowledge(this, { api, database, jobs, operations, secrets, groups: groups.map(({ made }) => made), keep })
+    acknowledge(this, { api, database, jobs, operations, secrets, groups: groups.map(({ made }) => made), config })
   }
 }

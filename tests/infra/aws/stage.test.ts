@@ -285,6 +285,17 @@ describe('the vault key', () => {
       expect(action).not.toMatch(/^kms:(\*|.*(Decrypt|Encrypt|DataKey|CreateGrant))/)
   })
 
+  it('is granted only by an AWS service for a resource that it encrypts, as every key of the stage is', () => {
+    for (const { Properties } of prod.ofType('AWS::KMS::Key'))
+      expect(Properties.KeyPolicy.Statement).toContainEqual({
+        Effect: 'Deny',
+        Principal: { AWS: '*' },
+        Action: 'kms:CreateGrant',
+        Resource: '*',
+        Condition: { BoolIfExists: { 'kms:GrantIsForAWSResource': 'false', 'aws:PrincipalIsAWSService': 'false' } },
+      })
+  })
+
   it('is usable only with tenant, purpose and service in the encryption context, by both policies', () => {
     const role = other.referred(functionsOf(other, 'dev').get('operate')?.Properties.Role)
     const uses = (statement: any) => listed(statement.Action).includes('kms:GenerateDataKey')
@@ -655,8 +666,9 @@ describe('a job', () => {
 
   it('is invocable only with an IAM permission, while API Gateway may invoke route groups alone', () => {
     const open = prod.ofType('AWS::Lambda::Permission').map(({ Properties }) => Properties)
-    for (const { Principal, FunctionName } of open) {
+    for (const { Principal, FunctionName, SourceArn } of open) {
       expect(Principal).toBe('apigateway.amazonaws.com')
+      expect(prod.named(SourceArn)).toMatch(/^arn::execute-api:::ApiRest/)
       const name = [...functionsOf(prod, 'prod')].find(([, f]) => prod.referred(FunctionName) === f)?.[0] ?? ''
       expect(groups.map(({ group }) => group.name)).toContain(name)
     }
