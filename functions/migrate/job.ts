@@ -3,5 +3,6 @@ import { job as defineJob } from '#shared/job.ts'
 export const job = defineJob({
   name: 'migrate',
   needs: ['database:owner', 'role-passwords'],
-  timeoutSeconds: 900,
+  // A minute less than the deployment waits for its response. The migrations give up two minutes earlier (migrate.ts).
+  timeoutSeconds: 780,
 })

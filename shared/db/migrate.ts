@@ -43,9 +43,18 @@ export interface Waits {
   readonly statementTimeoutMs: number
   /** How long to wait for another run to end. */
   readonly otherRunMs: number
+  /** When the whole run gives up. A deployment waits an hour for a function that times out without a response. */
+  readonly totalMs: number
 }
 
-const WAITS: Waits = { lockTimeoutMs: 1000, tries: 30, pauseMs: 1000, statementTimeoutMs: 300_000, otherRunMs: 600_000 }
+const WAITS: Waits = {
+  lockTimeoutMs: 1000,
+  tries: 30,
+  pauseMs: 1000,
+  statementTimeoutMs: 300_000,
+  otherRunMs: 600_000,
+  totalMs: 660_000,
+}
 
 // The first line of a file with one statement that cannot run in a transaction block, and the role that runs it.
 const NO_TRANSACTION = /^-- migrate: no-transaction as (\w+)\n/
@@ -93,6 +102,7 @@ export async function migrate(
   }
   const options = { max: 1, fetch_types: false, connect_timeout: 10, onnotice }
   const sql = typeof server === 'string' ? postgres(server, options) : postgres({ ...server, ...options })
+  const deadline = Date.now() + waits.totalMs
   try {
     await waitForOtherRuns(sql, waits)
     await sql`create schema if not exists migrations`
@@ -106,8 +116,8 @@ export async function migrate(
     const ahead = rows.map(({ name }) => name).filter((name) => isAhead(name, migrations))
     const pending = migrations.slice(rows.length)
     for (const migration of pending) {
-      if (migration.aloneAs === null) await applyInTransaction(sql, migration, waits)
-      else await applyAlone(sql, migration, migration.aloneAs, waits)
+      if (migration.aloneAs === null) await applyInTransaction(sql, migration, waits, deadline)
+      else await applyAlone(sql, migration, waits, deadline)
     }
     return { applied: pending.map(({ name }) => name), ahead }
   } finally {
@@ -134,7 +144,26 @@ async function waitForOtherRuns(sql: postgres.Sql, { otherRunMs }: Waits): Promi
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
-async function applyInTransaction(sql: postgres.Sql, migration: Migration, waits: Waits): Promise<void> {
+/** Runs a file. Cancels its statement at the deadline, in milliseconds since the epoch. */
+async function run(sql: postgres.Sql | postgres.TransactionSql, text: string, deadline: number): Promise<void> {
+  const running = sql.unsafe(text)
+  const timer = setTimeout(() => running.cancel(), Math.max(0, deadline - Date.now()))
+  try {
+    await running
+  } catch (error) {
+    if (Date.now() < deadline) throw error
+    throw new MigrationError('it was cancelled, because the whole run must end before its function times out', error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function applyInTransaction(
+  sql: postgres.Sql,
+  migration: Migration,
+  waits: Waits,
+  deadline: number,
+): Promise<void> {
   const { name, checksum, text } = migration
   const { lockTimeoutMs, statementTimeoutMs, pauseMs, tries } = waits
   for (let attempt = 1; ; attempt += 1) {
@@ -142,7 +171,7 @@ async function applyInTransaction(sql: postgres.Sql, migration: Migration, waits
       await sql.begin(async (tx) => {
         await tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
                         set_config('statement_timeout', ${String(statementTimeoutMs)}, true)`
-        await tx.unsafe(text)
+        await run(tx, text, deadline)
         await tx`reset role`
         await tx`insert into migrations.applied (name, checksum) values (${name}, ${checksum})`
       })
@@ -150,9 +179,9 @@ async function applyInTransaction(sql: postgres.Sql, migration: Migration, waits
     } catch (error) {
       const busy = [LOCK_NOT_AVAILABLE, DEADLOCK_DETECTED].includes(errorCode(error))
       if (!busy) throw failed(name, error)
-      if (attempt === tries) {
+      if (attempt === tries || Date.now() > deadline) {
         throw new MigrationError(
-          `Migration ${name} got no lock in ${tries} tries of ${lockTimeoutMs} ms: another transaction holds it`,
+          `Migration ${name} got no lock in ${attempt} tries of ${lockTimeoutMs} ms: another transaction holds it`,
           error,
         )
       }
@@ -164,10 +193,10 @@ async function applyInTransaction(sql: postgres.Sql, migration: Migration, waits
 // An interrupted build leaves an invalid index, and IF NOT EXISTS would accept it
 // (https://www.postgresql.org/docs/17/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY). So an invalid index is dropped
 // first. There is no lock timeout: the lock of a concurrent build blocks neither reads nor writes.
-async function applyAlone(sql: postgres.Sql, migration: Migration, role: string, waits: Waits): Promise<void> {
-  const { name, checksum, text } = migration
+async function applyAlone(sql: postgres.Sql, migration: Migration, waits: Waits, deadline: number): Promise<void> {
+  const { name, checksum, text, aloneAs } = migration
   try {
-    await sql`select set_config('role', ${role}, false), set_config('lock_timeout', '0', false),
+    await sql`select set_config('role', ${aloneAs}, false), set_config('lock_timeout', '0', false),
                      set_config('statement_timeout', ${String(waits.statementTimeoutMs)}, false)`
     const [, index = '', schema = ''] = /\bconcurrently\s+if\s+not\s+exists\s+(\w+)\s+on\s+(\w+)\./i.exec(text) ?? []
     const [invalid] = await sql<{ name: string }[]>`
@@ -175,7 +204,7 @@ async function applyAlone(sql: postgres.Sql, migration: Migration, role: string,
         from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
        where n.nspname = ${schema.toLowerCase()} and c.relname = ${index.toLowerCase()} and not i.indisvalid`
     if (invalid !== undefined) await sql.unsafe(`drop index concurrently ${invalid.name}`)
-    await sql.unsafe(text)
+    await run(sql, text, deadline)
     await sql`reset role`
     await sql`insert into migrations.applied (name, checksum) values (${name}, ${checksum})`
   } catch (error) {

@@ -11,7 +11,14 @@ import { log } from '#shared/log.ts'
 const FIRST = { '0001-first.sql': 'create table first (n int); insert into first values (1);' }
 const SECOND = { '0002-second.sql': 'create table second (n int);' }
 
-const QUICK: Waits = { lockTimeoutMs: 50, tries: 3, pauseMs: 10, statementTimeoutMs: 10_000, otherRunMs: 10_000 }
+const QUICK: Waits = {
+  lockTimeoutMs: 50,
+  tries: 3,
+  pauseMs: 10,
+  statementTimeoutMs: 10_000,
+  otherRunMs: 10_000,
+  totalMs: 20_000,
+}
 
 /** Returns an empty database and a folder with these files. */
 async function prepared(files: Readonly<Record<string, string>>) {
@@ -218,6 +225,19 @@ describe('migrate beside functions that serve requests', () => {
       code: '57014',
       message: expect.stringContaining('Migration 0001-first.sql failed: '),
     })
+  })
+
+  it('gives up in the middle of a file when the whole run takes too long, so that the deployment gets a response', async () => {
+    const { runWith, state } = await prepared({
+      ...FIRST,
+      '0002-second.sql': 'create table second (n int); select pg_sleep(60); select pg_sleep(60);',
+    })
+    await expect(runWith({ totalMs: 300, statementTimeoutMs: 60_000 })).rejects.toMatchObject({
+      code: '57014',
+      message:
+        'Migration 0002-second.sql failed: it was cancelled, because the whole run must end before its function times out',
+    })
+    expect(await state()).toEqual({ tables: ['first'], applied: ['0001-first.sql'] })
   })
 
   it('waits for another run, and gives up after a limit', async () => {
