@@ -29,9 +29,10 @@ export function acknowledge(
     secrets: Secrets
     groups: readonly TenantryFunction[]
     config: Stage
+    launched: boolean
   },
 ): void {
-  const { api, database, jobs, operations, secrets, groups, config } = made
+  const { api, database, jobs, operations, secrets, groups, config, launched } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
@@ -99,8 +100,9 @@ export function acknowledge(
       `${CONTROL_TOWER}rds_instance_automatic_minor_version_upgrade_enabled_check`,
       'A deployment upgrades it, after the version has run in staging',
     )
-  if (!keep) {
-    const deletable = 'A stage with keep: false is deleted together with its database'
+  if (!keep || !launched) {
+    const deletable =
+      'Only a stage that keeps its data and has launched is protected: CloudFormation must be able to delete what a failed first deployment created'
     accept(database.cluster, `${SOLUTIONS}-RDS10`, deletable)
     accept(database.cluster, `${CONTROL_TOWER}rds_cluster_deletion_protection_enabled_check`, deletable)
   }

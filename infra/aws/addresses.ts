@@ -24,6 +24,11 @@ export const Addresses = v.strictObject({
    */
   trustedProxies: v.optional(v.array(Cidr), []),
   /**
+   * Whether the stage serves users. Turns on the deletion protection of a stage that keeps its data. Before, CloudFormation must
+   * be able to delete what a failed first deployment created.
+   */
+  launched: v.optional(v.boolean(), false),
+  /**
    * The ARNs of further KMS keys for tenants' data keys. The first wraps new data keys, and `operate rewrap` moves existing
    * ones to it. Their key policies must allow the stage's roles to use them.
    */
@@ -36,7 +41,7 @@ export type Addresses = v.InferOutput<typeof Addresses>
 const RESERVED = /(^|[.@])(example|test|invalid|localhost|example\.(com|net|org))$/i
 
 /** Returns what must be filled in before a stage with real data is deployed. */
-export function addressFaults(addresses: Omit<Addresses, 'trustedProxies'>): string[] {
+export function addressFaults(addresses: v.InferInput<typeof Addresses>): string[] {
   const { webBaseUrl, mailDomain, problemBaseUrl, alarmEmail, apiDomain } = addresses
   const host = (url: string | undefined) => (url === undefined ? undefined : new URL(url).hostname)
   const named = {

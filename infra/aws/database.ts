@@ -40,10 +40,10 @@ export class Database extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { vpc: Vpc; clients: ISecurityGroup; keys: Keys; config: Stage['database'] },
+    props: { vpc: Vpc; clients: ISecurityGroup; keys: Keys; launched: boolean; config: Stage['database'] },
   ) {
     super(scope, id)
-    const { vpc, clients, keys, config } = props
+    const { vpc, clients, keys, launched, config } = props
     this.vpc = vpc
     const engine = DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_9 })
     // The needed capacity: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html
@@ -91,7 +91,7 @@ export class Database extends Construct {
       storageEncryptionKey: keys.database,
       backup: { retention: Duration.days(config.backupDays), preferredWindow: BACKUP_WINDOW },
       copyTagsToSnapshot: true,
-      deletionProtection: config.keep,
+      deletionProtection: config.keep && launched,
       removalPolicy: config.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,
     })
     this.writer = this.cluster.node.findChild('Writer')

@@ -1,4 +1,4 @@
-import { Duration, Stack } from 'aws-cdk-lib'
+import { CfnResource, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import { type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Schedule, ScheduleExpression, ScheduleGroup } from 'aws-cdk-lib/aws-scheduler'
@@ -10,6 +10,8 @@ import type { DeployedJob } from '#infra/route-groups.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 
 const MIGRATION_JOB = 'migrate'
+// Lambda's maximum. The function that invokes the migrations waits up to a minute for its permissions first.
+const PROVIDER_TIMEOUT = Duration.minutes(15)
 
 /** The jobs, their schedules, and the dead-letter queue for the events of failed runs. */
 export class Jobs extends Construct {
@@ -33,7 +35,10 @@ export class Jobs extends Construct {
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
     })
-    this.schedules = new ScheduleGroup(this, 'Schedules', { scheduleGroupName: `tenantry-${context.stage}` })
+    this.schedules = new ScheduleGroup(this, 'Schedules', {
+      scheduleGroupName: `tenantry-${context.stage}`,
+      removalPolicy: RemovalPolicy.DESTROY,
+    })
     this.functions = jobs.map(({ job, handlerFile }) => {
       const { everySeconds } = job
       const made = new TenantryFunction(this, context, {
@@ -64,8 +69,12 @@ export class Jobs extends Construct {
     migrate.function.node.addDependency(...after)
     this.migrated = new Trigger(this, 'Migrated', {
       handler: migrate.function,
-      timeout: Duration.minutes(15),
+      timeout: PROVIDER_TIMEOUT,
     })
+    // Without it, CloudFormation waits an hour for a response of a function that timed out.
+    const { defaultChild } = this.migrated.node.findChild('Default').node
+    if (!(defaultChild instanceof CfnResource)) throw new Error('the trigger has no resource')
+    defaultChild.addPropertyOverride('ServiceTimeout', PROVIDER_TIMEOUT.toSeconds() + 60)
     for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
   }
   /** Creates the role of a job's schedule. Only schedules of this stage may assume it. */

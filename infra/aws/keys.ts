@@ -10,6 +10,7 @@ import {
 } from 'aws-cdk-lib/aws-iam'
 import { Key, type KeyProps } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
+import { KEPT } from './logs.ts'
 
 /** Every use of the vault key must name these, so that a data key decrypts only for its own tenant and purpose. */
 const VAULT_CONTEXT = ['tenant_id', 'purpose', 'service']
@@ -47,7 +48,7 @@ export class Keys extends Construct {
     super(scope, id)
     const { keep, otherVaultKeys = [] } = props
     this.otherVaultKeys = otherVaultKeys
-    const removalPolicy = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY
+    const removalPolicy = keep ? KEPT : RemovalPolicy.DESTROY
     const made = (name: string, props: KeyProps): Key =>
       new Key(this, name, { enableKeyRotation: true, pendingWindow: Duration.days(30), removalPolicy, ...props })
     this.database = made('Database', { description: 'Tenantry: the database' })

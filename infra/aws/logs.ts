@@ -11,6 +11,12 @@ export interface LogKeeping {
   readonly keep: boolean
 }
 
+/**
+ * Keeps a resource when it is removed from its stack, but not when the deployment that creates it fails: then its name would be
+ * taken at the next try.
+ */
+export const KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+
 /** Creates an encrypted log group. */
 export const logGroup = (
   scope: Construct,
@@ -23,7 +29,7 @@ export const logGroup = (
     encryptionKey: key,
     // CloudWatch accepts only certain numbers of days; all in stages.ts are among them.
     retention: days,
-    removalPolicy: keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    removalPolicy: keep ? KEPT : RemovalPolicy.DESTROY,
   })
 
 /**

@@ -2,6 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Secret, type SecretStringGenerator } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct } from 'constructs'
+import { KEPT } from './logs.ts'
 
 const RANDOM = { passwordLength: 64, excludePunctuation: true }
 
@@ -19,7 +20,7 @@ export class Secrets extends Construct {
 
   constructor(scope: Construct, id: string, { key, keep }: { key: IKey; keep: boolean }) {
     super(scope, id)
-    const removalPolicy = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY
+    const removalPolicy = keep ? KEPT : RemovalPolicy.DESTROY
     const secret = (name: string, generateSecretString: SecretStringGenerator, description: string) =>
       new Secret(this, name, {
         encryptionKey: key,

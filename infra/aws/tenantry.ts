@@ -29,14 +29,15 @@ export interface TenantryProps extends StackProps {
 /** One stage of the service: all of its AWS resources, in one stack. */
 export class Tenantry extends Stack {
   constructor(scope: Construct, id: string, props: TenantryProps) {
-    super(scope, id, { ...props, terminationProtection: props.config.database.keep })
+    super(scope, id, { ...props, terminationProtection: props.config.database.keep && props.addresses.launched })
     const { stage, config, addresses } = props
     const { keep } = config.database
+    const { launched } = addresses
     const keys = new Keys(this, 'Keys', { keep, otherVaultKeys: addresses.vaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
     const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, zones: addresses.zones })
     const { vpc, functions: clients } = network
-    const database = new Database(this, 'Database', { vpc, clients, keys, config: config.database })
+    const database = new Database(this, 'Database', { vpc, clients, keys, launched, config: config.database })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
@@ -83,6 +84,10 @@ export class Tenantry extends Stack {
     const { domainName } = api.rest
     if (domainName !== undefined)
       new CfnOutput(this, 'ApiDomainTarget', { value: domainName.domainNameAliasDomainName })
+    if (keep) {
+      const value = launched ? 'on' : 'off until "launched": true in cdk.json'
+      new CfnOutput(this, 'DeletionProtection', { value })
+    }
     new CfnOutput(this, 'CacheSecret', { value: secrets.cache.secretName })
     new CfnOutput(this, 'MailEvents', { value: mail.events.topicArn })
     mail.records.forEach((value, index) => {
@@ -100,6 +105,15 @@ export class Tenantry extends Stack {
       groups: groups.map(({ made }) => made),
     })
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
-    acknowledge(this, { api, database, jobs, operations, secrets, groups: groups.map(({ made }) => made), config })
+    acknowledge(this, {
+      api,
+      database,
+      jobs,
+      operations,
+      secrets,
+      groups: groups.map(({ made }) => made),
+      config,
+      launched,
+    })
   }
 }

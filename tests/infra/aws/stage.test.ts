@@ -231,6 +231,11 @@ describe('a function', () => {
       expect(DependsOn?.includes(trigger?.[0] ?? ''), name).toBe(name !== 'migrate')
     const version = prod.referred(trigger?.[1].Properties.HandlerArn)
     expect(prod.referred(version.Properties.FunctionName)).toBe(migrate)
+    const { Timeout } = migrate?.Properties ?? {}
+    const { ServiceTimeout } = trigger?.[1].Properties ?? {}
+    // Each waits for the one before it: the migrations, their function, the provider of the trigger, CloudFormation.
+    expect([Timeout, ServiceTimeout]).toEqual([780, 960])
+    expect(prod.referred(trigger?.[1].Properties.ServiceToken).Properties.Timeout).toBe(900)
     expect(trigger?.[1].Properties).toMatchObject({ ExecuteOnHandlerChange: true, InvocationType: 'RequestResponse' })
     expect(migrate?.DependsOn?.some((id) => id.startsWith('DatabaseClusterWriter'))).toBe(true)
     expect(migrate?.DependsOn?.some((id) => id.startsWith('JobsmigrateRoleDefaultPolicy'))).toBe(true)
@@ -351,17 +356,61 @@ describe('stored data', () => {
     }
   })
 
-  it('survives the deletion of the stack unless the stage sets keep: false', () => {
-    const cluster = prod.one('AWS::RDS::DBCluster')
-    expect(cluster).toMatchObject({
-      DeletionPolicy: 'Snapshot',
-      Properties: { DeletionProtection: true, BackupRetentionPeriod: 35 },
-    })
-    for (const type of ['AWS::KMS::Key', 'AWS::Logs::LogGroup'])
-      for (const { DeletionPolicy } of prod.ofType(type)) expect(DeletionPolicy).toBe('Retain')
-    for (const id of ['SecretsPepper', 'SecretsMailKey'])
-      expect(prod.one('AWS::SecretsManager::Secret', id).DeletionPolicy).toBe('Retain')
-    expect(other.one('AWS::RDS::DBCluster').Properties.DeletionProtection).toBe(false)
+  /** What CloudFormation does with each resource that states it, by type and name, when it leaves the stack. */
+  const policies = ({ resources }: Synthesized) =>
+    new Set(
+      [...resources].flatMap(([id, { Type, DeletionPolicy, UpdateReplacePolicy }]) => {
+        const name =
+          Type === 'AWS::SecretsManager::Secret'
+            ? ` ${id.replace(/^tenantryprod|Secret[0-9A-F]{8}\w*$|[0-9A-F]{8}$/g, '')}`
+            : ''
+        return DeletionPolicy === undefined ? [] : [`${Type}${name}: ${DeletionPolicy}, ${UpdateReplacePolicy}`]
+      }),
+    )
+  const REPLACEABLE = [
+    'AWS::RDS::DBInstance: Delete, Delete',
+    'AWS::SQS::Queue: Delete, Delete',
+    'AWS::Scheduler::ScheduleGroup: Delete, Delete',
+    ...['DatabaseCluster', ...SERVICE_ROLES.map((role) => `DatabaseRole${role}`)].map(
+      (id) => `AWS::SecretsManager::Secret ${id}: Delete, Delete`,
+    ),
+    'AWS::Serverless::Application: Delete, Delete',
+    'Custom::Trigger: Delete, Delete',
+    'Custom::VpcRestrictDefaultSG: Delete, Delete',
+    // They belong to the account, and other APIs in it may use them.
+    'AWS::ApiGateway::Account: Retain, Retain',
+    'AWS::IAM::Role: Retain, Retain',
+  ]
+
+  it('survives the deletion of the stack, and goes with a first deployment that fails, so that it can be repeated', () => {
+    expect([...policies(prod)].toSorted()).toEqual(
+      [
+        ...REPLACEABLE,
+        'AWS::RDS::DBCluster: Snapshot, Snapshot',
+        'AWS::KMS::Key: RetainExceptOnCreate, Retain',
+        'AWS::Logs::LogGroup: RetainExceptOnCreate, Retain',
+        ...['SecretsCache', 'SecretsMailKey', 'SecretsPepper'].map(
+          (id) => `AWS::SecretsManager::Secret ${id}: RetainExceptOnCreate, Retain`,
+        ),
+      ].toSorted(),
+    )
+    expect(prod.one('AWS::RDS::DBCluster').Properties.BackupRetentionPeriod).toBe(35)
+    expect([...policies(other)].filter((policy) => policy.includes('Retain')).toSorted()).toEqual(
+      REPLACEABLE.filter((policy) => policy.includes('Retain')).toSorted(),
+    )
+  })
+
+  it('is protected from deletion once the stage has launched, and not before', async () => {
+    const launched = await synthesized('prod', { addresses: { launched: true } })
+    const protectedBy = (stage: Synthesized) => [
+      stage.terminationProtection,
+      stage.one('AWS::RDS::DBCluster').Properties.DeletionProtection,
+    ]
+    expect([prod, launched, other].map(protectedBy)).toEqual([
+      [false, false],
+      [true, true],
+      [false, false],
+    ])
   })
 
   it('is protected by database passwords that rotate, each once its role exists', () => {

@@ -15,11 +15,13 @@ interface Resource {
   readonly Properties: any
   readonly DependsOn?: readonly string[]
   readonly DeletionPolicy?: string
+  readonly UpdateReplacePolicy?: string
 }
 
 /** A stage's template, by its resources' logical ids. */
 export interface Synthesized {
   readonly resources: ReadonlyMap<string, Resource>
+  readonly terminationProtection: boolean
   /** The value of each output. */
   readonly outputs: ReadonlyMap<string, unknown>
   ofType(type: string): Resource[]
@@ -78,6 +80,7 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
 
   return {
     resources,
+    terminationProtection: stack.terminationProtection,
     outputs: new Map(outputs.map(([name, { Value }]) => [name, Value])),
     named,
     ofType: (type) => [...resources.values()].filter(({ Type }) => Type === type),
