@@ -117,6 +117,23 @@ set local role identity_gate;
 grant execute on function app.set_tenant(uuid, uuid) to identity_owner;
 set local role identity_owner;
 
+-- Returns the tenant of the transaction. Raises TN500 without one. For functions whose result depends on the tenant.
+create function app.required_tenant() returns uuid
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_tenant uuid := app.current_tenant();
+begin
+  if v_tenant is null then
+    raise exception 'the transaction has no tenant' using errcode = 'TN500';
+  end if;
+  return v_tenant;
+end
+$$;
+revoke all on function app.required_tenant() from public;
+grant execute on function app.required_tenant() to identity_app;
+
 -- A trigger function that refuses every change. The trigger says when, and its argument says why.
 create function app.refuse_change() returns trigger
   language plpgsql

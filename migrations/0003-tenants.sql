@@ -12,6 +12,8 @@ create table app.tenants (
   suspended_at timestamptz,
   created_at   timestamptz not null default now(),
   deleted_at   timestamptz,
+  -- A deal refers to the currency of its tenant, which therefore cannot change after the first deal.
+  unique (id, currency),
   constraint tenants_slug_is_url_safe check (slug collate "C" ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$')
 );
 -- Every role sees the planner's estimates, so a column that names somebody or holds a secret has no statistics. A unique index

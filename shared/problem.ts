@@ -32,6 +32,7 @@ export const PROBLEMS = {
   'password-rejected': { status: 422, title: 'Unacceptable password' },
   'vendor-rejected': { status: 422, title: 'Credentials refused by the vendor' },
   'vendor-unreachable': { status: 503, title: 'Vendor unreachable' },
+  'deal-locked': { status: 409, title: 'Deal locked' },
   'rate-limited': { status: 429, title: 'Too many attempts' },
   'dependency-unavailable': { status: 503, title: 'Service temporarily unavailable' },
 } as const satisfies Readonly<Record<string, { readonly status: FailureStatus; readonly title: string }>>

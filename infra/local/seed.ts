@@ -85,6 +85,46 @@ async function seedDesigns(tx: postgres.TransactionSql, slug: string): Promise<v
   }
 }
 
+const BREAKS = [
+  { min_quantity: 12, unit_price: '9.7500' },
+  { min_quantity: 48, unit_price: '7.9900' },
+  { min_quantity: 144, unit_price: '6.4500' },
+]
+
+/** The deals of each tenant, oldest first: the customer, the status, and the quantities of two styles that have price breaks. */
+const DEALS = [
+  ['Riverside High School', 'won', [100, 0]],
+  ['Harbor Brewing', 'quoted', [48, 24]],
+  ['Northside Runners', 'draft', [12, 0]],
+] as const
+
+/** Inserts the price breaks of two of the platform's styles, and deals with lines, in the scope of the tenant. */
+async function seedDeals(tx: postgres.TransactionSql, slug: string): Promise<void> {
+  await tx`select app.set_tenant(id) from app.tenants where slug = ${slug}`
+  await tx`
+    insert into app.price_breaks (tenant_id, style_id, style_scope, min_quantity, unit_price)
+    select app.current_tenant(), s.id, s.scope, b.min_quantity, b.unit_price
+      from app.styles s, json_to_recordset(${JSON.stringify(BREAKS)}::text::json) as b (min_quantity integer, unit_price numeric)
+     where s.tenant_id is null and s.style_number in ('2000', '18000')`
+  for (const [customer, status, quantities] of DEALS) {
+    const [deal] = await tx<{ id: string }[]>`
+      insert into app.deals (tenant_id, customer_name, status, currency, created_by)
+      select t.id, ${customer}, ${status}, t.currency, m.user_id
+        from app.tenants t join app.memberships m on m.tenant_id = t.id join app.roles r on r.id = m.role_id
+       where t.slug = ${slug} and r.code = 'account'
+      returning id`
+    for (const [index, quantity] of quantities.filter((each) => each > 0).entries()) {
+      await tx`
+        insert into app.deal_lines
+          (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
+        select app.current_tenant(), ${deal?.id ?? ''}, ${index + 1}, s.id, s.scope, 'Navy', 4, ${quantity},
+               app.unit_price(s.id, ${quantity}), 'break'
+          from app.styles s where s.tenant_id is null and s.style_number = ${index === 0 ? '2000' : '18000'}`
+    }
+  }
+  await tx`select app.set_tenant(null)`
+}
+
 /** Fills an empty database as its superuser, in one transaction. Does nothing if there is a tenant. */
 export async function seed(sql: postgres.Sql, cost: Cost): Promise<void> {
   const passwordHash = await hashPassword(SEED_PASSWORD, cost)
@@ -106,6 +146,9 @@ export async function seed(sql: postgres.Sql, cost: Cost): Promise<void> {
          where t.slug = ${slug} and u.email = ${email} and r.code = ${role}`
     }
     await tx`insert into app.styles ${tx(seedStyles())}`
-    for (const { slug } of TENANTS) await seedDesigns(tx, slug)
+    for (const { slug } of TENANTS) {
+      await seedDesigns(tx, slug)
+      await seedDeals(tx, slug)
+    }
   })
 }

@@ -2,6 +2,7 @@
 import type { group as auditLog } from '#functions/audit-log/group.ts'
 import type { group as auth } from '#functions/auth/group.ts'
 import type { group as catalog } from '#functions/catalog/group.ts'
+import type { group as deals } from '#functions/deals/group.ts'
 import type { group as designs } from '#functions/designs/group.ts'
 import type { group as health } from '#functions/health/group.ts'
 import type { group as members } from '#functions/members/group.ts'
@@ -16,6 +17,7 @@ interface Groups {
   readonly auditLog: typeof auditLog
   readonly auth: typeof auth
   readonly catalog: typeof catalog
+  readonly deals: typeof deals
   readonly designs: typeof designs
   readonly health: typeof health
   readonly members: typeof members

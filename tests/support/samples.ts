@@ -99,14 +99,24 @@ const newStyle: Maker = async (service, slug) => {
   return row ?? { id: '' }
 }
 
+const newDeal: Maker = async (service, slug) => {
+  const style = await newStyle(service, slug)
+  await service.database.admin`
+    insert into app.price_breaks (tenant_id, style_id, style_scope, min_quantity, unit_price)
+    select tenant_id, id, scope, 1, 12.5 from app.styles where id = ${style.id}`
+  return { id: await create(service, slug, 'POST /v1/deals'), style_id: style.id }
+}
+
 /** By the path up to its parameter. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
   '/v1/auth/sessions/{': newSession,
   '/v1/catalog/styles/{': newStyle,
+  '/v1/deals/{': newDeal,
   '/v1/designs/{': newDesign,
   '/v1/members/{': newMember,
   '/v1/members/invitations/{': throughApi('POST /v1/members/invite'),
+  '/v1/price-breaks/{': newStyle,
   '/v1/vendor-accounts/{': throughApi('POST /v1/vendor-accounts'),
 }
 

@@ -266,8 +266,10 @@ describe('a query', () => {
   it.each(searches)('$name searches for the wildcards of LIKE as plain characters', async (route) => {
     const everything = await call(route, 'limit=100')
     expect(everything.body.data.length).toBeGreaterThan(1)
-    for (const wildcard of ['%25', '_', '%5C%25', '___%25']) {
-      expect((await call(route, `q=${wildcard}`)).body.data, wildcard).toEqual([])
+    for (const wildcard of ['%', '_', '\\%', '___%']) {
+      const { body } = await call(route, `q=${encodeURIComponent(wildcard)}`)
+      // Other tests have created resources with such characters in their names.
+      for (const item of body.data) expect(Object.values(item).join(), wildcard).toContain(wildcard)
     }
   })
 })

@@ -1,0 +1,82 @@
+import * as v from 'valibot'
+import { Id } from '#shared/schema/id.ts'
+import { SentPrice, Total, UnitPrice } from '#shared/schema/money.ts'
+import { text } from '#shared/schema/text.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
+import { Quantity } from './quantity.ts'
+
+export const STATUSES = ['draft', 'quoted', 'won', 'lost'] as const
+
+export type Status = (typeof STATUSES)[number]
+
+export const CustomerName = text({ max: 200, example: 'Riverside High School' })
+
+const Color = text({ max: 60, example: 'Navy' })
+const SizeId = v.pipe(
+  v.number('must be a number'),
+  v.integer('must be an integer'),
+  v.minValue(1, 'is not the id of a size'),
+  v.maxValue(32_767, 'is not the id of a size'),
+  v.examples([4]),
+)
+
+/** A deal in a list. `total` is present only for a role that may read prices. */
+export const ListedDeal = v.pipe(
+  v.object({
+    id: Id,
+    number: v.pipe(v.number(), v.integer(), v.examples([17])),
+    customer_name: CustomerName,
+    status: v.picklist(STATUSES),
+    currency: v.pipe(v.string(), v.examples(['USD'])),
+    created_by: v.nullable(Id),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    total: v.optional(Total),
+  }),
+  v.title('ListedDeal'),
+)
+
+export type ListedDeal = Readonly<v.InferOutput<typeof ListedDeal>>
+
+/** A line of a deal. The price, its source and the total are present only for a role that may read prices. */
+export const DealLine = v.pipe(
+  v.object({
+    id: Id,
+    style: v.object({
+      id: Id,
+      style_number: v.pipe(v.string(), v.examples(['2000'])),
+      name: v.pipe(v.string(), v.examples(['Ultra Cotton T-Shirt'])),
+    }),
+    color: v.nullable(Color),
+    size: v.nullable(v.object({ id: SizeId, code: v.pipe(v.string(), v.examples(['L'])) })),
+    quantity: Quantity,
+    unit_price: v.optional(UnitPrice),
+    price_source: v.optional(v.picklist(['break', 'manual'])),
+    total: v.optional(Total),
+  }),
+  v.title('DealLine'),
+)
+
+export type DealLine = Readonly<v.InferOutput<typeof DealLine>>
+
+export const Deal = v.pipe(v.object({ ...ListedDeal.entries, lines: v.array(DealLine) }), v.title('Deal'))
+
+export type Deal = ListedDeal & { readonly lines: readonly DealLine[] }
+
+const SentLine = v.object({
+  style_id: v.pipe(Id, v.toLowerCase()),
+  color: v.nullish(Color, null),
+  size_id: v.nullish(SizeId, null),
+  quantity: Quantity,
+  unit_price: v.nullish(SentPrice, null),
+})
+
+export type SentLine = Readonly<v.InferOutput<typeof SentLine>>
+
+export const SentLines = v.pipe(
+  v.array(SentLine, 'must be an array'),
+  v.maxLength(200, 'must have at most 200 items'),
+  v.examples([
+    [{ style_id: '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b', color: 'Navy', size_id: 4, quantity: 24, unit_price: null }],
+  ]),
+)

@@ -1,0 +1,58 @@
+import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { SentLine } from './deal.ts'
+
+/** A line with its price. Requires a whole number of positions from 1. */
+export interface PricedLine extends Omit<SentLine, 'unit_price'> {
+  readonly position: number
+  /** Null for a style that the tenant may not order. */
+  readonly style_scope: string | null
+  readonly size_exists: boolean
+  /** Null when no price was sent and no price break qualifies. */
+  readonly unit_price: string | null
+  readonly price_source: 'break' | 'manual'
+  readonly fits: boolean
+  /** Whether the total of all lines is in the range of totals. */
+  readonly all_fit: boolean
+}
+
+/**
+ * Returns the lines with their prices. A line without a price gets that of the price break for the quantity of its style in
+ * all lines, also in those with a price.
+ */
+export function priceLines(sql: TenantTransaction, lines: readonly SentLine[]): Promise<PricedLine[]> {
+  return sql<PricedLine>`
+    with sent as (
+      select *
+        from rows from (json_to_recordset(${JSON.stringify(lines)}::text::json)
+                        as (style_id uuid, color text, size_id smallint, quantity integer, unit_price numeric(14, 4)))
+             with ordinality as l (style_id, color, size_id, quantity, unit_price, position)
+    ), prices as (
+      select style_id, app.unit_price(style_id, sum(quantity)) as unit_price
+        from sent group by style_id
+    ), priced as (
+      select l.position::integer, l.style_id, l.color, l.size_id, l.quantity,
+             s.scope as style_scope, l.size_id is null or z.id is not null as size_exists,
+             coalesce(l.unit_price, p.unit_price) as unit_price,
+             case when l.unit_price is null then 'break' else 'manual' end as price_source
+        from sent l
+        join prices p using (style_id)
+        left join app.styles s on s.id = l.style_id
+        left join app.sizes z on z.id = l.size_id
+    )
+    select p.*, round(quantity * unit_price, 2) < 1e12 is not false as fits,
+           sum(round(quantity * unit_price, 2)) over () < 1e12 is not false as all_fit
+      from priced p
+     order by position`
+}
+
+/** Replaces the lines of a locked deal. */
+export async function storeLines(sql: TenantTransaction, dealId: string, lines: readonly PricedLine[]): Promise<void> {
+  await sql`delete from app.deal_lines where tenant_id = (select app.current_tenant()) and deal_id = ${dealId}`
+  await sql`
+    insert into app.deal_lines
+      (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
+    select app.current_tenant(), ${dealId}, l.*
+      from json_to_recordset(${JSON.stringify(lines)}::text::json)
+           as l (position smallint, style_id uuid, style_scope uuid, color text, size_id smallint, quantity integer,
+                 unit_price numeric, price_source text)`
+}

@@ -1,0 +1,40 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { invalid, notFound } from '#shared/problem.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Total, UnitPrice } from '#shared/schema/money.ts'
+import { quote } from './price-queries.ts'
+import { MAX_QUANTITY, Quantity } from './quantity.ts'
+
+const WRONG_QUANTITY = `must be an integer from 1 to ${MAX_QUANTITY}`
+
+export const quotePrice = endpoint({
+  route: 'GET /v1/price-breaks/{style_id}/quote',
+  access: { permission: 'deal.price.read' },
+  summary: 'The price of a quantity of a style, or nulls when no price break qualifies',
+  query: v.object({
+    quantity: v.pipe(
+      v.string('must be given once'),
+      v.regex(/^[1-9]\d{0,6}$/, WRONG_QUANTITY),
+      v.metadata({ type: 'integer', minimum: 1, maximum: MAX_QUANTITY }),
+      v.examples(['24']),
+      v.transform(Number),
+      v.maxValue(MAX_QUANTITY, WRONG_QUANTITY),
+    ),
+  }),
+  reply: v.object({
+    style_id: Id,
+    quantity: Quantity,
+    min_quantity: v.nullable(Quantity),
+    unit_price: v.nullable(UnitPrice),
+    total: v.nullable(Total),
+  }),
+  async handle({ params, query: { quantity }, sql }) {
+    const found = await quote(sql, params.style_id, quantity)
+    if (found === null) throw notFound('no style with this id')
+    const { fits, ...price } = found
+    if (!fits) throw invalid([{ pointer: '#/quantity', detail: 'gives a total that is too large' }])
+    return ok({ style_id: params.style_id, quantity, ...price })
+  },
+})

@@ -1,0 +1,17 @@
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { notFound } from '#shared/problem.ts'
+import { PriceBreaks } from './price-break.ts'
+import { findPriceBreaks } from './price-queries.ts'
+
+export const readPriceBreaks = endpoint({
+  route: 'GET /v1/price-breaks/{style_id}',
+  access: { permission: 'deal.price.read' },
+  summary: 'The price breaks of a style, by quantity',
+  reply: PriceBreaks,
+  async handle({ params, sql }) {
+    const breaks = await findPriceBreaks(sql, params.style_id)
+    if (breaks === null) throw notFound('no style with this id')
+    return ok({ style_id: params.style_id, breaks })
+  },
+})

@@ -1,0 +1,55 @@
+import * as v from 'valibot'
+import { recordAudit } from '#shared/audit/record-audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { type FieldError, forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
+import { holds } from '#shared/role/permissions.ts'
+import { Deal, SentLines } from './deal.ts'
+import { findDeal, lockDeal, updateDeal } from './deal-queries.ts'
+import { type PricedLine, priceLines, storeLines } from './line-queries.ts'
+import { visibleDeal } from './visible-prices.ts'
+
+export const replaceLines = endpoint({
+  route: 'PUT /v1/deals/{id}/lines',
+  access: { permission: 'deal.write' },
+  summary: 'Replace all lines of a draft; a line without a price gets that of a price break',
+  body: v.object({ lines: SentLines }),
+  reply: Deal,
+  problems: ['deal-locked'],
+  async handle(context) {
+    const { params, body, principal, sql } = context
+    const sendsPrices = body.lines.some((line) => line.unit_price !== null)
+    if (sendsPrices && !holds(principal.permissions, 'deal.price.write'))
+      throw forbidden('a line has a price, and the role may not set prices')
+    const deal = await lockDeal(sql, params.id)
+    if (deal === null) throw notFound('no deal with this id')
+    if (deal.status !== 'draft') throw new Problem('deal-locked', { detail: 'Only the lines of a draft can change.' })
+    const lines = await priceLines(sql, body.lines)
+    const errors = errorsOf(lines)
+    if (errors.length > 0) throw invalid(errors)
+    await storeLines(sql, deal.id, lines)
+    await updateDeal(sql, { id: deal.id, customerName: deal.customer_name, status: deal.status })
+    // No prices: a role that reads the audit log may be one that may not read prices.
+    await recordAudit(context, {
+      action: 'deal.lines_replaced',
+      targetId: deal.id,
+      before: { lines: deal.lines.length },
+      after: { lines: lines.length },
+    })
+    const changed = await findDeal(sql, deal.id)
+    if (changed === null) throw new Error('the locked deal is gone')
+    return ok(visibleDeal(principal, changed))
+  },
+})
+
+function errorsOf(lines: readonly PricedLine[]): FieldError[] {
+  const errors = lines.flatMap((line): FieldError[] => {
+    const pointer = `#/lines/${line.position - 1}`
+    if (line.style_scope === null) return [{ pointer, detail: 'names a style that does not exist' }]
+    if (!line.size_exists) return [{ pointer, detail: 'names a size that does not exist' }]
+    if (line.unit_price === null) return [{ pointer, detail: 'has no price, and no price break qualifies' }]
+    return line.fits ? [] : [{ pointer, detail: 'has a total that is too large' }]
+  })
+  if (errors.length > 0 || lines.every((line) => line.all_fit)) return errors
+  return [{ pointer: '#/lines', detail: 'have a total that is too large' }]
+}

@@ -1,0 +1,35 @@
+import * as v from 'valibot'
+import { recordAudit } from '#shared/audit/record-audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { notFound } from '#shared/problem.ts'
+import { holds } from '#shared/role/permissions.ts'
+import { PriceBreaks, SentBreaks } from './price-break.ts'
+import { findPriceBreaks, storePriceBreaks } from './price-queries.ts'
+
+export const replacePriceBreaks = endpoint({
+  route: 'PUT /v1/price-breaks/{style_id}',
+  // Exclusive, so that of two concurrent replacements one wins as a whole.
+  access: { permission: 'deal.price.write', exclusive: true },
+  summary: 'Replace the price breaks of a style; an empty list removes them',
+  body: v.object({ breaks: SentBreaks }),
+  reply: PriceBreaks,
+  async handle(context) {
+    const { params, body, principal, sql } = context
+    const replaced = await findPriceBreaks(sql, params.style_id)
+    if (replaced === null) throw notFound('no style with this id')
+    await storePriceBreaks(sql, params.style_id, body.breaks)
+    const stored = (await findPriceBreaks(sql, params.style_id)) ?? []
+    // Whoever reads the audit log may be someone who may not read prices.
+    const quantities = (breaks: typeof stored) => ({ min_quantities: breaks.map((each) => each.min_quantity) })
+    await recordAudit(context, {
+      action: 'price_breaks.replaced',
+      targetId: params.style_id,
+      before: quantities(replaced),
+      after: quantities(stored),
+    })
+    const readable = holds(principal.permissions, 'deal.price.read')
+    const breaks = readable ? stored : stored.map(({ min_quantity }) => ({ min_quantity }))
+    return ok({ style_id: params.style_id, breaks })
+  },
+})

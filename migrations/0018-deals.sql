@@ -1,0 +1,105 @@
+-- The deals of each tenant with their lines, and the prices of styles by quantity. Money is numeric: no float8 holds it, and
+-- only Postgres computes with it. round() of a numeric rounds half away from zero.
+set local role identity_owner;
+
+-- The unit price of a style from a quantity on. style_scope says whose style it is: the tenant's own, or the platform's.
+create table app.price_breaks (
+  tenant_id    uuid not null references app.tenants,
+  style_id     uuid not null,
+  style_scope  uuid not null,
+  min_quantity integer not null check (min_quantity between 1 and 1000000),
+  -- The range excludes NaN, which is greater than every number.
+  unit_price   numeric(14, 4) not null check (unit_price between 0 and 9999999999.9999),
+  primary key (tenant_id, style_id, min_quantity),
+  constraint price_breaks_style_of_tenant
+    check (style_scope in (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000')),
+  constraint price_breaks_style foreign key (style_scope, style_id) references app.styles (scope, id)
+);
+select app.enforce_tenant('app.price_breaks');
+grant select, insert, delete on app.price_breaks to identity_app;
+
+-- Returns the unit price of a style for a quantity: that of the break with the greatest min_quantity that the quantity reaches.
+-- Returns null when it reaches none. Raises TN500 without a tenant, and the CASE makes sure of it: a condition of an empty
+-- table is never evaluated.
+create function app.unit_price(p_style_id uuid, p_quantity bigint) returns numeric
+  language sql stable
+  return case when app.required_tenant() is not null then (
+    select b.unit_price from app.price_breaks b
+     where b.tenant_id = (select app.current_tenant()) and b.style_id = p_style_id and b.min_quantity <= p_quantity
+     order by b.min_quantity desc
+     limit 1) end;
+
+-- The last number that a deal of the tenant got. A deleted deal does not free its number.
+create table app.deal_counters (
+  tenant_id   uuid primary key references app.tenants,
+  last_number integer not null check (last_number > 0)
+);
+select app.enforce_tenant('app.deal_counters');
+grant select, insert, update (last_number) on app.deal_counters to identity_app;
+
+-- Returns the next number of a deal: 1, 2, 3 and so on in each tenant. Locks the counter until the transaction ends, so that a
+-- rolled-back transaction leaves no gap and no two transactions get one number. Raises TN500 without a tenant.
+create function app.next_deal_number() returns integer
+  language sql volatile
+  begin atomic
+  insert into app.deal_counters as c (tenant_id, last_number) values (app.required_tenant(), 1)
+  on conflict (tenant_id) do update set last_number = c.last_number + 1
+  returning c.last_number;
+end;
+revoke all on function app.unit_price(uuid, bigint), app.next_deal_number() from public;
+grant execute on function app.unit_price(uuid, bigint), app.next_deal_number() to identity_app;
+
+create table app.deals (
+  id            uuid primary key default gen_random_uuid(),
+  tenant_id     uuid not null references app.tenants,
+  -- identity_app may not write it: a deal gets its number from the function alone. Without a tenant, row security refuses the row.
+  number        integer not null default case when app.current_tenant() is not null then app.next_deal_number() end,
+  customer_name app.one_line not null check (length(customer_name) between 1 and 200),
+  status        text not null default 'draft' check (status in ('draft', 'quoted', 'won', 'lost')),
+  currency      text not null,
+  created_by    uuid references app.users,
+  -- Not now(): this is the time after the lock on the counter, so that deals have the same order by time and by number.
+  created_at    timestamptz not null default clock_timestamp(),
+  updated_at    timestamptz not null default clock_timestamp(),
+  unique (id, tenant_id),
+  constraint deals_number unique (tenant_id, number),
+  constraint deals_currency foreign key (tenant_id, currency) references app.tenants (id, currency)
+);
+create index deals_by_age on app.deals (tenant_id, created_at, id);
+select app.enforce_tenant('app.deals');
+grant select, insert (tenant_id, customer_name, currency, created_by), update (customer_name, status, updated_at)
+  on app.deals to identity_app;
+
+create table app.deal_lines (
+  id           uuid primary key default gen_random_uuid(),
+  tenant_id    uuid not null references app.tenants,
+  deal_id      uuid not null,
+  position     smallint not null check (position between 1 and 200),
+  style_id     uuid not null,
+  style_scope  uuid not null,
+  color        app.one_line check (length(color) between 1 and 60),
+  size_id      smallint references app.sizes,
+  quantity     integer not null check (quantity between 1 and 1000000),
+  unit_price   numeric(14, 4) not null check (unit_price between 0 and 9999999999.9999),
+  price_source text not null check (price_source in ('break', 'manual')),
+  total        numeric(14, 2) not null generated always as (round(quantity * unit_price, 2)) stored,
+  unique (tenant_id, deal_id, position),
+  constraint deal_lines_deal foreign key (deal_id, tenant_id) references app.deals (id, tenant_id),
+  constraint deal_lines_style_of_tenant
+    check (style_scope in (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000')),
+  constraint deal_lines_style foreign key (style_scope, style_id) references app.styles (scope, id)
+);
+select app.enforce_tenant('app.deal_lines');
+grant select, insert (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source), delete
+  on app.deal_lines to identity_app;
+
+-- No statistics: see app.tenants.
+alter table app.deals alter column customer_name set statistics 0;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.price_breaks is 'tenant: tenant_id, style_id, style_scope, min_quantity, unit_price';
+comment on table app.deal_counters is 'tenant: tenant_id, last_number';
+comment on table app.deals is
+  'personal: customer_name; linked: created_by; tenant: id, tenant_id, number, status, currency, created_at, updated_at';
+comment on table app.deal_lines is
+  'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, total';

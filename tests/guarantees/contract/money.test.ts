@@ -1,0 +1,161 @@
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type postgres from 'postgres'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createTestDatabase } from '#tests/support/database.ts'
+import { document } from '#tests/support/documented.ts'
+
+// No floating point holds money: not in the database, not on the wire, not in the code. Each check also finds a planted fault.
+
+const MONEY = /(^|_)(price|total|amount|cost)($|_(?!source))/
+
+describe('the database', () => {
+  const database = createTestDatabase()
+  afterAll(async () => (await database).drop())
+
+  /** Returns what could hold or handle money and is not numeric with the declared places. */
+  async function faults(sql: postgres.ISql): Promise<string[]> {
+    const columns = await sql<{ name: string; column: string; type: string }[]>`
+      select format('%s.%s', attrelid::regclass, attname) as name, attname as column,
+             coalesce(format_type(nullif(typbasetype, 0), typtypmod), format_type(atttypid, atttypmod)) as type
+        from pg_attribute a join pg_class c on c.oid = attrelid join pg_type t on t.oid = atttypid
+       where relnamespace = 'app'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'c') and attnum > 0 and not attisdropped`
+    // Arguments, results and columns of results. The text of a function that handles money must name no such type either.
+    const functions = await sql<{ name: string }[]>`
+      select p.oid::regprocedure::text as name
+        from pg_proc p
+       where pronamespace = 'app'::regnamespace
+         and (exists (select from unnest(coalesce(proallargtypes, proargtypes::oid[]) || prorettype) as used(type)
+                       where format_type(type, null) ~ '^(real|double precision|money)')
+              or (pg_get_functiondef(p.oid) ~* 'price|total|amount' and pg_get_functiondef(p.oid) ~* '\\m(real|float[48]?|double precision|money)\\M'))`
+    return [
+      ...columns
+        .filter(({ type }) => /^(real|double precision|money)/.test(type))
+        .map(({ name, type }) => `${name} ${type}`),
+      ...columns
+        .filter(({ column, type }) => MONEY.test(column) && !/^numeric\(14,[24]\)$/.test(type))
+        .map(({ name, type }) => `${name} ${type}`),
+      ...functions.map(({ name }) => name),
+    ]
+  }
+  // The seconds until a job is tried again.
+  const SECONDS = ['end_lease(uuid,uuid,text,double precision)']
+
+  it('has money in numeric columns with two or four places, and no function that takes or returns another type', async () => {
+    const { admin } = await database
+    const [row] = await admin<{ count: number }[]>`
+      select count(*)::int from information_schema.columns where table_schema = 'app' and column_name in ('unit_price', 'total')`
+    expect(row?.count).toBeGreaterThan(2)
+    expect(await faults(admin)).toEqual(SECONDS)
+  })
+
+  it.each([
+    ['deals.fee real', 'alter table app.deals add fee real'],
+    ['deals.fees double precision[]', 'alter table app.deals add fees float8[]'],
+    ['deals.fee money', 'alter table app.deals add fee money'],
+    ['deals.total numeric', 'alter table app.deals add total numeric'],
+    ['deals.shipping_cost integer', 'alter table app.deals add shipping_cost integer'],
+    ['deal_lines.old_price text', 'alter table app.deal_lines add old_price text'],
+    ['planted(double precision)', 'create function app.planted(float8) returns int language sql return 1'],
+    ['planted()', 'create function app.planted() returns table (a int, b real) language sql return (1, 2::real)'],
+    [
+      'planted()',
+      'create function app.planted() returns numeric language sql return (select max(unit_price)::float8 from app.price_breaks)',
+    ],
+  ])('would show %s', async (fault, statement) => {
+    const { admin } = await database
+    await admin
+      .begin(async (tx) => {
+        await tx.unsafe(statement)
+        expect(await faults(tx)).toContain(fault)
+        throw new Error('rolled back')
+      })
+      .catch((error: Error) => expect(error.message).toBe('rolled back'))
+  })
+})
+
+describe('the API document', () => {
+  /** Returns the paths of properties that hold money and are not decimal strings. */
+  function faults(part: unknown, path = ''): string[] {
+    if (typeof part !== 'object' || part === null) return []
+    return Object.entries(part).flatMap(([name, value]) => {
+      const here = `${path}/${name}`
+      if (!path.endsWith('/properties') || !MONEY.test(name)) return faults(value, here)
+      const types = (value.anyOf ?? [value]).map(
+        (each: { type: string; pattern?: string }) => each.type + Boolean(each.pattern),
+      )
+      return types.every((type: string) => type === 'stringtrue' || type === 'nullfalse') ? [] : [here]
+    })
+  }
+
+  it('has money as decimal strings only', () => {
+    expect(JSON.stringify(document)).toContain('"unit_price"')
+    expect(faults(document)).toEqual([])
+  })
+
+  it.each([{ type: 'number' }, { type: 'string' }, { anyOf: [{ type: 'integer' }, { type: 'null' }] }])(
+    'would show a price that is %j',
+    (price) => expect(faults({ properties: { unit_price: price } })).toEqual(['/properties/unit_price']),
+  )
+})
+
+describe('the code', () => {
+  /** Conversions to a number, and JSON of Postgres, whose numbers JavaScript reads as floating point. */
+  const CONVERSIONS = [
+    /\b(?:Number|BigInt|(?:Number\.)?parse(?:Float|Int))\(/,
+    /\b(?:transform|map)\(\s*(?:Number|(?:Number\.)?parse(?:Float|Int))\b/,
+    /\btoNumber\(|\bcoerce\b/,
+    /[=(,:?[&|]\s*\+\s*[\w(]/,
+    /\bMath\.\w+\(/,
+    /::\s*(?:float|real|double|money)|\bas (?:float|real|double|money)/,
+    /\b(?:jsonb?_build_\w+|jsonb?_agg|jsonb?_object_agg|to_jsonb?|row_to_json)\((?:[^()]|\([^()]*\))*\b(?:unit_price|total)\b(?!'|::text)/,
+    /\b\w*(?:price|total|amount|cost)\w*['"]?\??:\s*(?:v\.(?:\w+\()*(?:v\.)?)?(?:number|bigint)\b/i,
+  ]
+  const handlesMoney = (text: string): boolean => /unit_price|unitPrice|schema\/money/.test(text)
+  const faults = (text: string): string[] =>
+    text
+      .replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '')
+      .split('\n')
+      .filter((line) => CONVERSIONS.some((conversion) => conversion.test(line)))
+      .map((line) => line.trim())
+
+  /** The numbers that are no money, in files that also handle money. */
+  const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+    'functions/deals/quote-price.ts': ['v.transform(Number),'],
+  }
+
+  it('never converts money to a number: files that handle prices convert nothing but what is listed', () => {
+    const root = fileURLToPath(new URL('../../../', import.meta.url))
+    const found = globSync(['functions/**/*.ts', 'shared/**/*.ts', 'infra/local/**/*.ts'], { cwd: root })
+      .map((path) => ({ path, text: readFileSync(root + path, 'utf8') }))
+      .filter(({ text }) => handlesMoney(text))
+    expect(found.length).toBeGreaterThan(8)
+    const converting = found
+      .map(({ path, text }) => [path, faults(text)] as const)
+      .filter(([, lines]) => lines.length > 0)
+    expect(Object.fromEntries(converting)).toEqual(ALLOWED)
+  })
+
+  it.each([
+    'const sum = Number(line.unit_price)',
+    'const sum = Number.parseFloat(line.total)',
+    'const sum = lines.map(parseFloat)',
+    'return [+price]',
+    'const cents = Math.round(value)',
+    'unit_price: v.number(),',
+    'unit_price: v.nullable(v.number()),',
+    'readonly total?: number',
+    'select l.unit_price::float8 from app.deal_lines l',
+    "select json_agg(json_build_object('total', l.total))",
+    'select to_json(l.unit_price)',
+    'v.transform(Number)',
+  ])('would show %s', (line) => expect(faults(line)).toEqual([line]))
+
+  it.each([
+    "select json_build_object('total', l.total::text)",
+    'readonly unit_price: string',
+    'readonly total: string | null',
+    'unit_price: v.optional(UnitPrice),',
+    '// Number(price) would lose digits',
+  ])('may say %s', (line) => expect(faults(line)).toEqual([]))
+})
