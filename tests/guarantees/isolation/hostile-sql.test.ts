@@ -68,10 +68,11 @@ const hashes = [
   ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret),
   ...seal.map(({ key }) => key),
 ]
-// As text, and as the plans that Postgres prints show it: its bytes in decimal.
-const forms = (bytes: Buffer) => [bytes.toString('hex'), [...bytes.subarray(0, 8)].join(' ')]
+// As text, and as the plans that Postgres prints show it: its bytes as decimal numbers, signed or not by the processor.
+const decimal = (bytes: Uint8Array) => [bytes.join(' '), new Int8Array(bytes).join(' ')]
+const forms = (bytes: Buffer) => [bytes.toString('hex'), ...decimal(bytes.subarray(0, 8))]
 const SECRETS = hashes.flatMap(forms)
-const ROWS = [mark, [...Buffer.from(mark)].join(' ')]
+const ROWS = [mark, Buffer.from(mark).join(' ')]
 
 /** Runs statements as a role in the scope of A. Returns everything that came back. */
 async function run({ role, scope = 'read write', statements }: Attack & { scope?: string }) {
@@ -88,7 +89,7 @@ async function run({ role, scope = 'read write', statements }: Attack & { scope?
   for (const statement of statements) {
     await sql`savepoint attack`
     try {
-      const result = await sql.unsafe(filled(statement))
+      const result = await sql.unsafe(filled(statement).replaceAll('{ticket}', `\\x${ticket.toString('hex')}`))
       rows += result.count ?? 0
       codes.push('')
       seen.push(result)

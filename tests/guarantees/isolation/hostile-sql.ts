@@ -87,6 +87,20 @@ const planting = (role: Attack['role']): Attack[] =>
     ],
   )
 
+/** The functions without SET clauses, whose plans the caller may print. `{ticket}` is the one of the scope. */
+const printing = (role: Attack['role']): Attack[] =>
+  of(role, 'reads', [
+    'prints the plans of the functions that seal a scope',
+    ...PRINTED,
+    'select app.current_tenant(), app.current_actor()',
+    'select id from app.tenants where id = app.current_tenant()',
+    `select app.enter_to_read('{ticket}')`,
+    `select app.enter_to_write('{ticket}', null, false)`,
+    `select app.enter_to_read(overlay('{ticket}'::bytea placing '\\x00' from 90))`,
+    'prepare seal as select app.current_tenant()',
+    'explain (analyze, verbose) execute seal',
+  ])
+
 /** Audit entries in the name of somebody else. The ticket of the test names nobody. */
 const impersonating = (role: Attack['role']): Attack[] =>
   of(role, 'writes', [
@@ -276,6 +290,7 @@ export const ATTACKS: readonly Attack[] = [
     ],
   ),
   ...impersonating('identity_app'),
+  ...printing('identity_app'),
   ...planting('identity_app'),
 
   ...of(
@@ -316,6 +331,7 @@ export const ATTACKS: readonly Attack[] = [
       `select app.end_sessions_of('{person}', null, null, 'a.b', 'x', null, null)`,
     ],
   ),
+  ...printing('identity_worker'),
   ...planting('identity_worker'),
 
   ...of('identity_operator', 'reads', [
@@ -355,6 +371,7 @@ export const ATTACKS: readonly Attack[] = [
     'update app.sessions set revoked_at = null where revoked_at is not null',
   ]),
   ...impersonating('identity_operator'),
+  ...printing('identity_operator'),
   ...planting('identity_operator'),
 
   ...of(
@@ -379,6 +396,7 @@ export const ATTACKS: readonly Attack[] = [
     'select * from app.audit_log',
   ]),
   ...impersonating('identity_vault'),
+  ...printing('identity_vault'),
   ...planting('identity_vault'),
 ]
 
