@@ -217,6 +217,16 @@ const CHECKS = {
                    unnest(array[pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)]) as expression
               from pg_policy p join relation r on r.oid = p.polrelid) as policies
      where regexp_replace(expression, '\( SELECT (app\.)?current_tenant\(\) AS current_tenant\)', '', 'g') ~ '\mcurrent_tenant\('`,
+  // Without it, a role writes audit entries in the name of another user.
+  'actor-not-checked': `
+    select distinct r.name, g.name
+      from relation r
+      join privilege p using (oid)
+      join service_role g on g.oid = p.grantee
+     where r.name = 'app.audit_log' and p.type = 'INSERT' and not exists (
+       select from pg_policy o
+        where o.polrelid = r.oid and not o.polpermissive and o.polcmd = 'a' and o.polroles @> array[g.oid]
+          and pg_get_expr(o.polwithcheck, o.polrelid) like '%actor_user_id IS DISTINCT FROM ( SELECT %current_actor()%')`,
   // A condition is certain to admit only the tenant's own rows if it contains OWN and combines conditions by AND alone.
   'policy-admits-other-tenants': String.raw`
     select name, expression from policy, unnest(array[qual, written]) as expression

@@ -12,6 +12,7 @@ import {
   roleSettings,
   serverVersion,
 } from '#shared/doctor/examinations.ts'
+import { functionBodies } from '#shared/doctor/function-bodies.ts'
 
 /** The database has a fault and must not serve. `diagnoses` includes warnings and unseen checks. */
 export class UnhealthyDatabase extends Error {
@@ -58,6 +59,7 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
   // The newer release may grant and set more. This one cannot judge it.
   if (!ahead) {
     found.push(
+      ...(await functionBodies(tx, migrations)),
       ...(await grants(tx)),
       ...(await roleSettings(tx)),
       ...(await databasePrivileges(tx)),

@@ -66,6 +66,7 @@ const FAULTS: ByCheck = {
     `the policy does not compare the tenant of the row with app.current_tenant(): ${expression}`,
   'policy-admits-other-tenants': (_, expression) => `the policy admits more than the rows of the tenant: ${expression}`,
   'policy-admits-null-tenant': (_, expression) => `the policy lets a tenant write rows without a tenant: ${expression}`,
+  'actor-not-checked': (_, role) => `${role} may write audit entries in the name of any user`,
   'policy-calls-for-each-row': (_, expression) =>
     `the policy calls app.current_tenant() for each row instead of once: ${expression}`,
   'role-missing': () => 'the role does not exist',
@@ -110,6 +111,7 @@ const REPAIRS: ByCheck = {
   'policy-ignores-tenant': policyRepair,
   'policy-admits-other-tenants': policyRepair,
   'policy-admits-null-tenant': policyRepair,
+  'actor-not-checked': () => 'create the policy actor_insert as migrations/0010-audit-log.sql does',
   'policy-calls-for-each-row': policyRepair,
   'role-missing': (role) => `create ${role} as migrations/0001-database-roles.sql does`,
   'role-attribute': (role, attribute) => `alter role ${role} no${attribute};`,

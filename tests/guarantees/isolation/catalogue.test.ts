@@ -136,6 +136,11 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       `create policy everything on app.styles to identity_app using (tenant_id is not distinct from (select app.current_tenant()))`,
     ],
   ],
+  'actor-not-checked': [
+    ['app.audit_log', 'drop policy actor_insert on app.audit_log'],
+    ['app.audit_log', 'alter policy actor_insert on app.audit_log with check (true)'],
+    ['app.audit_log', 'alter policy actor_insert on app.audit_log to identity_vault'],
+  ],
   'policy-calls-for-each-row': [
     ['app.styles tenant_delete', 'alter policy tenant_delete on app.styles using (tenant_id = app.current_tenant())'],
     [

@@ -172,6 +172,21 @@ const PLANTED: readonly {
     names: ['definer-not-listed: app.planted_count_tenants()', 'definer-owner: app.planted_count_tenants()'],
   },
   {
+    what: 'functions that lost their check',
+    plant: [
+      `create or replace function app.current_tenant() returns uuid language plpgsql stable parallel safe security definer
+         as $$ begin return left(current_setting('app.scope', true), 32); end $$`,
+      `create or replace function app.refuse_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp
+         as $$ begin return new; end $$`,
+      `alter policy actor_insert on app.audit_log with check (true)`,
+    ],
+    names: [
+      'actor-not-checked: app.audit_log',
+      'function-changed: app.current_tenant()',
+      'function-changed: app.refuse_change()',
+    ],
+  },
+  {
     what: 'default privileges for PUBLIC',
     plant: ['alter default privileges for role identity_owner in schema app grant select on tables to public'],
     names: ['default-privileges: identity_owner in app'],
@@ -311,7 +326,7 @@ describe('the doctor as a superuser', () => {
          loop execute format('drop table %s', t); end loop; end $$`,
       "select app.create_audit_partition((now() - interval '1 year')::date)",
       `alter role ${OUTSIDER} bypassrls`,
-      `grant identity_resolver to ${OUTSIDER}`,
+      `grant identity_resolver, identity_vault to ${OUTSIDER}`,
       `grant select on app.users to ${OUTSIDER}`,
     ])
     expect(named(before)).toEqual(
@@ -323,7 +338,7 @@ describe('the doctor as a superuser', () => {
         'grant-not-listed: app.users',
       ]),
     )
-    expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(2)
+    expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(3)
     expect(faultsOf(before)).toEqual([])
   })
 
