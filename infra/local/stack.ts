@@ -3,7 +3,8 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import postgres from 'postgres'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
@@ -227,7 +228,7 @@ async function startFunctions(options: {
   })
   const startGroups = (await routeGroups()).map(async ({ group, handlerFile }) => {
     const most = MAX_GROUP_INSTANCES
-    const { invoke } = await start<APIGatewayProxyEvent, APIGatewayProxyResult>(group, handlerFile, most)
+    const { invoke } = await start<APIGatewayProxyEvent, ProxyResult>(group, handlerFile, most)
     return { group, invoke }
   })
   const [integrations] = await Promise.all([Promise.all(startGroups), Promise.all(startJobs)])

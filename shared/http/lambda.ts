@@ -1,4 +1,5 @@
-import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
@@ -8,7 +9,7 @@ import { openLimiter } from '#shared/rate-limit/limiter.ts'
 import { openRuntime, type Parts, type RuntimeSource } from '#shared/runtime.ts'
 
 /** A Lambda handler of the API Gateway REST proxy integration. It never rejects: a failure is a response too. */
-export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
+export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<ProxyResult>
 
 /** The parts in the bundle of every route group. */
 export const GROUP_PARTS: Parts = { openLimiter, invoke: invokeLambda }

@@ -1,5 +1,6 @@
 import middy from '@middy/core'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { runEndpoint } from '#shared/http/run-endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
@@ -18,7 +19,7 @@ import type { RuntimeSource } from '#shared/runtime.ts'
  * gets a 422 where a 401 or 403 is due. Limits come last, because they may depend on the body.
  */
 export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
-  middy<APIGatewayProxyEvent, APIGatewayProxyResult, Error, PipelineContext>()
+  middy<APIGatewayProxyEvent, ProxyResult, Error, PipelineContext>()
     .use(responseHeaders())
     .use(problemDetails(source.config.problemBaseUrl))
     .use(matchRoute(group, source))
@@ -28,7 +29,7 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(rateLimit())
     .handler(async (_event, context) => {
       const { status, headers, body } = await runEndpoint(context.request)
-      if (body === null) return { statusCode: status, headers: { ...headers }, body: '' }
+      if (body === null) return { statusCode: status, headers: { 'content-type': null, ...headers }, body: '' }
       const sent = { 'content-type': 'application/json', ...headers }
       return { statusCode: status, headers: sent, body: JSON.stringify(body) }
     })

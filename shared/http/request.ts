@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type middy from '@middy/core'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import type { Config } from '#shared/config.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
@@ -27,7 +28,7 @@ export interface RequestState {
 export type PipelineContext = Context & { request: RequestState }
 
 /** A middleware of the pipeline. */
-export type Middleware = middy.MiddlewareObj<APIGatewayProxyEvent, APIGatewayProxyResult, Error, PipelineContext>
+export type Middleware = middy.MiddlewareObj<APIGatewayProxyEvent, ProxyResult, Error, PipelineContext>
 
 /** Returns the matched endpoint and its runtime. Throws before match-route has run. */
 export function matched(state: RequestState): NonNullable<RequestState['matched']> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { APIGatewayProxyResult } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { inject } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { loginOf } from '#infra/local/postgres/database.ts'
@@ -117,7 +117,7 @@ export async function startFromAssembly(
     (name: string): Invoke =>
     async (event, timeoutMs) => {
       try {
-        return (await poolOf(name).invoke(event, timeoutMs)) as APIGatewayProxyResult
+        return (await poolOf(name).invoke(event, timeoutMs)) as ProxyResult
       } catch (error) {
         broken.push(String(error))
         throw error

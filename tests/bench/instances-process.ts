@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { startInstances } from '#infra/local/gateway/instances.ts'
@@ -42,7 +43,7 @@ logs.setMaxListeners(0)
 const integrations = await Promise.all(
   (await routeGroups()).map(async ({ group, handlerFile }) => {
     const functionName = `tenantry-${group.name}`
-    const { invoke } = await startInstances<APIGatewayProxyEvent, APIGatewayProxyResult>({
+    const { invoke } = await startInstances<APIGatewayProxyEvent, ProxyResult>({
       handlerFile,
       functionName,
       env: instanceEnv,

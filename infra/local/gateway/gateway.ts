@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import {
   type GatewayFailure,
   gatewayResponse,
@@ -14,7 +15,7 @@ import type { RouteGroup } from '#shared/http/group.ts'
 import { createResourceMatcher, proxyEvent, splitTarget } from './proxy-event.ts'
 
 /** Invokes a Lambda once. Throws TimedOut after `timeoutMs`, and any other error if the function failed. */
-export type Invoke = (event: APIGatewayProxyEvent, timeoutMs: number) => Promise<APIGatewayProxyResult>
+export type Invoke = (event: APIGatewayProxyEvent, timeoutMs: number) => Promise<ProxyResult>
 
 export class TimedOut extends Error {
   override name = 'TimedOut'
@@ -64,7 +65,7 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   const methods = new Map(api.methods.map((declared) => [`${declared.method} ${declared.path}`, declared]))
   const match = createResourceMatcher(api.methods.map(({ path }) => path))
 
-  const answer = async (request: IncomingMessage, requestId: string): Promise<APIGatewayProxyResult> => {
+  const answer = async (request: IncomingMessage, requestId: string): Promise<ProxyResult> => {
     const matched = match(splitTarget(request).path)
     if (matched === null) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
     const declared = methods.get(`${request.method} ${matched.resource}`) ?? methods.get(`ANY ${matched.resource}`)
@@ -78,7 +79,7 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
     }
   }
 
-  const failed = (failure: GatewayFailure, requestId: string): APIGatewayProxyResult => {
+  const failed = (failure: GatewayFailure, requestId: string): ProxyResult => {
     const { status, headers, body } = api.failure(failure, requestId)
     return { statusCode: status, headers, body }
   }
@@ -106,10 +107,29 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   }
 }
 
-// A REST API renames this header in the response of an integration, and no setting prevents it:
+// A REST API renames these headers in the response of an integration, and no setting prevents it. It renames the type and the
+// encoding of the content only in some cases, in which Lambda integrations are not.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html
-const renamed = (name: string): string =>
-  name.toLowerCase() === 'www-authenticate' ? 'x-amzn-remapped-www-authenticate' : name
+const REMAPPED = new Set(
+  (
+    'accept accept-charset accept-encoding age authorization connection content-length content-md5 date expect host ' +
+    'max-forwards pragma proxy-authenticate range referer server te trailer transfer-encoding upgrade user-agent via warn ' +
+    'www-authenticate'
+  ).split(' '),
+)
+
+/** Returns the headers of the response to a client, for those that a function returned. */
+function clientHeaders({ headers = {}, multiValueHeaders = {} }: ProxyResult): Map<string, string | string[]> {
+  const returned = [...Object.entries(headers), ...Object.entries(multiValueHeaders)]
+  const isTyped = returned.some(([name]) => name.toLowerCase() === 'content-type')
+  const sent = isTyped ? returned : [...returned, ['content-type', 'application/json'] as const]
+  return new Map(
+    sent.flatMap(([name, value]) => {
+      const renamed = REMAPPED.has(name.toLowerCase()) ? `x-amzn-remapped-${name.toLowerCase()}` : name
+      return value === null ? [] : [[renamed, Array.isArray(value) ? value.map(String) : String(value)]]
+    }),
+  )
+}
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
@@ -127,12 +147,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function send(request: IncomingMessage, response: ServerResponse, result: APIGatewayProxyResult): void {
+function send(request: IncomingMessage, response: ServerResponse, result: ProxyResult): void {
   const text = result.body ?? ''
   const body = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
-  for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(renamed(name), String(value))
-  for (const [name, values] of Object.entries(result.multiValueHeaders ?? {}))
-    response.setHeader(renamed(name), values.map(String))
+  response.setHeaders(clientHeaders(result))
   if (result.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
   // The rest of a body that was not read would be parsed as the next request.
   if (hasBody(request) && !request.complete) response.setHeader('connection', 'close')

@@ -1,4 +1,5 @@
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 import { METRICS, type MetricName } from '#shared/metrics.ts'
@@ -51,7 +52,7 @@ interface Ran {
 /** Invokes a function once, and waits until its log lines satisfy `until`, which the last line must. */
 async function run(name: string, event: unknown, until: (lines: any[]) => boolean): Promise<Ran> {
   const from = stack.logged().length
-  const result: APIGatewayProxyResult | undefined = await stack.invoke(name, event, 25_000)
+  const result: ProxyResult | undefined = await stack.invoke(name, event, 25_000)
   await vi.waitUntil(() => until(parsed(stack.logged().slice(from))), { timeout: 5000, interval: 5 })
   const lines = parsed(stack.logged().slice(from))
   const values: Record<string, number | number[]> = {}

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { gatewayResponse } from '#infra/gateway.ts'
 import { serveApi } from '#infra/local/gateway/gateway.ts'
@@ -18,7 +19,7 @@ describe('an instance', () => {
     const handlerFile = join(tempFolder(), 'handler.mjs')
     const handler = `async ({ path }) => { if (path === '/break') { ${crash} } return { statusCode: 200, body: '' } }`
     writeFileSync(handlerFile, `export const handler = ${handler}`)
-    const instances = await startInstances<APIGatewayProxyEvent, APIGatewayProxyResult>({
+    const instances = await startInstances<APIGatewayProxyEvent, ProxyResult>({
       handlerFile,
       functionName: 'broken',
       env: {},
