@@ -1,3 +1,8 @@
+interface Throttle {
+  readonly rate: number
+  readonly burst: number
+}
+
 /** The settings that differ between stages. Everything else is the same in all of them. */
 export interface Stage {
   /** One gateway for each availability zone keeps the functions of a zone online when another zone fails. */
@@ -33,10 +38,16 @@ export interface Stage {
     readonly job: number
     readonly named: Readonly<Record<string, number>>
   } | null
-  /** API Gateway's limits for the whole API: requests per second, and burst. It refuses more with 429. */
-  readonly throttle: { readonly rate: number; readonly burst: number }
-  /** Requests per IP address in five minutes, on all routes and on the sign-in routes. The firewall refuses more with 403. */
-  readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number }
+  /**
+   * API Gateway's limits for each method of each path: requests per second, and burst. It refuses more with 429. `signIn` is
+   * for the methods that need no session and write or compute a hash.
+   */
+  readonly throttle: Throttle & { readonly signIn: Throttle }
+  /**
+   * Requests in five minutes, per IP address on all routes and on the sign-in routes, and of everybody together. The firewall
+   * refuses more with 403.
+   */
+  readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number; readonly together: number }
   readonly logDays: number
   /** Time between two writes of a session's idle expiry. 0 writes at each use. */
   readonly slideStepSeconds: number
@@ -66,8 +77,8 @@ export const STAGES = {
     },
     memoryMib,
     concurrency: null,
-    throttle: { rate: 50, burst: 100 },
-    firewall: { perAddress: 10_000, signInPerAddress: 1000 },
+    throttle: { rate: 50, burst: 100, signIn: { rate: 20, burst: 40 } },
+    firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 60_000 },
     logDays: 14,
     slideStepSeconds: 0,
     pwnedPasswordsUrl: '',
@@ -86,8 +97,8 @@ export const STAGES = {
     },
     memoryMib,
     concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'not-found': 5, 'deliver-mail': 2, operate: 2 } },
-    throttle: { rate: 200, burst: 400 },
-    firewall: { perAddress: 10_000, signInPerAddress: 1000 },
+    throttle: { rate: 200, burst: 400, signIn: { rate: 50, burst: 100 } },
+    firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 180_000 },
     logDays: 30,
     slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
@@ -112,8 +123,8 @@ export const STAGES = {
       job: 1,
       named: { auth: 200, health: 10, openapi: 10, 'not-found': 5, 'verify-vendors': 2, 'deliver-mail': 4, operate: 2 },
     },
-    throttle: { rate: 1000, burst: 2000 },
-    firewall: { perAddress: 5000, signInPerAddress: 500 },
+    throttle: { rate: 1000, burst: 2000, signIn: { rate: 200, burst: 400 } },
+    firewall: { perAddress: 5000, signInPerAddress: 500, together: 900_000 },
     logDays: 365,
     slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,

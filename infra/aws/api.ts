@@ -63,6 +63,9 @@ export class Api extends Construct {
     const { apiDomain } = addresses
     const restApiName = `tenantry-${stage}`
     const { partition, region } = Stack.of(this)
+    // Never set dataTraceEnabled: it logs bodies, which contain passwords. Metrics of each method cost 0.30 USD a month each,
+    // and no alarm or graph reads them. Those of the stage are free.
+    const logged = { loggingLevel: MethodLoggingLevel.ERROR, metricsEnabled: false }
     const functionArns = new Map(
       pathsOf(groups).map(
         ([
@@ -83,14 +86,14 @@ export class Api extends Construct {
       cloudWatchRole: true,
       deployOptions: {
         stageName: STAGE_NAME,
-        throttlingRateLimit: config.throttle.rate,
-        throttlingBurstLimit: config.throttle.burst,
-        // Metrics of each method cost 0.30 USD a month each, and no alarm or graph reads them. Those of the stage are free.
-        metricsEnabled: false,
+        ...logged,
+        ...throttle(config.throttle),
+        // Settings of a method replace all of those above.
+        methodOptions: Object.fromEntries(
+          signInMethods(groups).map((method) => [method, { ...logged, ...throttle(config.throttle.signIn) }]),
+        ),
         // API Gateway's traces contain the client's IP address. The functions' own traces start behind it.
         tracingEnabled: false,
-        // Never set dataTraceEnabled: it logs bodies, which contain passwords.
-        loggingLevel: MethodLoggingLevel.ERROR,
         accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, `/tenantry/${stage}/access`)),
         accessLogFormat: ACCESS_LOG,
       },
@@ -102,7 +105,8 @@ export class Api extends Construct {
               certificate: Certificate.fromCertificateArn(this, 'Certificate', apiDomain.certificateArn),
               endpointType: EndpointType.REGIONAL,
               securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
-              endpointAccessMode: EndpointAccessMode.BASIC,
+              // Refuses a request whose TLS handshake names another host.
+              endpointAccessMode: EndpointAccessMode.STRICT,
             },
           }),
     })
@@ -125,6 +129,21 @@ export class Api extends Construct {
     }
   }
 }
+
+const throttle = ({ rate, burst }: { rate: number; burst: number }) => ({
+  throttlingRateLimit: rate,
+  throttlingBurstLimit: burst,
+})
+
+/**
+ * Returns the methods that anyone may call and that do not only read, as `PATH/METHOD`. API Gateway keeps a setting for each
+ * method of HTTP, also where the path has one method ANY.
+ */
+const signInMethods = (groups: readonly { group: RouteGroup }[]): string[] =>
+  groups
+    .flatMap(({ group }) => group.endpoints)
+    .filter(({ access, method }) => access === 'anyone' && method !== 'GET')
+    .map(({ path, method }) => `${path}/${method}`)
 
 /** Returns every path with its group's function. */
 function pathsOf(groups: readonly { group: RouteGroup; made: TenantryFunction }[]): [string, TenantryFunction][] {

@@ -24,7 +24,8 @@ const COUNT_ONLY = {
 
 /**
  * The firewall in front of the API. It refuses floods from one IP address, and known bad addresses and requests, with the
- * gateway's 403. Its limits are far above the API's documented rate limits. It keeps no log, because that would contain IP
+ * gateway's 403. Its limits per address are far above the API's documented rate limits. The limit for everybody together is
+ * what a stage may cost and take of the account's quota. It keeps no log, because that would contain IP
  * addresses.
  *
  * A request of a trusted proxy counts for the address in its `X-Forwarded-For`, if that is one address and nothing else.
@@ -71,6 +72,8 @@ export class Firewall extends Construct {
       rule('bad-addresses', managed('AWSManagedRulesAmazonIpReputationList')),
       rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet', COUNT_ONLY.badRequests)),
       rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY.common)),
+      // Last, so that what another rule refuses does not count.
+      rule('together', rate(config.together, TOGETHER, [isAny])),
     ]
     const acl = new CfnWebACL(this, 'Acl', {
       name: `tenantry-${stage}`,
@@ -109,6 +112,8 @@ const BY_FORWARDED = {
   forwardedIpConfig: { headerName: 'X-Forwarded-For', fallbackBehavior: 'MATCH' },
 }
 
+const TOGETHER = { aggregateKeyType: 'CONSTANT' }
+
 const rate = (limit: number, aggregate: typeof BY_SOURCE | typeof BY_FORWARDED, scope: Statement[]): Statement => {
   const [first, ...more] = scope
   return {
@@ -130,6 +135,16 @@ const managed = (name: string, countOnly: readonly string[] = []): Statement => 
 })
 
 const untransformed = [{ priority: 0, type: 'NONE' }]
+
+// A limit for everybody together requires a statement of what it counts.
+const isAny: Statement = {
+  byteMatchStatement: {
+    fieldToMatch: { uriPath: {} },
+    positionalConstraint: 'STARTS_WITH',
+    searchString: '/',
+    textTransformations: untransformed,
+  },
+}
 
 const hasOneAddress: Statement = {
   regexMatchStatement: {

@@ -66,9 +66,11 @@ function firewall(trustedProxies: readonly string[]) {
       case 'RegexMatchStatement':
         return new RegExp(part.RegexString).test(text() ?? '')
       case 'ByteMatchStatement':
-        return part.PositionalConstraint === 'CONTAINS'
-          ? (text()?.includes(part.SearchString) ?? false)
-          : text() === part.SearchString
+        return {
+          CONTAINS: (all: string) => all.includes(part.SearchString),
+          EXACTLY: (all: string) => all === part.SearchString,
+          STARTS_WITH: (all: string) => all.startsWith(part.SearchString),
+        }[part.PositionalConstraint as 'CONTAINS'](text() ?? '')
       default:
         throw new Error(`the tests do not know ${kind}`)
     }
@@ -80,8 +82,8 @@ function firewall(trustedProxies: readonly string[]) {
         if (rate === undefined || !holds(rate.ScopeDownStatement ?? { AndStatement: { Statements: [] } }, sent))
           return []
         // AWS WAF takes the first address of the list.
-        const key = rate.AggregateKeyType === 'IP' ? sent.from : sent.forwardedFor?.split(',', 1)[0]
-        return [[Name, key]]
+        const keys: any = { IP: sent.from, FORWARDED_IP: sent.forwardedFor?.split(',', 1)[0], CONSTANT: 'everybody' }
+        return [[Name, keys[rate.AggregateKeyType]]]
       }),
     )
   return { rules: acl.Rules, counted }
@@ -97,7 +99,7 @@ describe('the firewall', () => {
   it('counts a request of a trusted proxy for the one address that it forwards', () => {
     for (const from of ['203.0.113.5', '2001:db8::5'])
       for (const forwardedFor of ['192.0.2.1', '2001:db8:1::1', '::ffff:192.0.2.1']) {
-        const only = { 'by-forwarded-address': forwardedFor }
+        const only = { 'by-forwarded-address': forwardedFor, together: 'everybody' }
         expect(counted({ from, method: 'GET', path: '/v1/members', forwardedFor })).toEqual(only)
         const both = { ...only, 'sign-in-by-forwarded-address': forwardedFor }
         expect(counted({ from, ...SIGN_IN, forwardedFor })).toEqual(both)
@@ -113,7 +115,7 @@ describe('the firewall', () => {
   ])('counts a request of %s for where it comes from', (_, from, forwardedFor) => {
     const sent = forwardedFor === undefined ? { from, ...SIGN_IN } : { from, ...SIGN_IN, forwardedFor }
     for (const { counted } of [trusting, trustingNobody])
-      expect(counted(sent)).toEqual({ 'by-address': from, 'sign-in-by-address': from })
+      expect(counted(sent)).toEqual({ 'by-address': from, 'sign-in-by-address': from, together: 'everybody' })
   })
 
   it.each(['/v1/auth/login', '/v1/%61uth/login', '/v1/x/../auth/login', '/v1//auth/./login', '/v1/auth%2Flogin'])(
@@ -125,11 +127,10 @@ describe('the firewall', () => {
 
   it('refuses above its limits, and does not refuse for what a body contains', () => {
     const limits = rules.filter(({ Statement }: any) => Statement.RateBasedStatement !== undefined)
-    const { perAddress, signInPerAddress } = STAGES.prod.firewall
-    for (const { Name, Statement, Action } of limits) {
-      expect(Statement.RateBasedStatement.Limit, Name).toBe(Name.startsWith('sign-in') ? signInPerAddress : perAddress)
-      expect(Action).toEqual({ Block: {} })
-    }
+    const { perAddress, signInPerAddress, together } = STAGES.prod.firewall
+    expect(limits.map(({ Statement, Action }: any) => [Statement.RateBasedStatement.Limit, Action])).toEqual(
+      [perAddress, perAddress, signInPerAddress, signInPerAddress, together].map((limit) => [limit, { Block: {} }]),
+    )
     const groups = rules.map(({ Statement }: any) => Statement.ManagedRuleGroupStatement)
     const only = (group: string) =>
       groups.find((each: any) => each?.Name === group).RuleActionOverrides.map((each: any) => each.Name)

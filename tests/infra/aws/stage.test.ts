@@ -609,17 +609,29 @@ describe('the API', () => {
 
   it('is throttled, and keeps bodies, IP addresses, headers and queries out of logs and traces', () => {
     const { MethodSettings, AccessLogSetting, TracingEnabled } = prod.one('AWS::ApiGateway::Stage').Properties
-    expect(MethodSettings).toEqual([
-      {
-        HttpMethod: '*',
-        ResourcePath: '/*',
-        LoggingLevel: 'ERROR',
-        MetricsEnabled: false,
-        DataTraceEnabled: false,
-        ThrottlingRateLimit: STAGES.prod.throttle.rate,
-        ThrottlingBurstLimit: STAGES.prod.throttle.burst,
-      },
-    ])
+    const setting = (HttpMethod: string, ResourcePath: string, { rate, burst }: { rate: number; burst: number }) => ({
+      HttpMethod,
+      // API Gateway's escape for a slash.
+      ResourcePath: `/${ResourcePath.replaceAll('/', '~1')}`,
+      LoggingLevel: 'ERROR',
+      MetricsEnabled: false,
+      DataTraceEnabled: false,
+      ThrottlingRateLimit: rate,
+      ThrottlingBurstLimit: burst,
+    })
+    const [all, ...single] = MethodSettings
+    expect(all).toEqual(setting('*', '*', STAGES.prod.throttle))
+    const signIn = [
+      'invitations/accept',
+      'invitations/inspect',
+      'login',
+      'password/forgot',
+      'password/reset',
+      'verify',
+    ].map((path) => setting('POST', `/v1/auth/${path}`, STAGES.prod.throttle.signIn))
+    const byPath = (a: any, b: any) => a.ResourcePath.localeCompare(b.ResourcePath)
+    expect(single.toSorted(byPath)).toEqual(signIn.toSorted(byPath))
+    for (const { throttle } of Object.values(STAGES)) expect(throttle.signIn.rate).toBeLessThan(throttle.rate)
     expect(TracingEnabled).toBe(false)
     const variables = [...AccessLogSetting.Format.matchAll(/\$context\.([\w.]+)/g)].map(([, name]) => name)
     expect(variables).toContain('requestId')
@@ -632,6 +644,7 @@ describe('the API', () => {
     expect(other.one('AWS::ApiGateway::DomainName').Properties).toMatchObject({
       DomainName: 'api.shop.test',
       SecurityPolicy: expect.stringMatching(/^SecurityPolicy_TLS13_1_[23]_/),
+      EndpointAccessMode: 'STRICT',
     })
     expect(other.one('AWS::ApiGateway::RestApi').Properties.DisableExecuteApiEndpoint).toBe(true)
   })
