@@ -1,7 +1,8 @@
 -- The database roles of the service, their settings, the schema `app`, and how a pooled connection is cleaned.
 --
 --   identity_owner     owns every object; is no superuser, so FORCE ROW LEVEL SECURITY binds it too
---   identity_app       serves the routes; owns nothing and is a member of no role
+--   identity_auth      serves the route group `auth`: signing in, passwords, invitations; reads no table of users
+--   identity_app       serves the other routes
 --   identity_worker    runs the jobs
 --   identity_operator  runs the operators' commands, which no route reaches
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
@@ -14,6 +15,9 @@ do $$
 begin
   if not exists (select from pg_roles where rolname = 'identity_owner') then
     create role identity_owner nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'identity_auth') then
+    create role identity_auth login noinherit nocreatedb nocreaterole;
   end if;
   if not exists (select from pg_roles where rolname = 'identity_app') then
     create role identity_app login noinherit nocreatedb nocreaterole;
@@ -46,6 +50,11 @@ grant identity_resolver, identity_gate to identity_owner with inherit false, set
 
 -- Timeouts are settings of the roles, because SET pins a connection of RDS Proxy. A function waits at most 2.5 s for a
 -- statement of identity_app (shared/db/connect.ts).
+alter role identity_auth set statement_timeout = '2s';
+alter role identity_auth set lock_timeout = '1500ms';
+alter role identity_auth set idle_in_transaction_session_timeout = '10s';
+alter role identity_auth set search_path = app, pg_catalog;
+
 alter role identity_app set statement_timeout = '2s';
 alter role identity_app set lock_timeout = '1500ms';
 alter role identity_app set idle_in_transaction_session_timeout = '10s';
@@ -94,7 +103,7 @@ $$;
 
 create schema app authorization identity_owner;
 set local role identity_owner;
-grant usage on schema app to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
+grant usage on schema app to identity_auth, identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
@@ -117,4 +126,4 @@ begin
 end
 $$;
 revoke all on function app.clean() from public;
-grant execute on function app.clean() to identity_app, identity_worker, identity_operator, identity_vault;
+grant execute on function app.clean() to identity_auth, identity_app, identity_worker, identity_operator, identity_vault;

@@ -21,31 +21,34 @@ create domain app.email_address as text collate app.case_insensitive constraint 
   and value collate "C" ~ ('^(?!.*=\?)(?=.{1,64}@)[\w!#$%&''*+/=?^`{|}~-]+(\.[\w!#$%&''*+/=?^`{|}~-]+)*'
                            '@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$'));
 
--- The keys of the seals that only this database can make. identity_gate alone reads them. They seal nothing that lasts
--- longer than a request, so app.renew_seal may replace them at any time.
+-- The keys of the seals that only this database can make. identity_gate alone reads them. The first two seal nothing that lasts
+-- longer than a request, so app.renew_seal may replace them at any time. It keeps the third.
 --   scope_key   seals the tenant and the actor of a transaction
 --   ticket_key  seals what a session check found
+--   salt_key    makes the password salt of an address without a password, which is the same each time
 -- A seal is the SHA-256 of a key of one block and a message. Each key seals messages of one length, so nobody can extend one.
 create table app.seal (
   single     boolean primary key default true check (single),
   scope_key  bytea not null check (length(scope_key) = 64),
-  ticket_key bytea not null check (length(ticket_key) = 64)
+  ticket_key bytea not null check (length(ticket_key) = 64),
+  salt_key   bytea not null check (length(salt_key) = 64)
 );
 grant select on app.seal to identity_gate;
 -- No statistics: see app.tenants.
-alter table app.seal alter column scope_key set statistics 0, alter column ticket_key set statistics 0;
+alter table app.seal alter column scope_key set statistics 0, alter column ticket_key set statistics 0, alter column salt_key set statistics 0;
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.seal is 'secret: scope_key, ticket_key; platform: single';
+comment on table app.seal is 'secret: scope_key, ticket_key, salt_key; platform: single';
 
--- Replaces both keys. Requests in progress fail. The database makes the keys, and nobody else knows them.
+-- Replaces the keys of the seals. Requests in progress fail. The database makes the keys, and nobody else knows them.
 create function app.renew_seal() returns void
   language sql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   begin atomic
-  insert into app.seal (scope_key, ticket_key)
+  insert into app.seal (scope_key, ticket_key, salt_key)
   select uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+         uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
          uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
   on conflict (single) do update set scope_key = excluded.scope_key, ticket_key = excluded.ticket_key;
 end;

@@ -25,7 +25,7 @@ alter table app.tenants
 select app.enforce_tenant('app.tenants', 'id');
 
 grant select on app.tenants to identity_app;
--- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. Accepting an invitation takes that lock.
+-- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. app.keep_an_owner (0006) takes that lock for a change of a member.
 grant update (settings) on app.tenants to identity_app;
 
 -- Mails contain name and time zone. The worker reads the status, because it calls no vendor for a tenant that is not open.
@@ -39,7 +39,8 @@ grant select (id, slug, legal_name, status, timezone, currency, suspended_at, cr
 create policy resolver_read on app.tenants for select to identity_resolver using (true);
 grant select on app.tenants to identity_resolver;
 
--- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007) and app.enter_to_write (0008) take such locks.
+-- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007), app.enter_to_write (0008) and
+-- app.accept_invitation (0009) take such locks.
 create policy gate on app.tenants to identity_gate using (true);
 grant select, update (settings) on app.tenants to identity_gate;
 

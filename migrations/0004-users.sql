@@ -1,4 +1,4 @@
--- Users. A user has one password for all tenants.
+-- Users, and their passwords. A user has one password for all tenants.
 set local role identity_owner;
 
 create table app.users (
@@ -27,18 +27,117 @@ alter table app.users
 -- Users belong to no tenant. Row security also keeps the columns of a user out of the error messages of functions that act for
 -- others.
 alter table app.users enable row level security, force row level security;
-create policy app_all on app.users to identity_app using (true);
 create policy worker_read on app.users for select to identity_worker using (true);
 create policy operator_all on app.users to identity_operator using (true);
 create policy resolver_read on app.users for select to identity_resolver using (true);
-create policy gate on app.users for select to identity_gate using (true);
+create policy gate on app.users to identity_gate using (true);
 
-grant select, insert (id, email, email_verified_at, password_hash, full_name),
-  update (email_verified_at, password_hash, last_login_at, resets_valid_from) on app.users to identity_app;
+-- 0006 limits identity_app to the members of the transaction's tenant.
+grant select (id, email, full_name, avatar_url, disabled_at) on app.users to identity_app;
 grant select (id, email, email_verified_at, full_name, disabled_at, resets_valid_from) on app.users to identity_worker;
 grant select (id, email, full_name, disabled_at), update (disabled_at, resets_valid_from) on app.users to identity_operator;
-grant select (id, disabled_at, resets_valid_from) on app.users to identity_resolver;
-grant select (id, email, email_verified_at, full_name, avatar_url, disabled_at) on app.users to identity_gate;
+grant select (id, disabled_at) on app.users to identity_resolver;
+grant select, insert (email, full_name, password_hash, email_verified_at),
+  update (password_hash, email_verified_at, last_login_at, resets_valid_from) on app.users to identity_gate;
+
+-- No password hash leaves the database. The service computes the digest of the password that a client sends, and the database
+-- compares it. The functions below run as identity_gate.
+
+-- Returns a user's password hash without its digest: the scheme, the cost and the salt. For an address without a password it
+-- returns p_parameters and a salt that is the same each time.
+create function app.password_salt(p_email text, p_parameters text) returns text
+  language plpgsql stable security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_decoy text;
+  v_stored text;
+begin
+  select p_parameters || '$' || rtrim(encode(substr(sha256(s.salt_key ||
+           sha256(convert_to(lower(p_email collate "C"), 'UTF8'))), 1, 16), 'base64'), '=')
+    into v_decoy from app.seal s;
+  select substring(u.password_hash from '^([$]argon2id[$]v=19[$]m=[0-9]+,t=[0-9]+,p=1[$][A-Za-z0-9+/]+)[$][A-Za-z0-9+/]{43}$')
+    into v_stored from app.users u where u.email = p_email;
+  return coalesce(v_stored, v_decoy);
+end
+$$;
+
+-- Returns whether a digest is the one of a password hash. It compares hashes with a random prefix, so its duration says nothing
+-- about the stored digest.
+create function app.is_digest_of(p_digest bytea, p_password_hash text) returns boolean
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_prefix bytea := uuid_send(gen_random_uuid());
+  v_stored text := coalesce(substring(p_password_hash from '[^$]*$'), '');
+begin
+  return coalesce(length(p_digest) = 32 and sha256(v_prefix || convert_to(v_stored, 'UTF8'))
+    = sha256(v_prefix || convert_to(rtrim(encode(p_digest, 'base64'), '='), 'UTF8')), false);
+end
+$$;
+
+-- Returns whether a digest is the one of the password of the ticket's user.
+create function app.is_own_password(p_ticket bytea, p_digest bytea) returns boolean
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ticket record := app.check_ticket(p_ticket);
+begin
+  return (select app.is_digest_of(p_digest, u.password_hash)
+            from app.users u where u.id = v_ticket.user_id and u.disabled_at is null) is true;
+end
+$$;
+
+-- Replaces the password of the ticket's user, voids the password resets requested so far, ends every other session and audits
+-- both. Returns false, and changes nothing, when the digest is not the one of the user's password. Raises TN401 when the
+-- session is no longer live.
+create function app.change_password(
+    p_ticket bytea, p_digest bytea, p_password_hash text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns boolean
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ticket record := app.check_ticket(p_ticket);
+begin
+  perform app.enter_session(p_ticket);
+  update app.users u set password_hash = p_password_hash, resets_valid_from = clock_timestamp()
+   where u.id = v_ticket.user_id and u.disabled_at is null and app.is_digest_of(p_digest, u.password_hash);
+  if not found then
+    return false;
+  end if;
+  perform app.record_new_password(
+    v_ticket.user_id, v_ticket.session_id, 'user.password_changed', p_request_id, p_client_request_id, p_ip_hash);
+  return true;
+end
+$$;
+
+-- Stores a user's password at another cost. Does nothing unless the digest is the one of their password.
+create function app.rehash_password(p_email text, p_digest bytea, p_password_hash text) returns void
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  update app.users u set password_hash = p_password_hash
+   where u.email = p_email and u.disabled_at is null and app.is_digest_of(p_digest, u.password_hash)
+$$;
+
+revoke all on function app.password_salt(text, text), app.is_digest_of(bytea, text), app.is_own_password(bytea, bytea),
+  app.change_password(bytea, bytea, text, text, text, bytea), app.rehash_password(text, bytea, text) from public;
+grant execute on function app.is_digest_of(bytea, text) to identity_gate;
+grant execute on function app.password_salt(text, text), app.is_own_password(bytea, bytea),
+  app.change_password(bytea, bytea, text, text, text, bytea), app.rehash_password(text, bytea, text) to identity_auth;
+grant create on schema app to identity_gate;
+alter function app.password_salt(text, text) owner to identity_gate;
+alter function app.is_own_password(bytea, bytea) owner to identity_gate;
+alter function app.change_password(bytea, bytea, text, text, text, bytea) owner to identity_gate;
+alter function app.rehash_password(text, bytea, text) owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.users is

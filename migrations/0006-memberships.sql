@@ -24,8 +24,7 @@ create index memberships_by_age on app.memberships (tenant_id, created_at, id);
 create index memberships_by_invitation on app.memberships (invitation_id) where invitation_id is not null;
 select app.enforce_tenant('app.memberships');
 
-grant select, insert (id, tenant_id, user_id, role_id, invited_by, accepted_at, invitation_id),
-  update (role_id, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_app;
+grant select, update (role_id, invited_by, revoked_at) on app.memberships to identity_app;
 grant select on app.memberships to identity_worker;
 
 create policy operator_read on app.memberships for select to identity_operator using (true);
@@ -34,8 +33,13 @@ grant select, insert (tenant_id, user_id, role_id, invitation_id) on app.members
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
 grant select on app.memberships to identity_resolver;
 create policy gate on app.memberships to identity_gate using (true);
--- SELECT … FOR SHARE requires UPDATE on some column.
-grant select, update (invited_by) on app.memberships to identity_gate;
+grant select, insert (tenant_id, user_id, role_id, invited_by, accepted_at, invitation_id),
+  update (role_id, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_gate;
+
+-- A tenant sees its members and former members. It sees nobody who was only invited: it must not learn whether there is a user.
+-- The guard of app.memberships limits the subquery to the transaction's tenant.
+create policy people_of_tenant on app.users for select to identity_app
+  using (exists (select from app.memberships m where m.user_id = users.id and m.accepted_at is not null));
 
 -- Raises TN409 when a change removes the last owner of a tenant who can sign in. Locks the tenant before it counts owners.
 -- When two owners remove each other concurrently, the second change waits for the first commit, counts, and fails. The

@@ -1,4 +1,4 @@
--- Sessions: the session check, selecting a tenant, ending sessions.
+-- Sessions: signing in, the session check, selecting a tenant, ending sessions.
 -- The table has no tenant guard: the session check finds a session by its token hash before it knows the tenant.
 set local role identity_owner;
 
@@ -37,21 +37,21 @@ create trigger sessions_stay_ended before update of revoked_at on app.sessions
   execute function app.refuse_change('an ended session stays ended');
 
 alter table app.sessions enable row level security, force row level security;
-create policy app_all on app.sessions to identity_app using (true);
+create policy app_tenant on app.sessions to identity_app using (tenant_id = (select app.current_tenant()));
 create policy worker_expired on app.sessions to identity_worker using (absolute_expires_at < now());
 create policy operator_all on app.sessions to identity_operator using (true);
 create policy resolver_all on app.sessions to identity_resolver using (true);
 create policy gate on app.sessions to identity_gate using (true);
 
-grant select (id, user_id, tenant_id, idle_expires_at, absolute_expires_at, user_agent, created_at, last_seen_at, revoked_at),
-  insert (id, token_key, user_id, idle_expires_at, absolute_expires_at, csrf_secret, ip_hash, user_agent),
-  update (revoked_at) on app.sessions to identity_app;
+-- Removing a member ends their sessions in the tenant.
+grant select (user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_app;
 grant select (id, absolute_expires_at), delete on app.sessions to identity_worker;
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   update (revoked_at) on app.sessions to identity_resolver;
 grant select (id, token_key, user_id, tenant_id, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
-  update (tenant_id, idle_expires_at, last_seen_at) on app.sessions to identity_gate;
+  insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at),
+  update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_gate;
 
 -- The live sessions, with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user
 -- is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security
@@ -74,9 +74,51 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   left join app.roles r on r.id = m.role_id
  where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
    and (s.tenant_id is null or (t.id is not null and m.id is not null));
-grant select on app.live_sessions to identity_app, identity_gate;
+grant select on app.live_sessions to identity_gate;
 
 -- The functions below run as identity_gate, which sees every tenant and seals what it found.
+
+-- Signs a user in: creates a session without a tenant when the digest is the one of their password, and returns both. Otherwise
+-- returns no row, and records a failed sign-in with the same work for a user of many tenants and for no user. Ends the longest
+-- unused sessions, so that p_most live ones are left. The network becomes a known one of the user.
+create function app.sign_in(
+    p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_ip_hash bytea,
+    p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
+    p_request_id text, p_client_request_id text)
+  returns table (session_id uuid, idle_expires_at timestamptz, absolute_expires_at timestamptz, user_id uuid, email text,
+                 email_verified_at timestamptz, full_name text, avatar_url text)
+  language plpgsql security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_user app.users;
+begin
+  select * into v_user from app.users u where u.email = p_email;
+  if app.is_digest_of(p_digest, v_user.password_hash) and v_user.disabled_at is null then
+    -- The lock of the row lets the sign-ins of one user take turns. Another request may have changed the user before.
+    update app.users u set last_login_at = now()
+     where u.id = v_user.id and u.disabled_at is null and u.password_hash = v_user.password_hash;
+    if found then
+      perform app.end_unused_sessions(v_user.id, p_most - 1, p_request_id, p_client_request_id, p_ip_hash);
+      insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
+      return query
+        insert into app.sessions as s
+          (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
+        values (p_token_key, v_user.id, p_csrf_secret, p_ip_hash, p_user_agent,
+                now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
+                now() + make_interval(secs => p_absolute_seconds))
+        returning s.id, s.idle_expires_at, s.absolute_expires_at, v_user.id, v_user.email::text, v_user.email_verified_at,
+                  v_user.full_name::text, v_user.avatar_url;
+      return;
+    end if;
+  end if;
+  -- Does not wait for the disk.
+  perform set_config('synchronous_commit', 'off', true);
+  insert into app.failed_sign_ins (user_id, request_id, client_request_id, ip_hash)
+  values (v_user.id, p_request_id, p_client_request_id, p_ip_hash);
+end
+$$;
 
 -- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. If the session was
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
@@ -214,9 +256,16 @@ begin
 end
 $$;
 
-revoke all on function app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
-grant execute on function app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_app;
+revoke all on function
+  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text),
+  app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
+grant execute on function app.authenticate(bytea, integer, integer) to identity_auth, identity_app;
+grant execute on function
+  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text),
+  app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
+alter function app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text)
+  owner to identity_gate;
 alter function app.authenticate(bytea, integer, integer) owner to identity_gate;
 alter function app.select_tenant(bytea, uuid, integer, text, text, bytea) owner to identity_gate;
 revoke create on schema app from identity_gate;
@@ -354,9 +403,9 @@ revoke all on function app.tenants_of_session(bytea), app.sessions_of_session(by
   app.end_sessions(bytea, uuid, text, text, text, bytea), app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea),
   app.end_unused_sessions(uuid, integer, text, text, bytea) from public;
 grant execute on function app.tenants_of_session(bytea), app.sessions_of_session(bytea, timestamptz, uuid, integer),
-  app.end_sessions(bytea, uuid, text, text, text, bytea),
-  app.end_unused_sessions(uuid, integer, text, text, bytea) to identity_app;
-grant execute on function app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea) to identity_resolver;
+  app.end_sessions(bytea, uuid, text, text, text, bytea) to identity_auth;
+grant execute on function app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea) to identity_resolver, identity_gate;
+grant execute on function app.end_unused_sessions(uuid, integer, text, text, bytea) to identity_gate;
 grant create on schema app to identity_resolver;
 alter function app.tenants_of_session(bytea) owner to identity_resolver;
 alter function app.sessions_of_session(bytea, timestamptz, uuid, integer) owner to identity_resolver;

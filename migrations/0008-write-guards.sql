@@ -145,8 +145,8 @@ $$;
 revoke all on function app.lock_user(uuid), app.lock_member(uuid),
   app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean), app.operator_ticket(uuid, text),
   app.enter_session(bytea) from public;
-grant execute on function app.lock_user(uuid), app.lock_member(uuid),
-  app.enter_session(bytea) to identity_app;
+grant execute on function app.enter_session(bytea) to identity_auth, identity_app;
+grant execute on function app.lock_member(uuid) to identity_app;
 grant execute on function app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean)
   to identity_app, identity_worker, identity_operator, identity_vault;
 grant execute on function app.operator_ticket(uuid, text) to identity_operator;

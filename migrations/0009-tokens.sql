@@ -47,26 +47,25 @@ create trigger tokens_expire_in_time before update of expires_at on app.tokens
   for each row when (new.expires_at > old.expires_at and new.token_hash = old.token_hash)
   execute function app.refuse_change('a token does not get more time');
 
--- Routes find every token by its hash, and write invitations of the set tenant alone. They only change other tokens: the mailer
--- issues those, and sees no invitation of another tenant. An operator has invitations alone, or could plant a password reset.
+-- A tenant and an operator have the invitations of the set tenant alone, or could plant a password reset. A member changes one in
+-- their own name, because a null inviter is the platform. The mailer issues the other tokens, and sees no invitation of another
+-- tenant. identity_gate finds a token by its hash.
 alter table app.tokens enable row level security, force row level security;
-create policy app_read on app.tokens for select to identity_app using (true);
-create policy app_insert on app.tokens for insert to identity_app
-  with check (purpose = 'invite' and tenant_id = (select app.current_tenant()));
-create policy app_update on app.tokens for update to identity_app
-  using (purpose <> 'invite' or tenant_id = (select app.current_tenant()));
-create policy app_delete on app.tokens for delete to identity_app
-  using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
+create policy app_invitations on app.tokens to identity_app
+  using (purpose = 'invite' and tenant_id = (select app.current_tenant()))
+  with check (purpose = 'invite' and tenant_id = (select app.current_tenant()) and invited_by is not distinct from (select app.current_actor()));
 create policy worker_read on app.tokens for select to identity_worker
   using (purpose <> 'invite' or tenant_id = (select app.current_tenant()) or expires_at < now());
 create policy worker_insert on app.tokens for insert to identity_worker with check (purpose <> 'invite');
 create policy worker_delete on app.tokens for delete to identity_worker using (expires_at < now());
-create policy gate on app.tokens for select to identity_gate using (true);
+create policy gate on app.tokens to identity_gate using (true);
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
-grant select, delete, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at),
-  update (token_hash, user_id, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_app;
+grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, issued_at), delete,
+  update (role_id, invited_by) on app.tokens to identity_app;
+grant select, insert (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at),
+  update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_gate;
 grant select, insert (token_hash, purpose, user_id, expires_at, created_at), delete on app.tokens to identity_worker;
 grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
   update (token_hash, role_id, invited_by, expires_at, issued_at) on app.tokens to identity_operator;
@@ -79,24 +78,6 @@ select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expi
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = (select app.current_tenant());
 grant select on app.invitations to identity_app;
 
--- Returns the ticket of an invitation by the hash of its token. An accepted invitation gets a ticket that only reads.
--- STABLE: it sees the same state of the invitation as the statement that calls it, also while another request changes it.
-create function app.invitation_ticket(p_token_hash bytea) returns bytea
-  language sql stable security definer
-  set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
-  as $$
-  select app.platform_ticket(t.tenant_id, t.consumed_at is null)
-    from app.tokens t
-   where t.token_hash = p_token_hash and t.purpose = 'invite' and (t.consumed_at is not null or t.expires_at > now())
-$$;
-revoke all on function app.invitation_ticket(bytea) from public;
-grant execute on function app.invitation_ticket(bytea) to identity_app;
-grant select (token_hash, purpose, tenant_id, expires_at, consumed_at) on app.tokens to identity_gate;
-grant create on schema app to identity_gate;
-alter function app.invitation_ticket(bytea) owner to identity_gate;
-revoke create on schema app from identity_gate;
-
 -- Returns whether a token with these values may still be consumed.
 create function app.is_open_token(
     p_purpose text, p_user uuid, p_created_at timestamptz, p_consumed_at timestamptz, p_expires_at timestamptz)
@@ -106,30 +87,233 @@ create function app.is_open_token(
          and (p_purpose <> 'password_reset'
               or p_created_at > (select u.resets_valid_from from app.users u where u.id = p_user));
 revoke all on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) from public;
-grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz)
-  to identity_app, identity_resolver;
+grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) to identity_gate;
 
--- Returns the tenants of the user whom a password reset is for: the new password must not resemble their names. Takes one
--- of two hashes, because the pepper may be rotating.
-create function app.tenants_of_reset(p_token_hash bytea, p_previous bytea) returns table (slug text, legal_name text)
-  language sql stable security definer
+-- The functions below run as identity_gate. Each takes two hashes of a token, because the pepper may be rotating. The hash is the
+-- proof, and no function returns one.
+
+-- Creates an invitation in the name of the transaction's actor, in its tenant, or replaces the token of the open one for the address. Returns its id. If
+-- the address has a user who never accepted, also creates or changes their membership. It runs the same statements for any
+-- address, and does not say whether there is a user.
+create function app.put_invitation(
+    p_email text, p_role smallint, p_token_hash bytea, p_ttl_seconds integer)
+  returns uuid
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select t.slug, t.legal_name
-    from app.tokens r
-    join app.memberships m on m.user_id = r.user_id and m.accepted_at is not null and m.revoked_at is null
-    join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
-   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
-     and app.is_open_token(r.purpose, r.user_id, r.created_at, r.consumed_at, r.expires_at)
+declare
+  v_tenant uuid := app.current_tenant();
+  v_actor uuid := app.current_actor();
+  v_id uuid;
+begin
+  insert into app.tokens as t (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
+  values (p_token_hash, 'invite', v_tenant, p_email, p_role, v_actor, now() + make_interval(secs => p_ttl_seconds))
+  on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
+  do update set token_hash = excluded.token_hash, role_id = excluded.role_id, invited_by = excluded.invited_by,
+                expires_at = excluded.expires_at, issued_at = excluded.issued_at
+  returning t.id into v_id;
+  insert into app.memberships as m (tenant_id, user_id, role_id, invited_by, invitation_id)
+  select v_tenant, u.id, p_role, v_actor, v_id from app.users u where u.email = p_email
+  on conflict (tenant_id, user_id) do update
+    set role_id = excluded.role_id, invited_by = excluded.invited_by, invitation_id = excluded.invitation_id, revoked_at = null
+    where m.accepted_at is null;
+  return v_id;
+end
 $$;
-create policy resolver_resets on app.tokens for select to identity_resolver using (purpose = 'password_reset');
-grant select (token_hash, purpose, user_id, created_at, consumed_at, expires_at) on app.tokens to identity_resolver;
-revoke all on function app.tenants_of_reset(bytea, bytea) from public;
-grant execute on function app.tenants_of_reset(bytea, bytea) to identity_app;
-grant create on schema app to identity_resolver;
-alter function app.tenants_of_reset(bytea, bytea) owner to identity_resolver;
-revoke create on schema app from identity_resolver;
+
+-- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
+-- disabled and has not accepted it.
+create function app.find_invitation(p_token_hash bytea, p_previous bytea)
+  returns table (tenant_id uuid, slug text, legal_name text, role_code text, email text, consumed boolean, account_exists boolean)
+  language sql stable security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  select t.id, t.slug, t.legal_name, r.code, i.email, i.consumed_at is not null, u.id is not null
+    from app.tokens i
+    join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
+    join app.roles r on r.id = i.role_id
+    left join app.users u on u.email = i.email
+   where i.token_hash in (p_token_hash, p_previous) and i.purpose = 'invite'
+     and (i.consumed_at is not null or i.expires_at > now() and u.disabled_at is null)
+$$;
+
+-- Accepts an invitation: consumes the token, creates a user with p_full_name and p_password_hash unless the address has one, and
+-- makes them a live member. Audits it, and sets the tenant, so that the caller can add jobs. Returns the user, and whether it was
+-- created; a null user when the invitation had been accepted; and no row when it cannot be accepted.
+-- A live member keeps their role, unless the platform invites: that is how a tenant without an owner gets one.
+create function app.accept_invitation(
+    p_token_hash bytea, p_previous bytea, p_full_name text, p_password_hash text,
+    p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns table (user_id uuid, account_created boolean)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_tenant uuid;
+  v_token app.tokens;
+  v_membership uuid;
+begin
+  select t.tenant_id into v_tenant from app.tokens t where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'invite';
+  -- Every change of members locks the tenant before any other row.
+  perform from app.tenants t where t.id = v_tenant and t.deleted_at is null and app.is_open(t.status) for no key update;
+  if not found then
+    return;
+  end if;
+  -- Under the lock: a concurrent request may have accepted, cancelled or changed the invitation.
+  select * into v_token from app.tokens t where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'invite' for update;
+  account_created := false;
+  if v_token.consumed_at is not null then
+    return next;
+    return;
+  end if;
+  if (v_token.expires_at > now()) is not true then
+    return;
+  end if;
+  -- The inviter must still be allowed to give the role. The platform (null) always may.
+  if v_token.invited_by is not null then
+    perform from app.memberships m
+      join app.users u on u.id = m.user_id and u.disabled_at is null
+      join app.roles r on r.id = m.role_id
+     where m.tenant_id = v_tenant and m.user_id = v_token.invited_by and m.accepted_at is not null and m.revoked_at is null
+       and r.rank >= (select n.rank from app.roles n where n.id = v_token.role_id)
+       and exists (select from app.role_permissions p where p.role_id = m.role_id and p.permission in ('member.manage', '*'))
+       for share of m;
+    if not found then
+      return;
+    end if;
+  end if;
+  insert into app.users as u (email, full_name, password_hash, email_verified_at)
+  select v_token.email, p_full_name, p_password_hash, now() where p_password_hash is not null
+  on conflict (email) do nothing returning u.id into user_id;
+  account_created := user_id is not null;
+  if user_id is null then
+    -- FOR NO KEY UPDATE, so that nobody disables the user before the commit.
+    select u.id into user_id from app.users u where u.email = v_token.email and u.disabled_at is null for no key update;
+  end if;
+  if user_id is null then
+    return;
+  end if;
+  update app.tokens t set consumed_at = now() where t.token_hash = v_token.token_hash;
+  insert into app.memberships as m (tenant_id, user_id, role_id, invited_by, accepted_at)
+  values (v_tenant, accept_invitation.user_id, v_token.role_id, v_token.invited_by, now())
+  on conflict on constraint memberships_one_per_person do update
+    set role_id = case when m.accepted_at is null or m.revoked_at is not null or excluded.invited_by is null
+                       then excluded.role_id else m.role_id end,
+        invited_by = excluded.invited_by, invitation_id = null, revoked_at = null,
+        accepted_at = case when m.accepted_at is null or m.revoked_at is not null
+                           then excluded.accepted_at else m.accepted_at end,
+        -- As for a user that the acceptance creates: the time must not tell who had an account before.
+        created_at = case when m.accepted_at is null then excluded.created_at else m.created_at end
+  returning m.id into v_membership;
+  insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
+  values (v_tenant, user_id, 'membership.accepted', 'membership', v_membership,
+          jsonb_build_object('role', (select r.code from app.roles r where r.id = v_token.role_id)),
+          p_request_id, p_client_request_id, app.tenant_ip_hash(p_ip_hash, v_tenant));
+  perform app.set_tenant(v_tenant);
+  return next;
+end
+$$;
+
+-- Verifies the address of an email verification, once. Returns whether the token is open, or was consumed before.
+create function app.verify_email(p_token_hash bytea, p_previous bytea) returns boolean
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_user uuid;
+begin
+  update app.tokens t set consumed_at = now()
+   where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'email_verify'
+     and app.is_open_token(t.purpose, t.user_id, t.created_at, t.consumed_at, t.expires_at)
+  returning t.user_id into v_user;
+  if found then
+    update app.users u set email_verified_at = now() where u.id = v_user and u.email_verified_at is null;
+    return true;
+  end if;
+  return exists (select from app.tokens t
+                  where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'email_verify' and t.consumed_at is not null);
+end
+$$;
+
+-- Returns the user of an open password reset, and the names of their tenants: the new password must not resemble them. Returns a
+-- row of nulls when the token was consumed, and no row when it is not open or its user is disabled.
+create function app.find_reset(p_token_hash bytea, p_previous bytea)
+  returns table (consumed boolean, email text, full_name text, tenant_names text)
+  language sql stable security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  select r.consumed_at is not null, u.email, u.full_name,
+         (select string_agg(t.slug || e'\n' || t.legal_name, e'\n')
+            from app.memberships m join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
+           where m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null)
+    from app.tokens r
+    left join app.users u on u.id = r.user_id and u.disabled_at is null and r.consumed_at is null
+   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
+     and (r.consumed_at is not null
+          or u.id is not null and app.is_open_token(r.purpose, r.user_id, r.created_at, r.consumed_at, r.expires_at))
+$$;
+
+-- Sets a password by a reset token, which it consumes. Also verifies the address, voids the other password resets requested so
+-- far, ends every session and audits both. Returns the user; a null user when the token was consumed before; and no row when it
+-- is not open or its user is disabled.
+create function app.reset_password(
+    p_token_hash bytea, p_previous bytea, p_password_hash text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns table (user_id uuid)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_user uuid;
+  v_token app.tokens;
+begin
+  select t.user_id into v_user from app.tokens t
+   where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'password_reset';
+  -- Tokens of one user are used one at a time. Lock the user before a row of theirs.
+  perform app.lock_user(v_user);
+  select * into v_token from app.tokens t
+   where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'password_reset' for update;
+  if v_token.consumed_at is not null then
+    return next;
+    return;
+  end if;
+  if not found or not app.is_open_token('password_reset', v_user, v_token.created_at, v_token.consumed_at, v_token.expires_at) then
+    return;
+  end if;
+  update app.users u
+     set password_hash = p_password_hash, email_verified_at = coalesce(u.email_verified_at, now()),
+         resets_valid_from = clock_timestamp()
+   where u.id = v_user and u.disabled_at is null;
+  if not found then
+    return;
+  end if;
+  update app.tokens t set consumed_at = now() where t.token_hash = v_token.token_hash;
+  perform app.record_new_password(v_user, null, 'user.password_reset', p_request_id, p_client_request_id, p_ip_hash);
+  user_id := v_user;
+  return next;
+end
+$$;
+
+revoke all on function app.put_invitation(text, smallint, bytea, integer), app.find_invitation(bytea, bytea),
+  app.accept_invitation(bytea, bytea, text, text, text, text, bytea), app.verify_email(bytea, bytea),
+  app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) from public;
+grant execute on function app.put_invitation(text, smallint, bytea, integer) to identity_app;
+grant execute on function app.find_invitation(bytea, bytea),
+  app.accept_invitation(bytea, bytea, text, text, text, text, bytea), app.verify_email(bytea, bytea),
+  app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
+grant create on schema app to identity_gate;
+alter function app.put_invitation(text, smallint, bytea, integer) owner to identity_gate;
+alter function app.find_invitation(bytea, bytea) owner to identity_gate;
+alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea) owner to identity_gate;
+alter function app.verify_email(bytea, bytea) owner to identity_gate;
+alter function app.find_reset(bytea, bytea) owner to identity_gate;
+alter function app.reset_password(bytea, bytea, text, text, text, bytea) owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is

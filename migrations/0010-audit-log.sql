@@ -27,11 +27,10 @@ grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, 
 -- Nobody writes an entry in the name of another: the actor is the one of the transaction's ticket, and null without a session.
 create policy actor_insert on app.audit_log as restrictive for insert
   to identity_app, identity_worker, identity_operator, identity_vault
-  with check (actor_user_id is not distinct from (select app.current_actor())
-              or action = 'membership.accepted' and (select app.current_actor()) is null);
+  with check (actor_user_id is not distinct from (select app.current_actor()));
 grant select on app.audit_log to identity_app;
 create policy gate_append on app.audit_log for insert to identity_gate with check (true);
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
+grant insert (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_gate;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
 grant insert (tenant_id, occurred_at, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
@@ -100,22 +99,9 @@ create table app.failed_sign_ins (
   ip_hash           bytea check (length(ip_hash) = 32),
   occurred_at       timestamptz not null default clock_timestamp()
 );
-grant insert (user_id, request_id, client_request_id, ip_hash) on app.failed_sign_ins to identity_app;
+grant insert (user_id, request_id, client_request_id, ip_hash) on app.failed_sign_ins to identity_gate;
 -- FOR UPDATE requires UPDATE on some column.
 grant select, delete, update (id) on app.failed_sign_ins to identity_resolver;
-
--- Records a failed sign-in; p_user is null for an unknown user. Does not wait for the disk.
-create function app.record_failed_sign_in(p_user uuid, p_request_id text, p_client_request_id text, p_ip_hash bytea)
-  returns void
-  language plpgsql
-  set search_path = pg_catalog, pg_temp
-  as $$
-begin
-  perform set_config('synchronous_commit', 'off', true);
-  insert into app.failed_sign_ins (user_id, request_id, client_request_id, ip_hash)
-  values (p_user, p_request_id, p_client_request_id, p_ip_hash);
-end
-$$;
 
 -- Moves up to p_most failed sign-ins to the audit logs of the tenants where the user was a member at that time. Returns how
 -- many it took. Concurrent calls take different ones.
@@ -155,53 +141,11 @@ begin
 end
 $$;
 
--- Records a change of the password of the ticket's user, and ends every other session.
-create function app.record_password_change(p_ticket bytea, p_request_id text, p_client_request_id text, p_ip_hash bytea)
-  returns void
-  language plpgsql security definer
-  set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
-  as $$
-declare
-  v_ticket record := app.check_ticket(p_ticket);
-begin
-  perform app.record_new_password(
-    v_ticket.user_id, v_ticket.session_id, 'user.password_changed', p_request_id, p_client_request_id, p_ip_hash);
-end
-$$;
-
--- Records a password reset by a token that this transaction consumed, and ends every session of its user. Raises TN403 without
--- such a token. Takes one of two hashes, because the pepper may be rotating.
-create function app.record_password_reset(
-    p_token_hash bytea, p_previous bytea, p_request_id text, p_client_request_id text, p_ip_hash bytea)
-  returns void
-  language plpgsql security definer
-  set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
-  as $$
-declare
-  v_user uuid;
-begin
-  select t.user_id into v_user from app.tokens t
-   where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'password_reset' and t.consumed_at = now();
-  if v_user is null then
-    raise exception 'this transaction consumed no such token' using errcode = 'TN403';
-  end if;
-  perform app.record_new_password(v_user, null, 'user.password_reset', p_request_id, p_client_request_id, p_ip_hash);
-end
-$$;
-
-revoke all on function app.record_failed_sign_in(uuid, text, text, bytea), app.audit_failed_sign_ins(integer),
-  app.record_new_password(uuid, uuid, text, text, text, bytea), app.record_password_change(bytea, text, text, bytea),
-  app.record_password_reset(bytea, bytea, text, text, bytea) from public;
-grant execute on function app.record_failed_sign_in(uuid, text, text, bytea), app.record_password_change(bytea, text, text, bytea),
-  app.record_password_reset(bytea, bytea, text, text, bytea) to identity_app;
-grant execute on function app.record_new_password(uuid, uuid, text, text, text, bytea) to identity_resolver;
+revoke all on function app.audit_failed_sign_ins(integer), app.record_new_password(uuid, uuid, text, text, text, bytea) from public;
+grant execute on function app.record_new_password(uuid, uuid, text, text, text, bytea) to identity_gate;
 grant execute on function app.audit_failed_sign_ins(integer) to identity_worker;
 grant create on schema app to identity_resolver;
 alter function app.audit_failed_sign_ins(integer) owner to identity_resolver;
-alter function app.record_password_change(bytea, text, text, bytea) owner to identity_resolver;
-alter function app.record_password_reset(bytea, bytea, text, text, bytea) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
 
 -- The class of each column (infra/data-classification.md).

@@ -47,7 +47,7 @@ create policy resolver_enqueue on app.jobs for insert to identity_resolver
   with check (tenant_id is not distinct from (select app.current_tenant()));
 grant insert (tenant_id, kind, payload, idempotency_key) on app.jobs to identity_resolver;
 revoke all on function app.enqueue(text, jsonb, text) from public;
-grant execute on function app.enqueue(text, jsonb, text) to identity_app, identity_worker, identity_operator;
+grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_worker, identity_operator;
 grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
@@ -65,7 +65,7 @@ exception when sqlstate 'TN000' then
 end
 $$;
 revoke all on function app.rehearse_enqueue(text, jsonb) from public;
-grant execute on function app.rehearse_enqueue(text, jsonb) to identity_app;
+grant execute on function app.rehearse_enqueue(text, jsonb) to identity_auth, identity_app;
 
 -- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job whose
 -- workers died twelve times in a row, or whose last lease of p_attempts expired. Without p_attempts, the worker alone decides

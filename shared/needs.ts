@@ -1,10 +1,13 @@
 /**
- * The login roles of the database: of the route groups, the jobs, the operators, the vault, and the owner that migrates.
- * All but the owner are named `identity_NAME` in the migrations.
+ * The login roles of the database: of the group that signs users in, the other route groups, the jobs, the
+ * operators and the vault. Each is named `identity_NAME` in the migrations.
  */
-export type DatabaseRole = (typeof SERVICE_ROLES)[number] | 'owner'
+export const SERVICE_ROLES = ['auth', 'app', 'worker', 'operator', 'vault'] as const
 
-export const SERVICE_ROLES = ['app', 'worker', 'operator', 'vault'] as const
+export type ServiceRole = (typeof SERVICE_ROLES)[number]
+
+/** The logins: those of the service, and the owner that migrates. */
+export type DatabaseRole = ServiceRole | 'owner'
 
 /** The jobs that other functions may invoke. */
 export const INVOKED_JOBS = ['deliver-mail'] as const
@@ -15,6 +18,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  * What a function may reach outside its own code. Its environment, its grants and its runtime follow from its needs: code
  * that uses what its needs do not name does not compile.
  *
+ *   database        an endpoint: connects as the role of its route group
  *   database:ROLE   connects as that role (DATABASE_SECRET_ID)
  *   role-passwords  reads the secrets of all roles (ROLE_SECRET_IDS)
  *   cache           the cache of the rate limits (CACHE_SECRET_ID); they are counted in the database too
@@ -25,6 +29,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   invoke:JOB      invokes a job after a commit
  */
 export type Need =
+  | 'database'
   | `database:${DatabaseRole}`
   | 'role-passwords'
   | 'cache'

@@ -16,7 +16,7 @@ type Given<N extends Need, Named extends Need, Part> = [Extract<N, Named>] exten
 /** What a warm Lambda with these needs owns. What the needs do not name is not there. */
 export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
   N,
-  `database:${DatabaseRole}`,
+  'database' | `database:${DatabaseRole}`,
   { readonly database: Database }
 > &
   Given<N, 'cache', { readonly limiter: Limiter }> &

@@ -2,12 +2,12 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { invalid, unauthorized } from '#shared/problem.ts'
 import { noContent } from '#shared/http/reply.ts'
-import { verifyPassword } from '#shared/password/argon2.ts'
+import { digestPassword } from '#shared/password/argon2.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
 import { normalize, SentNewPassword, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { findUserCredentials, recordPasswordChange, replacePassword } from './password-queries.ts'
+import { changePassword as change, findSalt, isOwnPassword } from './password-queries.ts'
 import { listTenants } from './session-queries.ts'
 
 export const changePassword = endpoint({
@@ -29,21 +29,19 @@ export const changePassword = endpoint({
     const { body, principal, sql, runtime } = context
     const { config } = runtime
     const { ticket, user } = principal
-    const { credentials, tenants } = await sql.read(async (tx) => ({
-      credentials: await findUserCredentials(tx, user.email),
+    const { salt, tenants } = await sql.read(async (tx) => ({
+      salt: await findSalt(tx, user.email, config.argon2),
       tenants: await listTenants(tx, ticket),
     }))
-    const verifiedHash = credentials?.password_hash ?? null
-    const verified = await verifyPassword(normalize(body.current_password), verifiedHash, config.argon2)
-    if (verifiedHash === null || !verified) {
+    const digest = await digestPassword(normalize(body.current_password), salt, config.argon2)
+    if (!(await sql.read((tx) => isOwnPassword(tx, ticket, digest)))) {
       throw invalid([{ pointer: '#/current_password', detail: 'is not the current password' }])
     }
     const known = [user.email, user.full_name, ...tenants.flatMap(({ slug, legal_name }) => [slug, legal_name])]
     const newHash = await hashNewPassword({ sent: body.new_password, pointer: '#/new_password', known }, config)
     await sql.write(async (tx) => {
-      const replaced = await replacePassword(tx, { userId: user.id, verifiedHash, newHash })
-      if (!replaced) throw unauthorized('the password changed during the request', true)
-      await recordPasswordChange(tx, context)
+      const changed = await change(tx, context, { ticket, digest, newHash })
+      if (!changed) throw unauthorized('the password changed during the request', true)
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
     })
     return noContent()

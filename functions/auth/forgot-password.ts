@@ -9,7 +9,7 @@ export const forgotPassword = endpoint({
   route: 'POST /v1/auth/password/forgot',
   access: 'anyone',
   summary: 'Send a password reset link if the address has an account',
-  needs: ['database:app', 'pepper', 'cache', 'invoke:deliver-mail'],
+  needs: ['database', 'pepper', 'cache', 'invoke:deliver-mail'],
   audit: { none: 'it changes nothing, and must not reveal whether the user exists' },
   body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
   handle: (context) => {

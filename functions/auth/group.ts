@@ -17,6 +17,7 @@ import { verifyEmail } from './verify-email.ts'
 
 export const group = routeGroup({
   name: 'auth',
+  role: 'auth',
   bodyLimitBytes: 16 * 1024,
   endpoints: [
     login,

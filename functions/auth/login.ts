@@ -6,15 +6,15 @@ import { unauthorized } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { log } from '#shared/log.ts'
 import { recordMetric } from '#shared/metrics.ts'
-import { hashPassword, isOutdated, verifyPassword } from '#shared/password/argon2.ts'
+import { digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
 import { Session } from '#shared/session/session.ts'
 import { Email } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
 import { loginLimits, networkKey } from './login-limits.ts'
-import { findUserCredentials } from './password-queries.ts'
-import { mintSession, recordFailedSignIn } from './session-queries.ts'
+import { findSalt, rehashPassword } from './password-queries.ts'
+import { signIn } from './session-queries.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
 
@@ -41,42 +41,31 @@ export const login = endpoint({
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
   async handle({ body, sql, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
-    const signIn = { email: body.email, client, config, pepper }
+    const limits = loginLimits({ email: body.email, client, config, pepper })
     const password = normalize(body.password)
-    const found = await findUserCredentials(sql, body.email)
-    const verified = await verifyPassword(password, found?.password_hash ?? null, config.argon2)
-    const source = requestSource({ client, requestId, runtime })
-    if (found === null || found.password_hash === null || found.disabled_at !== null || !verified) {
-      await recordFailedSignIn(sql, found?.id ?? null, source)
-      countSignIn('failed')
-      throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
-    }
-    const { password_hash, disabled_at: _, ...user } = found
-
+    const salt = await findSalt(sql, body.email, config.argon2)
+    const digest = await digestPassword(password, salt, config.argon2)
     const token = newToken()
     const csrfSecret = randomBytes(32)
-    const newHash = isOutdated(password_hash, config.argon2)
-      ? await hashPassword(password, config.argon2)
-      : password_hash
-    const minting = mintSession(sql, {
-      userId: user.id,
-      verifiedHash: password_hash,
-      newHash,
+    const source = requestSource({ client, requestId, runtime })
+    const signedIn = await signIn(sql, {
+      email: body.email,
+      digest,
       tokenHash: hashToken(pepper, token),
       csrfSecret,
-      source,
-      networkKey: networkKey(signIn),
+      networkKey: networkKey({ email: body.email, client, pepper }),
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
       maxPerUser: config.session.maxPerUser,
+      source,
     })
-    const [session] = await Promise.all([minting, limiter.settle(loginLimits(signIn))])
-    if (session === null) {
+    if (signedIn === null) {
       countSignIn('failed')
-      throw unauthorized('sign-in: the password changed or the user was disabled during the request')
+      throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
     }
     countSignIn('succeeded')
+    const { session, user } = signedIn
     log.info('signed in', {
       request_id: requestId,
       client_request_id: client.requestId ?? undefined,
@@ -84,6 +73,11 @@ export const login = endpoint({
       session_id: session.id,
       ip_hash: source.ipHash.toString('hex'),
     })
+    const rehash = async (): Promise<void> => {
+      if (!isOutdated(salt, config.argon2)) return
+      await rehashPassword(sql, body.email, digest, await hashPassword(password, config.argon2))
+    }
+    await Promise.all([limiter.settle(limits), rehash()])
     const csrfToken = createHmac('sha256', csrfSecret).update(session.id).digest('base64url')
     return ok({ token, token_type: 'Bearer', csrf_token: csrfToken, session, user })
   },

@@ -1,79 +1,79 @@
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
+import { type Cost, phcParameters } from '#shared/password/argon2.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
-import type { Principal } from '#shared/session/session.ts'
-import type { User } from '#shared/user/user.ts'
-
-export interface UserCredentials extends User {
-  readonly password_hash: string | null
-  readonly disabled_at: Date | null
-}
-
-/** Returns the user with this address, regardless of case, or null. */
-export async function findUserCredentials(sql: Sql, email: string): Promise<UserCredentials | null> {
-  const [user] = await sql<UserCredentials>`
-    select id, email, email_verified_at, full_name, avatar_url, password_hash, disabled_at
-      from app.users where email = ${email}`
-  return user ?? null
-}
+import type { Ticket } from '#shared/session/ticket.ts'
 
 /**
- * Replaces the user's password, and voids the password resets requested so far. Returns false when the verified hash is no
- * longer the user's.
+ * Returns the scheme, cost and salt of the password of the user with this address, regardless of case. For an address without a
+ * password it returns the current cost and a salt that is the same each time.
  */
-export async function replacePassword(
-  sql: SessionTransaction,
-  { userId, verifiedHash, newHash }: { userId: string; verifiedHash: string; newHash: string },
-): Promise<boolean> {
-  const changed = await sql`
-    update app.users set password_hash = ${newHash}, resets_valid_from = clock_timestamp()
-     where id = ${userId} and password_hash = ${verifiedHash} and disabled_at is null
-    returning id`
-  return changed.length > 0
+export async function findSalt(sql: Sql, email: string, cost: Cost): Promise<string> {
+  const [row] = await sql<{ salt: string }>`select app.password_salt(${email}, ${phcParameters(cost)}) as salt`
+  if (row === undefined) throw new Error('the database returned no salt')
+  return row.salt
 }
 
-/** Returns the slugs and names of all tenants of the user whom a reset token is for. */
-export async function findTenantNames(sql: Sql, [current, previous]: TokenHashes): Promise<string[]> {
-  const tenants = await sql<{ slug: string; legal_name: string }>`
-    select * from app.tenants_of_reset(${current}, ${previous})`
-  return tenants.flatMap(({ slug, legal_name }) => [slug, legal_name])
-}
-
-/**
- * Sets a password by a consumed reset token. This also verifies the address and voids the other password resets requested
- * so far. Returns false when the user is disabled. The caller ends the sessions.
- */
-export async function resetPassword(sql: Sql, userId: string, hash: string): Promise<boolean> {
-  const changed = await sql`
-    update app.users
-       set password_hash = ${hash}, email_verified_at = coalesce(email_verified_at, now()),
-           resets_valid_from = clock_timestamp()
-     where id = ${userId} and disabled_at is null
-    returning id`
-  return changed.length > 0
-}
-
-/**
- * Ends every other session of the principal. Records each in the audit log of its tenant, and the new password in the audit
- * logs of all tenants of the user.
- */
-export async function recordPasswordChange(
-  sql: SessionTransaction,
-  { client, requestId, runtime, principal }: AuditContext & { readonly principal: Principal },
-): Promise<void> {
-  await principal.ticket.present(
-    (bytes) =>
-      sql`select app.record_password_change(${bytes}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`,
+/** Returns whether the digest is the one of the password of the ticket's user. */
+export async function isOwnPassword(sql: Sql, ticket: Ticket, digest: Buffer): Promise<boolean> {
+  const [row] = await ticket.present(
+    (bytes) => sql<{ own: boolean }>`select app.is_own_password(${bytes}, ${digest}) as own`,
   )
+  return row?.own ?? false
 }
 
-/** Does the same after a reset, and ends every session. Requires that this transaction consumed the token. */
-export async function recordPasswordReset(
+/**
+ * Replaces the password of the ticket's user, voids the password resets requested so far, ends every other session and records
+ * both in the audit logs. Returns false when the digest is no longer the one of the user's password.
+ */
+export async function changePassword(
+  sql: SessionTransaction,
+  { client, requestId, runtime }: AuditContext,
+  { ticket, digest, newHash }: { ticket: Ticket; digest: Buffer; newHash: string },
+): Promise<boolean> {
+  const [row] = await ticket.present(
+    (bytes) => sql<{ changed: boolean }>`
+      select app.change_password(
+        ${bytes}, ${digest}, ${newHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)}) as changed`,
+  )
+  return row?.changed ?? false
+}
+
+/** Stores a password at the current cost. Changes nothing when the digest is no longer the one of the user's password. */
+export async function rehashPassword(sql: Sql, email: string, digest: Buffer, newHash: string): Promise<void> {
+  await sql`select app.rehash_password(${email}, ${digest}, ${newHash})`
+}
+
+/** The user of an open password reset, and the names of their tenants. */
+export interface FoundReset {
+  readonly email: string
+  readonly full_name: string | null
+  readonly tenantNames: readonly string[]
+}
+
+/** Returns the open password reset of a token, `consumed`, or null for any other token and for a disabled user's. */
+export async function findReset(sql: Sql, [current, previous]: TokenHashes): Promise<FoundReset | 'consumed' | null> {
+  const [row] = await sql<Omit<FoundReset, 'tenantNames'> & { consumed: boolean; tenant_names: string | null }>`
+    select * from app.find_reset(${current}, ${previous})`
+  if (row === undefined) return null
+  const { consumed, email, full_name, tenant_names: names } = row
+  return consumed ? 'consumed' : { email, full_name, tenantNames: names?.split('\n') ?? [] }
+}
+
+/**
+ * Sets a password by a reset token, which it consumes. It also verifies the address, voids the other password resets requested
+ * so far, ends every session and records both in the audit logs. Returns the user, `consumed` when another request used the
+ * token, or null when it cannot be used.
+ */
+export async function resetPassword(
   sql: Sql,
   { client, requestId, runtime }: AuditContext,
-  [current, previous]: TokenHashes,
-): Promise<void> {
-  await sql`
-    select app.record_password_reset(${current}, ${previous}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`
+  { hashes: [current, previous], newHash }: { hashes: TokenHashes; newHash: string },
+): Promise<{ userId: string } | 'consumed' | null> {
+  const [row] = await sql<{ user_id: string | null }>`
+    select * from app.reset_password(
+      ${current}, ${previous}, ${newHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`
+  if (row === undefined) return null
+  return row.user_id === null ? 'consumed' : { userId: row.user_id }
 }

@@ -7,8 +7,7 @@ import { enqueue } from '#shared/queue/queries.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { accountLimit, emailLimitOf } from './login-limits.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { findTenantNames, recordPasswordReset, resetPassword as setPassword } from './password-queries.ts'
-import { consumeToken, findUserContact, findToken, lockUser } from './token-queries.ts'
+import { findReset, resetPassword as setPassword } from './password-queries.ts'
 
 export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',
@@ -22,22 +21,18 @@ export const resetPassword = endpoint({
     const { body, sql, runtime } = context
     const { config, database, limiter, pepper } = runtime
     const hashes = hashSentToken(runtime, body.token)
-    const token = await findToken(sql, hashes, 'password_reset')
-    if (token === null || token.user_id === null) throw tokenInvalid('no reset token')
-    if (token.consumed) return noContent()
-    const user = await findUserContact(sql, { id: token.user_id })
-    if (user === null || user.disabled_at !== null) throw tokenInvalid('the user is disabled')
-    const known = [user.email, user.full_name, ...(await findTenantNames(sql, hashes))]
-    const passwordHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
+    const found = await findReset(sql, hashes)
+    if (found === null) throw tokenInvalid('no reset token, or a disabled user')
+    if (found === 'consumed') return noContent()
+    const known = [found.email, found.full_name, ...found.tenantNames]
+    const newHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
     await database.transaction('read write', async (tx) => {
-      await lockUser(tx, user.id)
-      if (!(await consumeToken(tx, hashes, 'password_reset'))) return
-      if (!(await setPassword(tx, user.id, passwordHash))) throw tokenInvalid('the user is disabled')
-      await recordPasswordReset(tx, context, hashes)
-      await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
+      const reset = await setPassword(tx, context, { hashes, newHash })
+      if (reset === null) throw tokenInvalid('the token expired, or the user was disabled')
+      if (reset !== 'consumed') await enqueue(tx, 'mail', { template: 'password-changed', user_id: reset.userId })
     })
     // The link proved who the user is, so earlier failed sign-ins no longer count.
-    await limiter.forgetWithParts(accountLimit({ email: user.email, config, pepper }), emailLimitOf(config))
+    await limiter.forgetWithParts(accountLimit({ email: found.email, config, pepper }), emailLimitOf(config))
     return noContent()
   },
 })

@@ -5,24 +5,13 @@ import type { SessionTransaction } from '#shared/db/scope.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
+import type { User } from '#shared/user/user.ts'
 import type { Tenant, TenantStatus } from '#shared/tenant/tenant.ts'
 
-/**
- * Records a failed sign-in, which the job `audit-sign-ins` moves to the audit log of each of the user's tenants. It does the
- * same work without a user, and for a user of many tenants, so that response time reveals neither.
- */
-export async function recordFailedSignIn(
-  sql: Sql,
-  userId: string | null,
-  { requestId, clientRequestId, ipHash: hash }: Required<RequestSource>,
-): Promise<void> {
-  await sql`select app.record_failed_sign_in(${userId}, ${requestId}, ${clientRequestId}, ${hash})`
-}
-
-export interface NewSession {
-  readonly userId: string
-  readonly verifiedHash: string
-  readonly newHash: string
+/** What a user signs in with, and the session to create. */
+export interface SignIn {
+  readonly email: string
+  readonly digest: Buffer
   readonly tokenHash: Buffer
   readonly csrfSecret: Buffer
   readonly networkKey: Buffer
@@ -35,29 +24,20 @@ export interface NewSession {
 }
 
 /**
- * Creates a session without a tenant. Returns null when the user was disabled or the password changed after it was
- * verified: the verified hash must still be the user's. The network becomes a known one of the user.
+ * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network becomes a
+ * known one of the user. Otherwise returns null and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
+ * log of each of the user's tenants. It does the same work without a user, and for a user of many tenants, so that response time
+ * reveals neither.
  */
-export async function mintSession(sql: Sql, session: NewSession): Promise<Session | null> {
-  const { requestId, clientRequestId, ipHash: hash } = session.source
-  const [row] = await sql<Session>`
-    with signed_in as (
-      update app.users set last_login_at = now(), password_hash = ${session.newHash}
-       where id = ${session.userId} and disabled_at is null and password_hash = ${session.verifiedHash}
-      -- Runs under the lock of the user's row and sees what was committed before: sign-ins of one user take turns.
-      returning id, app.end_unused_sessions(id, ${session.maxPerUser - 1}, ${requestId}, ${clientRequestId}, ${hash})
-    ), known as (
-      insert into app.known_networks (key) select ${session.networkKey} from signed_in
-          on conflict (key) do update set seen_at = now()
-    )
-    insert into app.sessions
-      (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-    select ${session.tokenHash}, id, ${session.csrfSecret}, ${hash}, ${session.userAgent},
-           now() + make_interval(secs => least(${session.pendingSeconds}::int, ${session.absoluteSeconds}::int)),
-           now() + make_interval(secs => ${session.absoluteSeconds}::int)
-      from signed_in
-    returning id, idle_expires_at, absolute_expires_at`
-  return row ?? null
+export async function signIn(sql: Sql, given: SignIn): Promise<{ session: Session; user: User } | null> {
+  const { requestId, clientRequestId, ipHash: hash } = given.source
+  const [row] = await sql<Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string }>`
+    select * from app.sign_in(
+      ${given.email}, ${given.digest}, ${given.tokenHash}, ${given.csrfSecret}, ${given.networkKey}, ${hash}, ${given.userAgent},
+      ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId})`
+  if (row === undefined) return null
+  const { session_id, idle_expires_at, absolute_expires_at, user_id, ...user } = row
+  return { session: { id: session_id, idle_expires_at, absolute_expires_at }, user: { id: user_id, ...user } }
 }
 
 /** A tenant that the user may select. */

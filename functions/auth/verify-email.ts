@@ -3,7 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { consumeToken, findToken, verifyEmail as verify } from './token-queries.ts'
+import { verifyEmail as verify } from './token-queries.ts'
 
 export const verifyEmail = endpoint({
   route: 'POST /v1/auth/verify',
@@ -14,13 +14,7 @@ export const verifyEmail = endpoint({
   problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime }) {
-    const hashes = hashSentToken(runtime, body.token)
-    const token = await findToken(sql, hashes, 'email_verify')
-    const userId = token?.user_id ?? null
-    if (userId === null) throw tokenInvalid('no verification token')
-    await runtime.database.transaction('read write', async (tx) => {
-      if (await consumeToken(tx, hashes, 'email_verify')) await verify(tx, userId)
-    })
+    if (!(await verify(sql, hashSentToken(runtime, body.token)))) throw tokenInvalid('no verification token')
     return noContent()
   },
 })

@@ -29,7 +29,7 @@ export const ready = endpoint({
   route: 'GET /health/ready',
   access: 'anyone',
   summary: 'Check that the service reaches its dependencies',
-  needs: ['database:app', 'cache'],
+  needs: ['database', 'cache'],
   reply: v.object({ status: v.literal('ok'), database: v.literal('ok'), cache: v.literal('ok') }),
   problems: [{ kind: 'dependency-unavailable', members: v.object({ database: Outcome, cache: Outcome }) }],
   async handle({ sql, runtime }) {

@@ -39,33 +39,19 @@ export async function secondsBeforeResend(
 export interface NewInvitation {
   readonly email: string
   readonly roleId: number
-  readonly invitedBy: string
   readonly tokenHash: Buffer
   readonly ttlSeconds: number
 }
 
 /**
- * Creates an invitation, or replaces the token of the open one for the address. Returns its id. If the address has a user
+ * Creates an invitation in the name of the principal, or replaces the token of the open one for the address. Returns its id. If the address has a user
  * who never accepted, also creates or changes their membership. It runs the same statements for any address.
  */
 export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<string> {
-  const { email, roleId, invitedBy, tokenHash, ttlSeconds } = invitation
+  const { email, roleId, tokenHash, ttlSeconds } = invitation
   const [row] = await sql<{ id: string }>`
-    insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
-    values (${tokenHash}, 'invite', app.current_tenant(), ${email}, ${roleId}::smallint, ${invitedBy},
-            now() + make_interval(secs => ${ttlSeconds}::int))
-    on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
-    do update set token_hash = excluded.token_hash, role_id = excluded.role_id,
-                  invited_by = excluded.invited_by, expires_at = excluded.expires_at, issued_at = excluded.issued_at
-    returning id`
-  if (row === undefined) throw new Error('the upsert of an invitation returned no row')
-  await sql`
-    insert into app.memberships (tenant_id, user_id, role_id, invited_by, invitation_id)
-    select app.current_tenant(), u.id, ${roleId}::smallint, ${invitedBy}, ${row.id} from app.users u where u.email = ${email}
-    on conflict (tenant_id, user_id) do update
-      set role_id = excluded.role_id, invited_by = excluded.invited_by, invitation_id = excluded.invitation_id,
-          revoked_at = null
-      where memberships.accepted_at is null`
+    select app.put_invitation(${email}, ${roleId}::smallint, ${tokenHash}, ${ttlSeconds}) as id`
+  if (row === undefined) throw new Error('app.put_invitation returned no id')
   return row.id
 }
 

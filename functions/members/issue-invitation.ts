@@ -5,7 +5,6 @@ import { enqueue, rehearseEnqueue } from '#shared/queue/queries.ts'
 import { countAttempt } from '#shared/rate-limit/queries.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
-import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { putInvitation, searchInvitations, secondsBeforeResend } from './invitation-queries.ts'
 import { recipientLimit } from './invite-limits.ts'
@@ -16,11 +15,7 @@ import { recipientLimit } from './invite-limits.ts'
  * `rate-limited` when the invitation was mailed a short time ago.
  */
 export async function issueInvitation(
-  {
-    sql,
-    principal,
-    runtime,
-  }: { sql: TenantTransaction; principal: TenantPrincipal; runtime: RuntimeFor<'pepper' | 'mail-key'> },
+  { sql, runtime }: { sql: TenantTransaction; runtime: RuntimeFor<'pepper' | 'mail-key'> },
   { email, roleId }: { email: string; roleId: number },
 ): Promise<InvitationRecord> {
   const { ttlSeconds, resendSeconds } = runtime.config.invite
@@ -32,7 +27,6 @@ export async function issueInvitation(
   const id = await putInvitation(sql, {
     email,
     roleId,
-    invitedBy: principal.user.id,
     tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
     ttlSeconds,
   })

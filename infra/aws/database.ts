@@ -15,7 +15,7 @@ import {
 import { type ISecret, SecretRotation, SecretRotationApplication } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct, type IConstruct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
 import type { Keys } from './keys.ts'
 
 const NAME = 'tenantry'
@@ -97,7 +97,7 @@ export class Database extends Construct {
     this.writer = this.cluster.node.findChild('Writer')
     const { secret: owner } = this.cluster
     if (owner === undefined) throw new Error('the cluster generated no secret for its owner')
-    const role = (name: (typeof SERVICE_ROLES)[number]): ISecret =>
+    const role = (name: ServiceRole): ISecret =>
       new DatabaseSecret(this, `Role-${name}`, {
         username: `identity_${name}`,
         dbname: NAME,

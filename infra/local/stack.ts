@@ -10,7 +10,7 @@ import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
-import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { startKms } from './aws/kms.ts'
 import { type LocalLambda, startLambda } from './aws/lambda.ts'
 import { startSecretsManager } from './aws/secrets-manager.ts'
@@ -54,12 +54,8 @@ const SECRETS = {
   pepper: 'tenantry/pepper',
   mailKey: 'tenantry/mail-key',
   cache: 'tenantry/cache',
-  app: 'tenantry/database/app',
-  worker: 'tenantry/database/worker',
-  operator: 'tenantry/database/operator',
-  owner: 'tenantry/database/owner',
-  vault: 'tenantry/database/vault',
 }
+const loginSecret = (role: DatabaseRole): string => `tenantry/database/${role}`
 const MAX_GROUP_INSTANCES = 16
 const MAX_JOB_INSTANCES = 2
 
@@ -105,12 +101,12 @@ export async function startStack(options: {
     closers.unshift(async () => faults.close())
 
     const database = await openDatabase({ stateDir, url: env['DATABASE_URL'], rolePassword: kept.rolePassword, opened })
-    const { databaseUrl, appUrl, workerUrl, operatorUrl, vaultUrl } = database
+    const { databaseUrl, urls } = database
     const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
     await seed(sql, config.argon2)
     await sql.end()
 
-    const target = new URL(appUrl)
+    const target = new URL(databaseUrl)
     const [wire, cache, kms, mailbox, control, vendors] = await Promise.all([
       startPostgresWire({ host: target.hostname, port: Number(target.port || 5432), faults }).then(opened),
       startCache({ faults }).then(opened),
@@ -128,11 +124,8 @@ export async function startStack(options: {
           [SECRETS.pepper]: JSON.stringify({ pepper: kept.pepper }),
           [SECRETS.mailKey]: JSON.stringify({ mail_key: kept.mailKey }),
           [SECRETS.cache]: JSON.stringify({ url: cache.url, token: cache.token }),
-          [SECRETS.app]: login(appUrl),
-          [SECRETS.worker]: login(workerUrl),
-          [SECRETS.operator]: login(operatorUrl),
-          [SECRETS.owner]: login(databaseUrl),
-          [SECRETS.vault]: login(vaultUrl),
+          [loginSecret('owner')]: login(databaseUrl),
+          ...Object.fromEntries(SERVICE_ROLES.map((role) => [loginSecret(role), login(urls[role])])),
         },
       }),
     )
@@ -171,7 +164,7 @@ export async function startStack(options: {
         web_url: web.url,
         mailbox_url: mailbox.url,
         database_url: databaseUrl,
-        app_database_url: appUrl,
+        app_database_url: urls.app,
         control_url: control.url,
         lambda_url: lambda.url,
         cache: cache.kind,
@@ -239,12 +232,12 @@ async function startFunctions(options: {
 function secretsFor(needs: readonly Need[]): Record<string, string> {
   const role = databaseRole(needs)
   return {
-    ...(role === null ? {} : { DATABASE_SECRET_ID: SECRETS[role] }),
-    ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => SECRETS[name]).join() } : {}),
+    ...(role === null ? {} : { DATABASE_SECRET_ID: loginSecret(role) }),
+    ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map(loginSecret).join() } : {}),
     ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: SECRETS.pepper } : {}),
     ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: SECRETS.mailKey } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
-    ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: SECRETS.vault } : {}),
+    ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: loginSecret('vault') } : {}),
   }
 }
 

@@ -22,11 +22,10 @@ export interface MemberContext extends AuditContext {
   readonly sql: TenantTransaction
 }
 
-/** Where a change comes from. `invitedId` is the user who accepts an invitation, and whom its ticket does not name. */
+/** Where a change comes from. */
 interface AuditSource extends RequestSource {
   readonly sql: Sql
   readonly tenantId: string
-  readonly invitedId?: string
 }
 
 /** A change, for the audit log. `before` and `after` hold what changed and nothing secret. */
@@ -47,7 +46,6 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
   const {
     sql,
     tenantId,
-    invitedId = null,
     requestId,
     clientRequestId = null,
     ipHash = null,
@@ -58,7 +56,7 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
       (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id,
        ip_hash)
     values
-      (${tenantId}, coalesce(${invitedId}::uuid, app.current_actor()), ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
+      (${tenantId}, app.current_actor(), ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
        ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId},
        app.tenant_ip_hash(${ipHash}, ${tenantId}))`
 }

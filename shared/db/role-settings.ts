@@ -1,4 +1,4 @@
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -11,18 +11,21 @@ const INTERACTIVE: Settings = {
   search_path: SEARCH_PATH,
 }
 
+const JOBS: Settings = {
+  statement_timeout: '30s',
+  lock_timeout: '5s',
+  idle_in_transaction_session_timeout: '60s',
+  search_path: SEARCH_PATH,
+}
+
 /** The name of a service role in the database. */
-export const loginName = (role: (typeof SERVICE_ROLES)[number]): string => `identity_${role}`
+export const loginName = (role: ServiceRole): string => `identity_${role}`
 
 /** The settings of each service role: its defaults in migration 0001, and no others. The doctor compares both. */
-export const ROLE_SETTINGS: Readonly<Record<(typeof SERVICE_ROLES)[number], Settings>> = {
+export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
+  auth: INTERACTIVE,
   app: INTERACTIVE,
-  worker: {
-    statement_timeout: '30s',
-    lock_timeout: '5s',
-    idle_in_transaction_session_timeout: '60s',
-    search_path: SEARCH_PATH,
-  },
+  worker: JOBS,
   operator: {
     statement_timeout: '30s',
     lock_timeout: '10s',

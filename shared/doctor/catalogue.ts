@@ -24,12 +24,9 @@ export const ACCOUNT_TABLES: readonly string[] = ['app.users', 'app.sessions', '
 export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.tenants_of_session(bytea)', // returns the tenants that the user of a ticket can select
   'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)', // returns the live sessions of the ticket's user
-  'app.tenants_of_reset(bytea, bytea)', // returns the names of the tenants of the user whom a reset token is for
   'app.audit_failed_sign_ins(integer)', // moves failed sign-ins to the audit logs of the users' tenants
   'app.end_sessions(bytea, uuid, text, text, text, bytea)', // ends sessions of the ticket's user and audits each in its tenant
   'app.end_unused_sessions(uuid, integer, text, text, bytea)', // ends the longest unused sessions of a user and audits each
-  'app.record_password_change(bytea, text, text, bytea)', // ends the other sessions of the ticket's user, and audits in each tenant
-  'app.record_password_reset(bytea, bytea, text, text, bytea)', // does so for the user of a token that was just consumed
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
   'app.record_opening(uuid, text, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
@@ -44,11 +41,21 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session
   'app.enter_session(bytea)', // locks the session of a ticket
   'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
-  'app.invitation_ticket(bytea)', // returns a ticket for the tenant of an invitation's token hash
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
   'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind
   'app.end_lease(uuid, uuid, text, double precision)', // ends a lease of a job
   'app.return_job(uuid, uuid, text)', // ends a lease as if the job had not been leased
+  'app.password_salt(text, text)', // returns the salt and cost of a password, or invented ones
+  'app.is_own_password(bytea, bytea)', // compares a digest with the password of the ticket's user
+  'app.change_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the ticket's user for a digest of it
+  'app.rehash_password(text, bytea, text)', // stores a password at another cost for a digest of it
+  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text)', // creates a session for a digest
+  'app.put_invitation(text, smallint, bytea, integer)', // creates or renews an invitation of the set tenant
+  'app.find_invitation(bytea, bytea)', // returns the invitation of a token hash
+  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)', // makes the user of an invitation a member
+  'app.verify_email(bytea, bytea)', // verifies the address of the user of a token hash
+  'app.find_reset(bytea, bytea)', // returns the user of a password reset and the names of their tenants
+  'app.reset_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the user of a password reset
 ]
 
 /** The listed functions that check a proof. They run as identity_gate, which alone reads app.seal. */
@@ -73,17 +80,14 @@ interface OpenPolicy {
   readonly command: 'all' | 'select'
 }
 
-/** The worker sees every job. Operators see all tenants and memberships. Routes find any user by address. No other policy may be open. */
+/** The worker sees every job and user. Operators see all tenants, memberships, users and sessions. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
-  { policy: 'app.users app_all', role: 'identity_app', command: 'all' },
   { policy: 'app.users worker_read', role: 'identity_worker', command: 'select' },
   { policy: 'app.users operator_all', role: 'identity_operator', command: 'all' },
-  { policy: 'app.sessions app_all', role: 'identity_app', command: 'all' },
   { policy: 'app.sessions operator_all', role: 'identity_operator', command: 'all' },
-  { policy: 'app.tokens app_read', role: 'identity_app', command: 'select' },
 ]
 
 /** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. */

@@ -50,8 +50,8 @@ type SqlFor<A extends Access, R extends string> = A extends TenantAccess
       : Sql
 
 /** The needs that follow from who may call, and from the limits. */
-const SESSION_NEEDS = ['database:app', 'pepper'] as const
-const LIMIT_NEEDS = ['database:app', 'pepper', 'cache'] as const
+const SESSION_NEEDS = ['database', 'pepper'] as const
+const LIMIT_NEEDS = ['database', 'pepper', 'cache'] as const
 type AccessNeeds<A extends Access> = A extends 'anyone' ? never : (typeof SESSION_NEEDS)[number]
 type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
 
@@ -69,7 +69,7 @@ export type RequestContext<R extends string, A extends Access, N extends Need, P
   readonly client: ClientInfo
   readonly requestId: string
   readonly runtime: RuntimeFor<N>
-} & ('database:app' extends N ? { readonly sql: SqlFor<A, R> } : unknown)
+} & ('database' extends N ? { readonly sql: SqlFor<A, R> } : unknown)
 
 /** The input for the limits of an endpoint. */
 export interface LimitInput<Body> {

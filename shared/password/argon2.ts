@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { argon2id } from 'hash-wasm'
 
 /** The cost of a hash with parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
@@ -7,26 +7,25 @@ export interface Cost {
   readonly iterations: number
 }
 
-interface ParsedHash extends Cost {
+interface ParsedSalt extends Cost {
   readonly salt: Buffer
-  readonly tag: Buffer
 }
 
-const TAG_BYTES = 32
+const DIGEST_BYTES = 32
 const SALT_BYTES = 16
 const MIN_MEMORY_KIB = 8
 
 // No costlier hash is computed. A stored hash may cost more than the current settings, because they can be lowered.
 const MAX: Cost = { memoryKib: 262_144, iterations: 16 }
 
-const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43})$/
+const PHC_SALT = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{11,86})$/
 
-function parsePhc(hash: string): ParsedHash | null {
-  const [, m, t, salt = '', tag = ''] = PHC.exec(hash) ?? []
+function parseSalt(text: string): ParsedSalt | null {
+  const [, m, t, salt = ''] = PHC_SALT.exec(text) ?? []
   const [memoryKib, iterations] = [Number(m), Number(t)]
   if (!(memoryKib >= MIN_MEMORY_KIB && memoryKib <= MAX.memoryKib && iterations >= 1 && iterations <= MAX.iterations))
     return null
-  return { memoryKib, iterations, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
+  return { memoryKib, iterations, salt: Buffer.from(salt, 'base64') }
 }
 
 const derive = async (password: string, salt: Uint8Array, cost: Cost): Promise<Buffer> =>
@@ -37,34 +36,38 @@ const derive = async (password: string, salt: Uint8Array, cost: Cost): Promise<B
       memorySize: cost.memoryKib,
       iterations: cost.iterations,
       parallelism: 1,
-      hashLength: TAG_BYTES,
+      hashLength: DIGEST_BYTES,
       outputType: 'binary',
     }),
   )
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
 
+/** Returns the beginning of a PHC string: the scheme and the cost. */
+export const phcParameters = ({ memoryKib, iterations }: Cost): string =>
+  `$argon2id$v=19$m=${memoryKib},t=${iterations},p=1`
+
 /** Hashes a normalised, non-empty password with a new salt. Returns a PHC string. Blocks the thread. */
 export async function hashPassword(password: string, cost: Cost): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
-  const tag = await derive(password, salt, cost)
-  return `$argon2id$v=19$m=${cost.memoryKib},t=${cost.iterations},p=1$${base64(salt)}$${base64(tag)}`
+  return `${phcParameters(cost)}$${base64(salt)}$${base64(await derive(password, salt, cost))}`
 }
 
-// Verification without a stored hash uses this salt, so that it takes the same time.
+// A digest without a usable salt, and added work, use this salt.
 const DUMMY_SALT = randomBytes(SALT_BYTES)
 
 /**
- * Returns whether the password matches the hash. Does the work of at least one hash at the current cost, so that response
- * time reveals neither whether the user exists nor how old the hash is: without a usable hash (none, another scheme, a cost
- * above MAX) it derives at the current cost, and after a cheaper hash it derives once more, at the difference.
+ * Computes the digest of a password with the salt and the cost of a stored hash: `salt` is its PHC string without the digest.
+ * Does the work of at least one hash at the current cost, so that response time does not reveal how old the hash is: without a
+ * usable salt (another scheme, a cost above MAX) it derives at the current cost, and after a cheaper hash it derives once more,
+ * at the difference.
  */
-export async function verifyPassword(password: string, hash: string | null, cost: Cost): Promise<boolean> {
-  const parsed = hash === null ? null : parsePhc(hash)
-  const tag = await derive(password, parsed?.salt ?? DUMMY_SALT, parsed ?? cost)
+export async function digestPassword(password: string, salt: string, cost: Cost): Promise<Buffer> {
+  const parsed = parseSalt(salt)
+  const digest = await derive(password, parsed?.salt ?? DUMMY_SALT, parsed ?? cost)
   const missing = missingCost(parsed ?? cost, cost)
   if (missing !== null) await derive(password, DUMMY_SALT, missing)
-  return parsed !== null && timingSafeEqual(tag, parsed.tag)
+  return digest
 }
 
 /** Returns the cost of the work that a hash did less than the current cost, or null. The work is the memory times the passes. */
@@ -73,8 +76,5 @@ function missingCost(done: Cost, { memoryKib, iterations }: Cost): Cost | null {
   return missingKib < MIN_MEMORY_KIB ? null : { memoryKib: missingKib, iterations }
 }
 
-/** Returns whether the cost of a hash differs from the current cost. */
-export function isOutdated(hash: string, cost: Cost): boolean {
-  const parsed = parsePhc(hash)
-  return parsed === null || parsed.memoryKib !== cost.memoryKib || parsed.iterations !== cost.iterations
-}
+/** Returns whether the cost of a stored hash, given as its PHC string without the digest, differs from the current cost. */
+export const isOutdated = (salt: string, cost: Cost): boolean => !salt.startsWith(`${phcParameters(cost)}$`)

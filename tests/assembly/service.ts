@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { inject } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
 import { type ApiMethod, type Invoke, serveApi } from '#infra/local/gateway/gateway.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
+import type { Need } from '#shared/needs.ts'
 import { openLimiter } from '#shared/rate-limit/limiter.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
-import { accessOf, COMMON_NEEDS, connectTo } from '#tests/support/access.ts'
+import { accessOf, commonNeeds, connectTo, loginsOf } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { startTestMail } from '#tests/support/mail.ts'
@@ -69,17 +69,19 @@ export async function startFromAssembly(
     PROBLEM_BASE_URL: problemBaseUrl,
     ...env,
   })
-  const runtime = createRuntime(
-    [...COMMON_NEEDS, 'vault'],
-    config,
-    accessOf({
-      login: loginOf(database.appUrl),
-      tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
-      cache: { url: cache.url, token: cache.token },
-      vaultLogin: loginOf(database.vaultUrl),
-    }),
-    { openLimiter, invoke: async () => {}, openVault: () => vault.openVault(database) },
-  )
+  const access = {
+    logins: loginsOf(database.urls),
+    tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
+    cache: { url: cache.url, token: cache.token },
+  }
+  const runtimeWith = (needs: readonly Need[]): Runtime =>
+    createRuntime(needs, config, accessOf(access, needs), {
+      openLimiter,
+      invoke: async () => {},
+      openVault: () => vault.openVault(database),
+    })
+  const runtime = runtimeWith([...commonNeeds('app'), 'vault'])
+  const authRuntime = runtimeWith(commonNeeds('auth'))
   const mail = await startTestMail(
     {
       config,
@@ -131,6 +133,7 @@ export async function startFromAssembly(
     database,
     gateway,
     runtime,
+    authRuntime,
     cache,
     vault,
     assembly,
@@ -155,6 +158,7 @@ export async function startFromAssembly(
       await gateway.close()
       await Promise.all([...pools.values()].map((pool) => pool.close()))
       await runtime.database.close()
+      await authRuntime.database.close()
       await runtime.vault.close()
       await endpoints.close()
       await mail.close()

@@ -1,5 +1,5 @@
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf, urlFor } from '#infra/local/postgres/database.ts'
+import { loginsOf } from '#tests/support/access.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { type Fixture, SERVICE_ENV, startFixture } from './fixture.ts'
@@ -25,11 +25,11 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
     const server: ServerProcess = await startProcess(file, options, cleanup)
     return { name, server }
   }
-  const service = (name: string, file: string, connections: number, databaseUrl = fixture.appUrl) =>
+  const service = (name: string, file: string, connections: number, port = fixture.port) =>
     start(name, file, {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(connections) },
       access: {
-        login: loginOf(databaseUrl),
+        logins: loginsOf(fixture.urls, port),
         tokenSecrets: { pepper: fixture.pepper, mailKey: fixture.pepper },
         cache: { url: cache.url, token: cache.token },
       },
@@ -46,7 +46,7 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
     service: await service('service', './service-process.ts', SERVICE_CONNECTIONS),
     instances: await service('service-instances', './instances-process.ts', 1),
     // With one connection, every request uses the warm one.
-    counted: await service('counted', './service-process.ts', 1, urlFor(fixture.appUrl, { port: wire.port })),
+    counted: await service('counted', './service-process.ts', 1, wire.port),
     wire,
   }
 }

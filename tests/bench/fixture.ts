@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { prepareDatabase } from '#infra/local/postgres/database.ts'
+import { type PreparedDatabase, prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { SEED_PASSWORD, seed, seedEmails } from '#infra/local/seed.ts'
 import { parseConfig } from '#shared/config.ts'
@@ -27,7 +27,7 @@ export const SERVICE_ENV = {
 export interface Fixture {
   readonly port: number
   readonly databaseUrl: string
-  readonly appUrl: string
+  readonly urls: PreparedDatabase['urls']
   readonly pepper: string
   /** Tokens of live sessions, each with a selected tenant. */
   readonly tokens: readonly string[]
@@ -46,7 +46,7 @@ export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
   await chmod(folder, 0o711)
   const server = await startPostgres({ dataDir: join(folder, 'data'), durable: true })
   cleanup.add(() => server.stop('immediate'))
-  const { databaseUrl, appUrl } = await prepareDatabase(server.adminUrl, {
+  const { databaseUrl, urls } = await prepareDatabase(server.adminUrl, {
     name: 'bench',
     rolePassword: ROLE_PASSWORD,
   })
@@ -67,7 +67,7 @@ export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
   return {
     port: server.port,
     databaseUrl,
-    appUrl,
+    urls,
     pepper,
     tokens: tokens.slice(SPARE_SESSIONS),
     spareTokens: tokens.slice(0, SPARE_SESSIONS),

@@ -7,6 +7,7 @@ import { startInstances } from '#infra/local/gateway/instances.ts'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
+import { databaseRole } from '#shared/needs.ts'
 import { givenOptions, serveAt } from './processes.ts'
 import type { ServiceOptions } from './service-process.ts'
 
@@ -17,7 +18,7 @@ const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
 const secrets = await startSecretsManager({
   secrets: {
-    login: JSON.stringify(access.login),
+    ...Object.fromEntries(Object.entries(access.logins).map(([role, login]) => [role, JSON.stringify(login)])),
     pepper: JSON.stringify({ pepper: access.tokenSecrets.pepper }),
     'mail-key': JSON.stringify({ mail_key: access.tokenSecrets.mailKey }),
     cache: JSON.stringify(access.cache),
@@ -25,12 +26,11 @@ const secrets = await startSecretsManager({
 })
 const instanceEnv = {
   ...env,
-  DATABASE_SECRET_ID: 'login',
   PEPPER_SECRET_ID: 'pepper',
   MAIL_KEY_SECRET_ID: 'mail-key',
   CACHE_SECRET_ID: 'cache',
   // No measured request decrypts a vendor secret.
-  VAULT_DATABASE_SECRET_ID: 'login',
+  VAULT_DATABASE_SECRET_ID: 'vault',
   VAULT_KEY_ID: 'none',
   AWS_REGION,
   AWS_ACCESS_KEY_ID: 'bench',
@@ -46,7 +46,7 @@ const integrations = await Promise.all(
     const { invoke } = await startInstances<APIGatewayProxyEvent, ProxyResult>({
       handlerFile,
       functionName,
-      env: instanceEnv,
+      env: { ...instanceEnv, DATABASE_SECRET_ID: databaseRole(group.needs) ?? '' },
       most: MOST,
       logs,
     })

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import * as v from 'valibot'
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf, prepareDatabase } from '#infra/local/postgres/database.ts'
+import { prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
+import { loginsOf } from '#tests/support/access.ts'
 import { fillManyTenants, type ManyTenants } from '#tests/support/many-tenants.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { SERVICE_ENV } from './fixture.ts'
@@ -25,7 +26,7 @@ const MOST_RATIO = 1.3
 
 /** Starts a service with its own database. Returns a call of the member list as the tenant's owner. */
 async function startTenant(adminUrl: string, name: string, shape: ManyTenants, cleanup: Cleanup) {
-  const { databaseUrl, appUrl } = await prepareDatabase(adminUrl, { name, rolePassword: 'bench-role-password' })
+  const { databaseUrl, urls } = await prepareDatabase(adminUrl, { name, rolePassword: 'bench-role-password' })
   const pepper = `${newToken()}${newToken()}`
   const token = newToken()
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
@@ -51,7 +52,7 @@ async function startTenant(adminUrl: string, name: string, shape: ManyTenants, c
     {
       env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: '1' },
       access: {
-        login: loginOf(appUrl),
+        logins: loginsOf(urls),
         tokenSecrets: { pepper, mailKey: pepper },
         cache: { url: cache.url, token: cache.token },
       },

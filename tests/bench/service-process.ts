@@ -2,8 +2,7 @@ import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
-import { createRuntime } from '#shared/runtime.ts'
-import { accessOf, COMMON_NEEDS, type FixedAccess } from '#tests/support/access.ts'
+import { commonRuntimes, type FixedAccess } from '#tests/support/access.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { givenOptions, serveAt } from './processes.ts'
 
@@ -16,11 +15,12 @@ export interface ServiceOptions {
 // The service with its handlers in this process: concurrent requests share one thread, unlike on Lambda.
 const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
-const runtime = createRuntime(COMMON_NEEDS, config, accessOf(access), GROUP_PARTS)
+const runtimeOf = commonRuntimes(config, access, GROUP_PARTS)
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,
   integrations: (await routeGroups()).map(({ group }) => {
+    const runtime = runtimeOf(group)
     const handle = lambda(group, { config, open: async () => runtime })
     return { group, invoke: (event) => handle(event, lambdaContext) }
   }),

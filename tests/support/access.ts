@@ -1,20 +1,45 @@
 import { loginOf } from '#infra/local/postgres/database.ts'
+import type { Config } from '#shared/config.ts'
 import { connect, type Database, type Invocations } from '#shared/db/connect.ts'
 import type { Login } from '#shared/db/login.ts'
-import type { Need } from '#shared/needs.ts'
-import type { Credentials } from '#shared/runtime.ts'
+import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
+import { createRuntime, type Credentials, type Parts, type Runtime } from '#shared/runtime.ts'
 import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
 
 /** Credentials by value, which can be handed to another process. */
 export interface FixedAccess {
-  readonly login: Login
+  readonly logins: Readonly<Partial<Record<DatabaseRole, Login>>>
   readonly tokenSecrets: TokenSecrets
   readonly cache: { readonly url: string; readonly token: string }
-  readonly vaultLogin?: Login
 }
 
-/** The needs of the route groups, for one runtime that serves all of them; a vault is not always there. */
-export const COMMON_NEEDS: readonly Need[] = ['database:app', 'pepper', 'mail-key', 'cache', 'invoke:deliver-mail']
+/** Returns the logins of a prepared database, at another port of this machine if one is given. */
+export const loginsOf = (urls: Readonly<Record<ServiceRole, string>>, port?: number): FixedAccess['logins'] =>
+  Object.fromEntries(
+    SERVICE_ROLES.map((role) => {
+      const login = loginOf(urls[role])
+      return [role, port === undefined ? login : { ...login, host: '127.0.0.1', port }]
+    }),
+  )
+
+/** The needs of the route groups, for one runtime that serves those of a role; a vault is not always there. */
+export const commonNeeds = (role: ServiceRole): readonly Need[] => [
+  `database:${role}`,
+  'pepper',
+  'mail-key',
+  'cache',
+  'invoke:deliver-mail',
+]
+
+/** Returns the runtime of each group of a process: one for all groups of a role. */
+export function commonRuntimes(config: Config, access: FixedAccess, parts: Parts) {
+  const create = (role: ServiceRole): Runtime => {
+    const needs = commonNeeds(role)
+    return createRuntime(needs, config, accessOf(access, needs), parts)
+  }
+  const [app, auth] = [create('app'), create('auth')]
+  return ({ needs }: { readonly needs: readonly Need[] }): Runtime => (databaseRole(needs) === 'auth' ? auth : app)
+}
 
 /** Connects to a local server by a URL. */
 export const connectTo = (
@@ -23,15 +48,14 @@ export const connectTo = (
   invocations: Invocations = new Map(),
 ): Database => connect(async () => loginOf(url), { ...options, tls: 'disable', caFile: '' }, invocations)
 
-export const accessOf = ({
-  login,
-  tokenSecrets: { pepper, pepperPrevious, mailKey, mailKeyPrevious },
-  cache,
-  vaultLogin,
-}: FixedAccess): Credentials => ({
-  login: async () => login,
-  pepper: { pepper, pepperPrevious },
-  mailKey: { mailKey, mailKeyPrevious },
-  cache,
-  vaultLogin: vaultLogin === undefined ? null : async () => vaultLogin,
-})
+export function accessOf({ logins, tokenSecrets, cache }: FixedAccess, needs: readonly Need[]): Credentials {
+  const { pepper, pepperPrevious, mailKey, mailKeyPrevious } = tokenSecrets
+  const reading = (login: Login | undefined) => (login === undefined ? null : async () => login)
+  return {
+    login: reading(logins[databaseRole(needs) ?? 'app']),
+    pepper: { pepper, pepperPrevious },
+    mailKey: { mailKey, mailKeyPrevious },
+    cache,
+    vaultLogin: reading(logins.vault),
+  }
+}

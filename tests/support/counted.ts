@@ -1,5 +1,4 @@
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf, urlFor } from '#infra/local/postgres/database.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { parseConfig } from '#shared/config.ts'
@@ -7,7 +6,7 @@ import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { createLimiter } from '#shared/rate-limit/limiter.ts'
 import { createRuntime } from '#shared/runtime.ts'
-import { accessOf } from './access.ts'
+import { accessOf, loginsOf } from './access.ts'
 import type { TestDatabase } from './database.ts'
 import type { gatewayEvent } from './event.ts'
 import { lambdaContext } from './lambda-context.ts'
@@ -41,17 +40,17 @@ export async function startCounted(
   const faults = createFaults()
   const cache = await startCache({ force: 'in-process', faults })
   const config = parseConfig({ DATABASE_TLS: 'disable', DATABASE_CONNECTIONS: '1', ...env })
-  const access = accessOf({
-    login: loginOf(urlFor(database.appUrl, { hostname: '127.0.0.1', port: wire.port })),
+  const access = {
+    logins: loginsOf(database.urls, wire.port),
     tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
     cache: { url: cache.url, token: cache.token },
-  })
+  }
   let invoked = 0
   let started = 0
   const fail = (error: unknown) => {
     throw error
   }
-  const runtime = createRuntime(group.needs, config, access, {
+  const runtime = createRuntime(group.needs, config, accessOf(access, group.needs), {
     // The limiter stops calling a cache that responds late. On a busy machine that would change the number of calls.
     openLimiter: (url, { sql }) => createLimiter({ ...url, sql, budgetMs: 30_000, degraded: fail }),
     invoke: async (_job, mode) => {

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
-import { urlFor } from '#infra/local/postgres/database.ts'
+import { forEachRole, urlFor } from '#infra/local/postgres/database.ts'
+import { loginName } from '#shared/db/role-settings.ts'
+import type { ServiceRole } from '#shared/needs.ts'
 import { ROLE_PASSWORD, TEMPLATE } from '#tests/support/setup/template.ts'
 
 /** A copy of the migrated, seeded template, for one test file. */
@@ -9,7 +11,9 @@ export interface TestDatabase {
   readonly name: string
   /** As the superuser, who sees and changes every row. */
   readonly admin: postgres.Sql
-  /** As the Lambdas' role. */
+  /** By the role that connects. */
+  readonly urls: Readonly<Record<ServiceRole, string>>
+  /** As the role of most route groups. */
   readonly appUrl: string
   /** As the jobs' role. */
   readonly workerUrl: string
@@ -32,15 +36,19 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   // A copy does not get the privileges of its template.
   await cluster`revoke temporary on database ${cluster(name)} from public`
   const databaseUrl = urlFor(adminUrl, { database: name })
-  const as = (user: string) => urlFor(databaseUrl, { user, password: passwordOf(user) })
+  const urls = forEachRole((role) => {
+    const user = loginName(role)
+    return urlFor(databaseUrl, { user, password: passwordOf(user) })
+  })
   const admin = postgres(databaseUrl, { max: 4, onnotice: () => {} })
   return {
     name,
     admin,
-    appUrl: as('identity_app'),
-    workerUrl: as('identity_worker'),
-    operatorUrl: as('identity_operator'),
-    vaultUrl: as('identity_vault'),
+    urls,
+    appUrl: urls.app,
+    workerUrl: urls.worker,
+    operatorUrl: urls.operator,
+    vaultUrl: urls.vault,
     drop: async () => {
       await admin.end({ timeout: 1 })
       await cluster`drop database ${cluster(name)} with (force)`

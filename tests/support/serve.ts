@@ -4,18 +4,18 @@ import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
-import { createRuntime } from '#shared/runtime.ts'
-import { accessOf, COMMON_NEEDS } from './access.ts'
+import { commonRuntimes } from './access.ts'
 import { lambdaContext } from './lambda-context.ts'
 import { writes } from './write-style.ts'
 
 const config = parseConfig({ DATABASE_TLS: 'disable', ...process.env })
-const credentials = accessOf(JSON.parse(process.env['SERVICE_ACCESS'] ?? ''))
-const runtime = createRuntime(COMMON_NEEDS, config, credentials, { ...GROUP_PARTS, invoke: async () => {} })
+const access = JSON.parse(process.env['SERVICE_ACCESS'] ?? '')
+const runtimeOf = commonRuntimes(config, access, { ...GROUP_PARTS, invoke: async () => {} })
 const gateway = await startGateway({
   port: 0,
   problemBaseUrl: config.problemBaseUrl,
   integrations: [...(await routeGroups()).map(({ group }) => group), writes].map((group) => {
+    const runtime = runtimeOf(group)
     const handle = lambda(group, { config, open: async () => runtime })
     return { group, invoke: (event) => handle(event, lambdaContext) }
   }),

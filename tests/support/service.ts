@@ -1,6 +1,5 @@
 import { inject, vi } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
@@ -10,7 +9,7 @@ import { log } from '#shared/log.ts'
 import type { Need } from '#shared/needs.ts'
 import { openLimiter } from '#shared/rate-limit/limiter.ts'
 import { createRuntime, type Invoke, type Runtime } from '#shared/runtime.ts'
-import { accessOf, COMMON_NEEDS, connectTo } from './access.ts'
+import { accessOf, commonNeeds, connectTo, loginsOf } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seeingFetch } from './documented.ts'
 import { lambdaContext } from './lambda-context.ts'
@@ -26,7 +25,10 @@ export const PASSWORD = 'correct horse battery staple'
 export interface TestService {
   readonly database: TestDatabase
   readonly gateway: Gateway
+  /** Of most route groups. */
   readonly runtime: Runtime
+  /** Of the group `auth`. */
+  readonly authRuntime: Runtime
   readonly cache: Awaited<ReturnType<typeof startCache>>
   readonly mail: TestMail
   readonly vault: TestVault
@@ -125,19 +127,19 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     VENDOR_URLS: vault.vendorUrls,
     ...options.env,
   })
-  const credentials = accessOf({
-    login: loginOf(database.appUrl),
+  const access = {
+    logins: loginsOf(database.urls),
     tokenSecrets: { pepper: PEPPER, mailKey: MAIL_KEY },
     cache: { url: cache.url, token: cache.token },
-    vaultLogin: loginOf(database.vaultUrl),
-  })
+  }
   const opened = vault.openVault(database)
   const invoke: Invoke = async (job, mode) => {
     if (mode === undefined) invoked.push(job)
   }
   const runtimeWith = (needs: readonly Need[]): Runtime =>
-    createRuntime(needs, config, credentials, { openLimiter, invoke, openVault: () => opened })
-  const runtime = runtimeWith([...COMMON_NEEDS, 'vault'])
+    createRuntime(needs, config, accessOf(access, needs), { openLimiter, invoke, openVault: () => opened })
+  const runtime = runtimeWith([...commonNeeds('app'), 'vault'])
+  const authRuntime = runtimeWith(commonNeeds('auth'))
   const mail = await startTestMail({
     config,
     database: connectTo(database.workerUrl, config.database),
@@ -146,7 +148,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     vault: runtime.vault,
   })
   const groups = [...(await routeGroups()).map(({ group }) => group), ...(options.groups ?? [])]
-  const runtimes: Runtime[] = [runtime]
+  const runtimes: Runtime[] = [runtime, authRuntime]
   const gateway = await startGateway({
     port: 0,
     problemBaseUrl: config.problemBaseUrl,
@@ -162,6 +164,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     database,
     gateway,
     runtime,
+    authRuntime,
     cache,
     mail,
     vault,

@@ -8,7 +8,7 @@ import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { type Instances, startInstances } from '#infra/local/gateway/instances.ts'
 import { loginOf } from '#infra/local/postgres/database.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
-import type { Need } from '#shared/needs.ts'
+import { databaseRole, type Need } from '#shared/needs.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { MAIL_KEY, PEPPER } from './settings.ts'
 import { startTestVault, type TestVault } from './vault.ts'
@@ -58,10 +58,7 @@ export async function startWholeStack({
         pepper: JSON.stringify({ pepper: PEPPER }),
         'mail-key': JSON.stringify({ mail_key: MAIL_KEY }),
         cache: JSON.stringify({ url: cache.url, token: cache.token }),
-        'database:app': login(database.appUrl),
-        'database:worker': login(database.workerUrl),
-        'database:operator': login(database.operatorUrl),
-        vault: login(database.vaultUrl),
+        ...Object.fromEntries(Object.entries(database.urls).map(([role, url]) => [role, login(url)])),
       },
     }),
   )
@@ -84,7 +81,7 @@ export async function startWholeStack({
         env: {
           AWS_LAMBDA_FUNCTION_NAME: `tenantry-test-${name}`,
           STAGE: 'test',
-          DATABASE_SECRET_ID: needs.find((need) => need.startsWith('database:')) ?? '',
+          DATABASE_SECRET_ID: databaseRole(needs) ?? '',
           PEPPER_SECRET_ID: 'pepper',
           MAIL_KEY_SECRET_ID: 'mail-key',
           CACHE_SECRET_ID: 'cache',

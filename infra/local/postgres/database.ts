@@ -3,18 +3,15 @@ import postgres from 'postgres'
 import type { Login } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
 
 /** The folder of the migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
 
-/** The URLs of a prepared database, one per login: the superuser, the route groups, the jobs, the operators, the vault. */
+/** The URLs of a prepared database: of the superuser, and of each role of the service. */
 export interface PreparedDatabase {
   readonly databaseUrl: string
-  readonly appUrl: string
-  readonly workerUrl: string
-  readonly operatorUrl: string
-  readonly vaultUrl: string
+  readonly urls: Readonly<Record<ServiceRole, string>>
   /** The migrations applied by this call. */
   readonly applied: readonly string[]
 }
@@ -42,16 +39,17 @@ export async function prepareDatabase(
     }
     return {
       databaseUrl,
-      appUrl: urlFor(databaseUrl, { user: 'identity_app', password: rolePassword }),
-      workerUrl: urlFor(databaseUrl, { user: 'identity_worker', password: rolePassword }),
-      operatorUrl: urlFor(databaseUrl, { user: 'identity_operator', password: rolePassword }),
-      vaultUrl: urlFor(databaseUrl, { user: 'identity_vault', password: rolePassword }),
+      urls: forEachRole((role) => urlFor(databaseUrl, { user: loginName(role), password: rolePassword })),
       applied,
     }
   } finally {
     await admin.end()
   }
 }
+
+/** Returns a value for each role of the service. */
+export const forEachRole = <T>(value: (role: ServiceRole) => T): Readonly<Record<ServiceRole, T>> =>
+  Object.fromEntries(SERVICE_ROLES.map((role) => [role, value(role)])) as Record<ServiceRole, T>
 
 /** Returns the content of a role's secret for a login given as a URL. */
 export function loginOf(url: string): Login {

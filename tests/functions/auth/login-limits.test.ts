@@ -29,7 +29,7 @@ const attemptFrom = async (
   password = 'a wrong password',
   headers = {},
 ) => {
-  const handle = lambda(group, { config: service.runtime.config, open: async () => service.runtime })
+  const handle = lambda(group, { config: service.runtime.config, open: async () => service.authRuntime })
   const event = gatewayEvent({ route: 'POST /v1/auth/login', body: { email, password }, sourceIp, headers })
   return (await handle(event, lambdaContext)).statusCode
 }

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
-import { loginOf } from '#infra/local/postgres/database.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import { createLimiter } from '#shared/rate-limit/limiter.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
-import { connectTo } from '#tests/support/access.ts'
+import { connectTo, loginsOf } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { type ServerProcess, startServerProcess } from '#tests/support/server-process.ts'
 import { variants } from '#tests/support/rounds.ts'
@@ -34,7 +33,7 @@ afterAll(async () => {
 async function startServer(): Promise<ServerProcess> {
   const server = await startServerProcess(
     {
-      login: loginOf(database.appUrl),
+      logins: loginsOf(database.urls),
       tokenSecrets: { pepper: PEPPER, mailKey: PEPPER },
       cache: { url: cache.url, token: cache.token },
     },

@@ -5,10 +5,11 @@ import postgres from 'postgres'
 import { expect } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { createFaults } from '#infra/local/faults.ts'
-import { loginOf, prepareDatabase } from '#infra/local/postgres/database.ts'
+import { prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { seed } from '#infra/local/seed.ts'
+import { loginsOf } from '#tests/support/access.ts'
 import { startServerProcess, type TimedAnswer } from '#tests/support/server-process.ts'
 import { PEPPER } from '#tests/support/service.ts'
 
@@ -21,7 +22,7 @@ export async function startOnOwnCluster() {
   await chmod(folder, 0o755)
   // Durable, because tests also crash it.
   const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: true })
-  const { databaseUrl, appUrl } = await prepareDatabase(cluster.adminUrl, {
+  const { databaseUrl, urls } = await prepareDatabase(cluster.adminUrl, {
     name: 'service',
     rolePassword: 'role-password',
   })
@@ -39,12 +40,12 @@ export async function startOnOwnCluster() {
   const wire = await startPostgresWire({ host: '127.0.0.1', port: cluster.port, faults })
   const cache = await startCache({ force: 'in-process' })
   const access = {
-    login: loginOf(appUrl),
+    logins: loginsOf(urls),
     tokenSecrets: { pepper: PEPPER, mailKey: PEPPER },
     cache: { url: cache.url, token: cache.token },
   }
   const server = await startServerProcess(access)
-  const proxied = await startServerProcess({ ...access, login: { ...access.login, port: wire.port } })
+  const proxied = await startServerProcess({ ...access, logins: loginsOf(urls, wire.port) })
   const close = async () => {
     await Promise.all([server.stop(), proxied.stop()])
     await cache.close()

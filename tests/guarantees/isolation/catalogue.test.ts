@@ -72,7 +72,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   'policy-for-public': [['app.styles open', 'create policy open on app.styles using (tenant_id is not null)']],
   'policy-always-true': [
     ['app.styles open', 'create policy open on app.styles using (true)'],
-    ['app.tokens app_insert', 'alter policy app_insert on app.tokens with check (true)'],
+    ['app.tokens app_invitations', 'alter policy app_invitations on app.tokens with check (true)'],
     ['app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
     ['app.styles open', 'create policy open on app.styles to identity_worker using (true)'],
     ['app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_worker, identity_app'],
@@ -405,7 +405,7 @@ describe('a login without superuser that may create roles and owns the database'
         [expect.stringMatching(/^large objects stay open to every role/)],
         [expect.stringMatching(/^the event trigger guard_partitions was not created/)],
       ])
-      const app = postgres(prepared.appUrl, { max: 1 })
+      const app = postgres(prepared.urls.app, { max: 1 })
       expect(await checkCatalogue(app)).toEqual([])
       expect(await readGrants(app)).toEqual(GRANTS)
       await app.end()

@@ -6,35 +6,44 @@ import { createTestDatabase } from '#tests/support/database.ts'
 
 /** Privileges that do harm in the wrong hands: every role that holds one, and why. */
 const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'select on app.users.password_hash': { identity_app: 'signing in verifies it' },
-  'insert on app.users.password_hash': { identity_app: 'accepting an invitation creates the user' },
-  'update on app.users.password_hash': { identity_app: 'changes, resets and rehashes passwords' },
+  'select on app.users.password_hash': { identity_gate: 'app.sign_in compares it with a digest' },
+  'insert on app.users.password_hash': { identity_gate: 'app.accept_invitation creates the user' },
+  'update on app.users.password_hash': { identity_gate: 'changes, resets and rehashes passwords' },
   'update on app.users.email': {},
   'update on app.users.disabled_at': { identity_operator: 'disables and enables users' },
   'select on app.sessions.token_key': { identity_gate: 'app.authenticate finds the session of a request' },
   'update on app.sessions.tenant_id': { identity_gate: 'app.select_tenant checks the membership' },
-  'insert on app.sessions.token_key': { identity_app: 'signing in creates a session' },
+  'insert on app.sessions.token_key': { identity_gate: 'app.sign_in creates a session' },
   'update on app.sessions.token_key': {},
   'update on app.sessions.user_id': {},
   'update on app.sessions.revoked_at': {
-    identity_app: 'revoking a member ends their sessions',
+    identity_app: 'revoking a member ends their sessions in the tenant',
     identity_operator: 'closing a tenant and disabling a user end sessions',
     identity_resolver: 'app.end_sessions ends the sessions of the caller',
+    identity_gate: 'a new password ends sessions',
   },
   'insert on app.tokens.token_hash': {
-    identity_app: 'issues invitations and verification mails',
+    identity_gate: 'app.put_invitation issues invitations',
     identity_worker: 'issues the tokens of the mails that it sends',
     identity_operator: 'invites the first owner; a policy refuses every other token',
   },
   'update on app.tokens.token_hash': {
-    identity_app: 'inviting again replaces the hash',
+    identity_gate: 'inviting again replaces the hash',
     identity_operator: 'inviting the first owner again replaces the hash',
   },
   'insert on app.memberships.role_id': {
-    identity_app: 'accepts invitations',
+    identity_gate: 'app.accept_invitation and app.put_invitation check the proof',
     identity_operator: 'invites the first owner',
   },
-  'update on app.memberships.role_id': { identity_app: 'changes roles' },
+  'update on app.memberships.role_id': {
+    identity_app: 'changes roles',
+    identity_gate: 'inviting and accepting set the role',
+  },
+  'update on app.memberships.accepted_at': { identity_gate: 'app.accept_invitation consumes a token' },
+  'select on app.tokens.token_hash': {
+    identity_gate: 'finds a token by its hash',
+    identity_worker: 'finds the tokens of mails',
+  },
   'update on app.memberships.tenant_id': {},
   'update on app.memberships.user_id': {},
   'delete on app.memberships': {},
@@ -61,6 +70,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'select on app.jobs.lease_token': { identity_gate: 'app.claim_jobs returns it' },
   'select on app.seal.scope_key': { identity_gate: 'seals the tenant of a transaction' },
   'select on app.seal.ticket_key': { identity_gate: 'seals tickets' },
+  'select on app.seal.salt_key': { identity_gate: 'app.password_salt invents salts' },
   'update on app.seal.scope_key': {},
   'delete on app.sessions': { identity_worker: 'deletes sessions that ended long ago' },
 }
@@ -74,17 +84,15 @@ const ENTERS = {
 
 /** The roles that may call each function that bypasses row security, and why. */
 const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'app.tenants_of_session(bytea)': { identity_app: 'lists the tenants to select from' },
+  'app.tenants_of_session(bytea)': { identity_auth: 'lists the tenants to select from' },
   'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)': {
-    identity_app: "lists the caller's sessions",
+    identity_auth: "lists the caller's sessions",
   },
-  'app.tenants_of_reset(bytea, bytea)': { identity_app: 'rejects a new password that resembles one of their names' },
-  'app.end_sessions(bytea, uuid, text, text, text, bytea)': { identity_app: "ends the caller's sessions" },
+  'app.end_sessions(bytea, uuid, text, text, text, bytea)': { identity_auth: "ends the caller's sessions" },
   'app.audit_failed_sign_ins(integer)': { identity_worker: 'audits in every tenant of the user' },
-  'app.end_unused_sessions(uuid, integer, text, text, bytea)': { identity_app: 'signing in keeps 50 sessions' },
-  'app.record_password_change(bytea, text, text, bytea)': { identity_app: 'changes a password' },
-  'app.record_password_reset(bytea, bytea, text, text, bytea)': { identity_app: 'resets a password' },
+  'app.end_unused_sessions(uuid, integer, text, text, bytea)': { identity_gate: 'signing in keeps 50 sessions' },
   'app.enqueue(text, jsonb, text)': {
+    identity_auth: 'endpoints add mails',
     identity_app: 'endpoints add jobs',
     identity_worker: 'jobs add jobs',
     identity_operator: 'commands add mails',
@@ -102,13 +110,18 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.set_tenant(uuid, uuid)': {},
   'app.renew_seal()': { identity_operator: 'renews the seal after a restore' },
   'app.check_ticket(bytea)': { identity_resolver: 'app.end_sessions acts for the user of a ticket' },
-  'app.authenticate(bytea, integer, integer)': { identity_app: 'checks the session of a request' },
-  'app.select_tenant(bytea, uuid, integer, text, text, bytea)': { identity_app: 'selects a tenant' },
+  'app.authenticate(bytea, integer, integer)': {
+    identity_auth: 'checks the session of a request',
+    identity_app: 'checks the session of a request',
+  },
+  'app.select_tenant(bytea, uuid, integer, text, text, bytea)': { identity_auth: 'selects a tenant' },
   'app.enter_to_read(bytea)': ENTERS,
   'app.enter_to_write(bytea, text, boolean)': ENTERS,
-  'app.enter_session(bytea)': { identity_app: 'guards the writes of a session' },
+  'app.enter_session(bytea)': {
+    identity_auth: 'guards the writes of a session',
+    identity_app: 'guards the writes of a session',
+  },
   'app.operator_ticket(uuid, text)': { identity_operator: 'commands act in any tenant' },
-  'app.invitation_ticket(bytea)': { identity_app: 'reads and accepts invitations' },
   'app.lease_ticket(uuid, uuid)': {
     identity_worker: 'jobs act in their tenant',
     identity_vault: 'jobs decrypt secrets',
@@ -116,6 +129,19 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.claim_jobs(text, integer, integer, integer)': { identity_worker: 'leases jobs' },
   'app.end_lease(uuid, uuid, text, double precision)': { identity_worker: 'ends its leases' },
   'app.return_job(uuid, uuid, text)': { identity_worker: 'gives back jobs that it cannot do now' },
+  'app.password_salt(text, text)': { identity_auth: 'computes the digest of a sent password' },
+  'app.is_own_password(bytea, bytea)': { identity_auth: 'changing a password takes the current one' },
+  'app.change_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'changes a password' },
+  'app.rehash_password(text, bytea, text)': { identity_auth: 'signing in stores a password at the current cost' },
+  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text)': {
+    identity_auth: 'signs in',
+  },
+  'app.put_invitation(text, smallint, bytea, integer)': { identity_app: 'invites people' },
+  'app.find_invitation(bytea, bytea)': { identity_auth: 'shows an invitation' },
+  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)': { identity_auth: 'accepts an invitation' },
+  'app.verify_email(bytea, bytea)': { identity_auth: 'verifies an address' },
+  'app.find_reset(bytea, bytea)': { identity_auth: 'checks the new password of a reset' },
+  'app.reset_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'resets a password' },
 }
 
 /** The policies that do not compare the tenant, with their role, and why. */
@@ -127,7 +153,6 @@ const OPEN: Readonly<Record<string, string>> = {
   'memberships gate identity_gate': 'checks the membership of a session',
   'memberships operator_read identity_operator': 'finds the tenants of a user',
   'memberships resolver_read identity_resolver': 'finds the tenants of a user',
-  'sessions app_all identity_app': 'finds a session by its token hash',
   'sessions gate identity_gate': 'finds a session by its token hash',
   'sessions operator_all identity_operator': 'ends the sessions of a tenant and of a user',
   'sessions resolver_all identity_resolver': 'lists and ends the sessions of a user',
@@ -135,14 +160,12 @@ const OPEN: Readonly<Record<string, string>> = {
   'tenants gate identity_gate': 'checks the tenant of a session',
   'tenants operator_read identity_operator': 'finds a tenant by its slug',
   'tenants resolver_read identity_resolver': 'lists the tenants to select from',
-  'tokens app_read identity_app': 'finds a token by its hash',
   'tokens gate identity_gate': 'finds an invitation by its token hash',
-  'tokens resolver_resets identity_resolver': 'finds the user of a password reset by its hash',
   'tokens worker_delete identity_worker': 'deletes tokens that expired long ago',
   'tokens worker_insert identity_worker': 'issues the tokens of the mails that it sends',
-  'users app_all identity_app': 'finds a user by address',
   'users gate identity_gate': 'finds the user of a session',
   'users operator_all identity_operator': 'disables and enables users',
+  'users people_of_tenant identity_app': 'sees the members of the tenant, by the guard of memberships',
   'users resolver_read identity_resolver': 'reads whether a user is disabled',
   'users worker_read identity_worker': 'finds the recipients of mails',
 }

@@ -8,6 +8,9 @@ let database: TestDatabase
 /** A write in progress, and a second connection. */
 let writer: postgres.Sql
 let other: postgres.Sql
+let operator: postgres.Sql
+/** Two connections of identity_auth. */
+let auth: [postgres.Sql, postgres.Sql]
 const EMAIL = 'writer@acme.test'
 let userId = ''
 
@@ -17,9 +20,11 @@ beforeAll(async () => {
   const options = { max: 1, onnotice: () => {}, connection: { lock_timeout: 50 } }
   writer = postgres(database.appUrl, options)
   other = postgres(database.appUrl, options)
+  operator = postgres(database.operatorUrl, options)
+  auth = [postgres(database.urls.auth, options), postgres(database.urls.auth, options)]
 })
 afterAll(async () => {
-  await Promise.all([writer.end(), other.end()])
+  await Promise.all([writer, other, operator, ...auth].map((sql) => sql.end()))
   await database.drop()
 })
 
@@ -51,7 +56,7 @@ describe('app.enter_session', () => {
 
   it('blocks the revocation of the session, and not its idle expiry, until the commit', async () => {
     const session = await newSession('acme-print')
-    const revoke = () => other`update app.sessions set revoked_at = now() where id = ${session.id}`
+    const revoke = () => operator`update app.sessions set revoked_at = now() where id = ${session.id}`
     await writer.begin(async (tx) => {
       await enter(tx, session)
       await ticketOf(database.admin, session.id)
@@ -64,10 +69,10 @@ describe('app.enter_session', () => {
     const session = await newSession('acme-print')
     const another = await newSession(null)
     const [tenant] = await database.admin<{ id: string }[]>`select id from app.tenants where slug = 'acme-print'`
-    const operator = await ticketFor(database.admin, tenant?.id ?? '')
+    const ticket = await ticketFor(database.admin, tenant?.id ?? '')
     const lockMember = () =>
       other.begin(async (tx) => {
-        await tx`select app.enter_to_write(${operator}, null, false)`
+        await tx`select app.enter_to_write(${ticket}, null, false)`
         await tx`select app.lock_member(${userId})`
       })
     const write = () => other`select app.enter_to_write(${session.ticket}, 'member.manage', false)`
@@ -76,7 +81,7 @@ describe('app.enter_session', () => {
       for (const blocked of [
         () => enter(other, another),
         write,
-        () => other`select app.lock_user(${userId})`,
+        () => operator`select app.lock_user(${userId})`,
         lockMember,
       ])
         await expect(blocked()).rejects.toMatchObject({ code: BLOCKED })
@@ -93,7 +98,7 @@ describe('app.enter_session', () => {
         await tx`select pg_sleep(0.05)`
         await tx`select app.end_sessions(${session.ticket}, null, 'session.revoked', 'r', null, null)`
       })
-    const ended = await Promise.allSettled([endOthers(writer, one), endOthers(other, two)])
+    const ended = await Promise.allSettled([endOthers(auth[0], one), endOthers(auth[1], two)])
     const failed = ended.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
     expect(failed).toEqual([expect.objectContaining({ code: 'TN401' })])
   })

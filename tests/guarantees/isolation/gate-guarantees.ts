@@ -240,35 +240,6 @@ export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
   },
 })
 
-/** The token of an invitation opens its tenant. */
-export const invitationGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
-  title: 'guarantee 8: the token hash of an invitation enters its tenant, to write only while it is open',
-  holds: async (sql) => {
-    const hashes = await as(
-      sql,
-      'none',
-      () => sql<{ hash: string; tenant: string; purpose: string; email: string }[]>`
-        select encode(token_hash, 'hex') as hash, tenant_id as tenant, purpose, email from app.tokens
-         where tenant_id = any (${[own, other]})`,
-    )
-    assert.ok(hashes.length >= 6)
-    const [, write = ''] = ENTRIES
-    for (const { hash, tenant, purpose, email } of hashes) {
-      const ticket = `app.invitation_ticket(decode('${hash}', 'hex'))`
-      const [row] = await sql.unsafe<{ ticket: string | null }[]>(`select encode(${ticket}, 'hex') as ticket`)
-      assert.equal(row?.ticket === null, purpose !== 'invite', email)
-      if (purpose !== 'invite') continue
-      await unset(sql, async () => {
-        const entered = await attempt(sql, `select ${write}`, [row?.ticket ?? ''], true)
-        assert.equal(entered.code, email === 'done@shops.test' ? 'TN403' : '', email)
-        if (entered.code === '') assert.equal(await tenantNow(sql), tenant)
-      })
-    }
-    const none = await sql`select app.invitation_ticket(${randomBytes(32)}) as ticket`
-    assert.deepEqual([...none], [{ ticket: null }])
-  },
-})
-
 /** The session check, and the choice of a tenant. */
 export const checkGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
   title: 'guarantee 8: the session check finds live sessions alone, and a session selects a tenant of its user alone',

@@ -60,13 +60,29 @@ export async function attempt(
   }
 }
 
+const homes = new WeakMap<postgres.Sql, string>()
+
 /** Runs `work` as another role. `none` is the superuser that the connection belongs to. */
 export async function as<T>(sql: postgres.Sql, role: string, work: () => Promise<T>): Promise<T> {
   await sql.unsafe(`set local role ${role}`)
   const done = await work()
-  await sql`set local role identity_app`
+  await sql.unsafe(`set local role ${homes.get(sql) ?? 'identity_app'}`)
   return done
 }
+
+/** Returns the guarantee for another role than identity_app. Requires a connection that may become any role. */
+export const heldBy = (role: string, { title, holds }: Guarantee): Guarantee => ({
+  title,
+  holds: async (sql) => {
+    homes.set(sql, role)
+    try {
+      await as(sql, role, () => holds(sql))
+    } finally {
+      homes.delete(sql)
+    }
+    await sql`set local role identity_app`
+  },
+})
 
 /** Returns the tenants of the matching rows in order, as a superuser sees them. */
 export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, parameters: (string | null)[]) =>

@@ -14,6 +14,7 @@ import {
 } from './member-guarantees.ts'
 import {
   accountsGuarantee,
+  authGuarantee,
   appendOnlyGuarantee,
   endsOnceGuarantee,
   operatorGuarantee,
@@ -55,7 +56,6 @@ describe.each([
     tenantsGuarantee(world),
     exemptGuarantee,
     invitationsGuarantee(world),
-    liveSessionsGuarantee(world),
     everyTableGuarantee,
     partitionsGuarantee(world),
   ]
@@ -76,6 +76,8 @@ describe.each([
     vaultGuarantee(world),
     accountsGuarantee(world),
     actorGuarantee(world),
+    authGuarantee(world),
+    liveSessionsGuarantee(world),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsAfter(world.admin, [], guarantee))
 
@@ -207,14 +209,15 @@ describe('case-insensitive columns', () => {
   })
 
   test('reject an email that differs from another only by case', async () => {
-    const insert = (email: string) => app`insert into app.users (id, email) values (${randomUUID()}, ${email})`
+    const insert = (email: string) =>
+      database.admin`insert into app.users (id, email) values (${randomUUID()}, ${email})`
     await insert('Ada.Lovelace@Example.test')
     await expect(insert('ada.lovelace@example.test')).rejects.toMatchObject({
       code: '23505',
       constraint_name: 'users_email_key',
     })
     await expect(insert('ADA.LOVELACE@EXAMPLE.TEST')).rejects.toMatchObject({ code: '23505' })
-    const [found] = await app`select email from app.users where email = ${'aDA.lOVELACE@eXAMPLE.tEST'}`
+    const [found] = await database.admin`select email from app.users where email = ${'aDA.lOVELACE@eXAMPLE.tEST'}`
     expect(found).toEqual({ email: 'Ada.Lovelace@Example.test' })
   })
 
@@ -235,7 +238,7 @@ describe('case-insensitive columns', () => {
   test('reject letters outside ASCII, which could look like another', async () => {
     // U+212A, the Kelvin sign, is a k in lower case.
     await expect(
-      app`insert into app.users (id, email) values (${randomUUID()}, ${'\u212Aim@example.test'})`,
+      database.admin`insert into app.users (id, email) values (${randomUUID()}, ${'\u212Aim@example.test'})`,
     ).rejects.toMatchObject({
       code: '23514',
     })
@@ -301,20 +304,28 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
   })
 
   test.each([
-    ['users by email in another case', `select * from app.users where email = 'USER-777@many.test'`, 1],
+    ['users by email in another case', `select id from app.users where email = 'USER-777@many.test'`, 1],
     ['the own tenant by slug', `select * from app.tenants where slug = 'TENANT-10000'`, 1],
     ["another's tenant by slug", `select * from app.tenants where slug = 'tenant-10001'`, 0],
     ['memberships by user', `select * from app.memberships where user_id = '10000000-0000-4000-8000-000000000777'`, 1],
-    [
-      'live sessions by id',
-      `select * from app.live_sessions where session_id = (
-         select id from app.sessions where user_id = '10000000-0000-4000-8000-000000000777'
-            and tenant_id = '${own}' and revoked_at is null)`,
-      1,
-    ],
   ])('an index serves %s, and few rows are read in vain', async (_what, query, rows) => {
     await app`begin`
     await app`select app.enter_to_write(${await ticketFor(database.admin, own)}, null, false)`
+    await expectIndexed(app, query, rows)
+  })
+
+  test('an index serves live sessions by id, and few rows are read in vain', async () => {
+    const admin = await database.admin.reserve()
+    await admin`begin`
+    await admin`set local role identity_gate`
+    const query = `select * from app.live_sessions where session_id = (
+      select id from app.sessions where user_id = '10000000-0000-4000-8000-000000000777' and tenant_id = '${own}' and revoked_at is null)`
+    await expectIndexed(admin, query, 1)
+    admin.release()
+  })
+
+  /** Runs the query in a transaction that has begun, and rolls back. */
+  async function expectIndexed(app: postgres.Sql, query: string, rows: number) {
     const plan = (await app.unsafe<{ 'QUERY PLAN': string }[]>(`explain (analyze, timing off) ${query}`))
       .map((line) => line['QUERY PLAN'])
       .join('\n')
@@ -329,5 +340,5 @@ describe('with 20 000 tenants, users, memberships and sessions', () => {
       0,
     )
     expect(removed, plan).toBeLessThan(100)
-  })
+  }
 })

@@ -2,6 +2,8 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, describe, expect, test } from 'vitest'
 import { errorCode } from '#shared/db/failure.ts'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { proofFor, ticketFor } from '#tests/support/proof.ts'
@@ -21,9 +23,13 @@ const mark = `bee${randomUUID()
   .slice(0, 8)
   .replace(/\d/g, (digit) => 'ghijklmnop'.charAt(Number(digit)))}`
 const secret = (what: string) => createHash('sha256').update(`${mark} ${what}`).digest()
+const email = `${mark}@shop-b.test`
+const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
 const [person] = await admin<{ id: string }[]>`
   insert into app.users (email, full_name, password_hash)
-  values (${`${mark}@shop-b.test`}, ${`${mark} name`}, ${`$argon2id$${secret('password').toString('hex')}`}) returning id`
+  values (${email}, ${`${mark} name`},
+          ${`$argon2id$v=19$m=64,t=1,p=1$${base64(secret('salt').subarray(16))}$${base64(secret('password'))}`})
+  returning id`
 await admin`insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${B}, ${person?.id ?? ''}, 1, now())`
 await admin`update app.tenants set legal_name = ${`${mark} legal`} where id = ${B}`
 const [session] = await admin<{ id: string }[]>`
@@ -59,30 +65,32 @@ const filled = (text: string) =>
     .replaceAll('{A}', A)
     .replaceAll('{B}', B)
     .replaceAll('{person}', person?.id ?? '')
+    .replaceAll('{email}', email)
     .replaceAll('{session}', session?.id ?? '')
     .replaceAll('{account}', account?.id ?? '')
 
 const seal = await admin<{ key: Buffer }[]>`
-  select unnest(array[scope_key, ticket_key]) as key from app.seal`
+  select unnest(array[scope_key, ticket_key, salt_key]) as key from app.seal`
 const hashes = [
   ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret),
   ...seal.map(({ key }) => key),
 ]
 // As text, and as the plans that Postgres prints show it: its bytes as decimal numbers, signed or not by the processor.
 const decimal = (bytes: Uint8Array) => [bytes.join(' '), new Int8Array(bytes).join(' ')]
-const forms = (bytes: Buffer) => [bytes.toString('hex'), ...decimal(bytes.subarray(0, 8))]
+const forms = (bytes: Buffer) => [bytes.toString('hex'), base64(bytes), ...decimal(bytes.subarray(0, 8))]
 const SECRETS = hashes.flatMap(forms)
 const ROWS = [mark, Buffer.from(mark).join(' ')]
 
-/** Runs statements as a role in the scope of A. Returns everything that came back. */
+/** Runs statements as a role, in the scope of A if the role may enter one. Returns everything that came back. */
 async function run({ role, scope = 'read write', statements }: Attack & { scope?: string }) {
-  const url = { identity_app: database.appUrl, identity_worker: database.workerUrl }[role as string]
-  const login = url ?? (role === 'identity_vault' ? database.vaultUrl : database.operatorUrl)
+  const name = SERVICE_ROLES.find((service) => loginName(service) === role) ?? 'app'
   const seen: unknown[] = []
-  const sql = postgres(login, { max: 1, fetch_types: false, onnotice: (notice) => seen.push(notice) })
+  const sql = postgres(database.urls[name], { max: 1, fetch_types: false, onnotice: (notice) => seen.push(notice) })
   await sql.unsafe(`begin ${scope}`)
   const ticket = await ticketFor(admin, A)
-  if (scope === 'read only') await sql`select app.enter_to_read(${ticket})`
+  // It may enter no tenant.
+  if (role === 'identity_auth') await sql`select`
+  else if (scope === 'read only') await sql`select app.enter_to_read(${ticket})`
   else await sql`select app.enter_to_write(${ticket}, null, false)`
   const codes: string[] = []
   let rows = 0

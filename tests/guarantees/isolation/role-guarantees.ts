@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 import { enterTenant, allowed, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -9,7 +11,7 @@ export const appendOnlyGuarantee = ({ own, partitions }: TwoTenants): Guarantee 
   holds: async (sql) => {
     await enterTenant(sql, own)
     const refused = async (statement: string) => assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
-    for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
+    for (const role of SERVICE_ROLES.map(loginName)) {
       await as(sql, role, async () => {
         await refused('update app.audit_log set request_id = null')
         await refused('delete from app.audit_log')
@@ -19,6 +21,29 @@ export const appendOnlyGuarantee = ({ own, partitions }: TwoTenants): Guarantee 
           await refused(`insert into ${name} default values`)
           await refused(`update ${name} set request_id = null`)
           await refused(`delete from ${name}`)
+        }
+      })
+    }
+  },
+})
+
+/** The role of the group that signs users in has functions that take a proof, and the counts of the rate limits. */
+export const authGuarantee = ({ own }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 1: identity_auth reads and writes no table but the counts of the rate limits, in a tenant or in none',
+  holds: async (sql) => {
+    const tables = await sql<{ name: string; view: boolean }[]>`
+      select format('%I.%I', n.nspname, c.relname) as name, c.relkind = 'v' as view from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = 'app' and c.relkind in ('r', 'p', 'v') order by 1`
+    assert.ok(tables.length > 20)
+    const open = new Set(['app.rate_limits', 'app.known_networks'])
+    for (const tenant of [null, own]) {
+      await enterTenant(sql, tenant)
+      await as(sql, 'identity_auth', async () => {
+        for (const { name, view } of tables.filter((table) => !open.has(table.name))) {
+          const changes = view ? [] : [`delete from ${name}`, `insert into ${name} default values`]
+          for (const statement of [`select count(*) from ${name}`, ...changes])
+            assert.equal((await attempt(sql, statement)).code, REFUSED, statement)
         }
       })
     }
@@ -171,33 +196,32 @@ export const operatorSecretsGuarantee = ({ own }: TwoTenants): Guarantee => ({
   },
 })
 
+const MEMBERS = `id in (select user_id from app.memberships where tenant_id = app.current_tenant() and accepted_at is not null)`
 const INVITES = `purpose = 'invite' and tenant_id = app.current_tenant()`
 
 /** The rows of the account tables that each role reaches, by statement, and a column that its grants include. */
 const REACHED: readonly (readonly [role: string, command: string, table: string, column: string, rows: string])[] = [
-  ['identity_app', 'select', 'app.users', 'id', 'true'],
-  ['identity_app', 'update', 'app.users', 'last_login_at', 'true'],
+  ['identity_app', 'select', 'app.users', 'id', MEMBERS],
   ['identity_worker', 'select', 'app.users', 'id', 'true'],
   ['identity_operator', 'select', 'app.users', 'id', 'true'],
   ['identity_operator', 'update', 'app.users', 'disabled_at', 'true'],
   ['identity_resolver', 'select', 'app.users', 'id', 'true'],
-  ['identity_gate', 'select', 'app.users', 'id', 'true'],
-  ['identity_app', 'select', 'app.sessions', 'id', 'true'],
-  ['identity_app', 'update', 'app.sessions', 'revoked_at', 'true'],
+  ['identity_gate', 'update', 'app.users', 'last_login_at', 'true'],
+  ['identity_app', 'select', 'app.sessions', 'user_id', 'tenant_id = app.current_tenant()'],
+  ['identity_app', 'update', 'app.sessions', 'revoked_at', 'tenant_id = app.current_tenant()'],
   ['identity_worker', 'select', 'app.sessions', 'id', 'absolute_expires_at < now()'],
   ['identity_worker', 'delete', 'app.sessions', 'id', 'absolute_expires_at < now()'],
   ['identity_operator', 'select', 'app.sessions', 'id', 'true'],
   ['identity_operator', 'update', 'app.sessions', 'revoked_at', 'true'],
   ['identity_resolver', 'update', 'app.sessions', 'revoked_at', 'true'],
   ['identity_gate', 'update', 'app.sessions', 'last_seen_at', 'true'],
-  ['identity_app', 'select', 'app.tokens', 'id', 'true'],
-  ['identity_app', 'update', 'app.tokens', 'consumed_at', `purpose <> 'invite' or ${INVITES}`],
+  ['identity_app', 'select', 'app.tokens', 'id', INVITES],
+  ['identity_app', 'update', 'app.tokens', 'role_id', INVITES],
   ['identity_app', 'delete', 'app.tokens', 'id', INVITES],
   ['identity_worker', 'select', 'app.tokens', 'id', `purpose <> 'invite' or ${INVITES} or expires_at < now()`],
   ['identity_worker', 'delete', 'app.tokens', 'id', 'expires_at < now()'],
   ['identity_operator', 'select', 'app.tokens', 'id', INVITES],
-  ['identity_resolver', 'select', 'app.tokens', 'token_hash', `purpose = 'password_reset'`],
-  ['identity_gate', 'select', 'app.tokens', 'token_hash', 'true'],
+  ['identity_gate', 'update', 'app.tokens', 'consumed_at', 'true'],
 ]
 
 /** Users, sessions and tokens belong to no tenant's guard: each role has policies of its own. */
@@ -221,7 +245,7 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
         const expected = (await as(sql, 'none', () => sql.unsafe(`select from ${table} where ${rows}`))).count
         const statement = {
           select: `select ${column} from ${table}`,
-          update: `update ${table} set ${column} = now()`,
+          update: `update ${table} set ${column} = ${column === 'role_id' ? '7' : 'now()'}`,
           delete: `delete from ${table}`,
         }[command]
         const reached = await as(sql, role, () => attempt(sql, statement ?? ''))
@@ -229,8 +253,7 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
       }
       const invited = tenant === own ? '' : REFUSED
       for (const [role, statement, code] of [
-        ['identity_app', token('invite', own), invited],
-        ['identity_app', token('invite', other), REFUSED],
+        ['identity_app', token('invite', own), REFUSED],
         ['identity_app', token('password_reset', null), REFUSED],
         ['identity_operator', token('invite', own), invited],
         ['identity_operator', token('invite', other), REFUSED],

@@ -91,6 +91,10 @@ const HARMLESS: Readonly<Partial<Record<Need, readonly string[]>>> = {
 /** All other grants. Only these functions may have them; each for its reason. */
 const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<string, string>> }[] = [
   {
+    grants: readLogin('auth'),
+    mayHave: { auth: 'signs users in, and sets their passwords' },
+  },
+  {
     grants: [...readLogin('vault'), 'kms:Decrypt KeysVault', 'kms:GenerateDataKey KeysVault'],
     mayHave: {
       'vendor-accounts': 'encrypts the vendor secrets that tenants enter, and checks them with the vendor',

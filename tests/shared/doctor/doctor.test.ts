@@ -246,6 +246,7 @@ const PLANTED: readonly {
     what: 'a role with other settings than the migrations give it',
     plant: [
       'alter role identity_app reset statement_timeout',
+      'alter role identity_auth reset search_path',
       'alter role identity_app set default_transaction_read_only = on',
       "alter role identity_worker set lock_timeout = '0ms'",
       `alter role identity_operator in database ${database.name} set row_security = off`,

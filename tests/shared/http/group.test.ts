@@ -20,6 +20,8 @@ describe('routeGroup', () => {
     expect(needsOf(open, guarded)).toEqual(['database:app', 'pepper', 'vault'])
     expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'pepper'])
     expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'pepper', 'vault'])
+    const { needs } = routeGroup({ name: 'test', role: 'auth', bodyLimitBytes: 1, endpoints: [guarded] })
+    expect(needs).toEqual(['database:auth', 'pepper', 'vault'])
   })
 
   it('rejects two endpoints with the same route', () => {

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf } from './guarantee.ts'
+import type { TwoTenants } from './two-tenants.ts'
+
+// The functions that take the digest of a password, or the hash of a single-use token.
+
+/** Returns a salt, the digest of a password and the stored hash, none of which costs any work. */
+export function passwordOf(password: string) {
+  const digest = createHash('sha256').update(password).digest()
+  const salt = `$argon2id$v=19$m=64,t=1,p=1$${'A'.repeat(22)}`
+  return { salt, digest, hash: `${salt}$${digest.toString('base64').replaceAll('=', '')}` }
+}
+
+const PARAMETERS = '$argon2id$v=19$m=99,t=9,p=1'
+
+/** A digest acts for its user, and no function returns one. */
+export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: a digest signs in its user and changes their password, and any other digest nothing; no digest comes out',
+  holds: async (sql) => {
+    const { salt, digest, hash } = passwordOf('the password of the guarantee')
+    const user = users[0]?.id ?? null
+    const [row] = await as(
+      sql,
+      'none',
+      () => sql<{ email: string }[]>`update app.users set password_hash = ${hash} where id = ${user} returning email`,
+    )
+    const email = row?.email ?? ''
+    await as(
+      sql,
+      'none',
+      () => sql`update app.users set password_hash = '$2b$12$unusable' where email = 'nobody@shops.test'`,
+    )
+    const saltOf = async (of: string) =>
+      (await sql<{ salt: string }[]>`select app.password_salt(${of}, ${PARAMETERS}) as salt`)[0]?.salt ?? ''
+    assert.equal(await saltOf(email.toUpperCase()), salt)
+    const invented = new Set<string>()
+    for (const of of ['unknown@shops.test', 'unknown2@shops.test', 'nobody@shops.test']) {
+      assert.match(await saltOf(of), /^\$argon2id\$v=19\$m=99,t=9,p=1\$[A-Za-z0-9+/]{22}$/)
+      assert.equal(await saltOf(of), await saltOf(of.toUpperCase()))
+      invented.add(await saltOf(of))
+    }
+    assert.equal(invented.size, 3)
+
+    const ticket = Buffer.from(await sealedTicket(sql, { user, session: sessions.own }), 'hex')
+    const stored = () =>
+      as(sql, 'none', async () => {
+        const [state] = await sql<{ state: string }[]>`
+          select (select password_hash from app.users where id = ${user}) || (select count(*) from app.sessions) as state`
+        return state?.state
+      })
+    const outcomes = async (of: string, tried: Buffer | null) => {
+      const signedIn = await sql<{ user_id: string }[]>`
+        select user_id from app.sign_in(
+          ${of}, ${tried}, ${randomBytes(32)}, ${digest}, ${digest}, null, null, 60, 60, 50, 'r', null)`
+      const [own] = await sql<{ own: boolean }[]>`select app.is_own_password(${ticket}, ${tried}) as own`
+      const [changed] = await sql<{ changed: boolean }[]>`
+        select app.change_password(${ticket}, ${tried}, ${`${hash}x`}, 'r', null, null) as changed`
+      return [signedIn.map((session) => session.user_id), own?.own, changed?.changed]
+    }
+    const before = await stored()
+    const flipped = Buffer.from(digest.map((byte, at) => (at === 31 ? byte ^ 1 : byte)))
+    for (const wrong of [
+      flipped,
+      digest.subarray(1),
+      Buffer.concat([digest, digest]),
+      Buffer.alloc(0),
+      Buffer.alloc(32),
+      null,
+    ]) {
+      assert.deepEqual(await outcomes(email, wrong), [[], false, false])
+      await sql`select app.rehash_password(${email}, ${wrong}, 'x')`
+      assert.equal(await stored(), before)
+    }
+    await sql`savepoint correct`
+    for (const of of ['unknown@shops.test', 'nobody@shops.test']) assert.deepEqual((await outcomes(of, digest))[0], [])
+    await sql`rollback to savepoint correct`
+    await sql`select app.rehash_password(${email}, ${digest}, ${hash.replace('t=1', 't=2')})`
+    assert.match((await stored()) ?? '', /t=2/)
+    assert.deepEqual(await outcomes(email, digest), [[user], true, true])
+    await as(
+      sql,
+      'none',
+      () => sql`update app.users set password_hash = ${hash}, disabled_at = now() where id = ${user}`,
+    )
+    assert.deepEqual((await outcomes(email, digest)).slice(0, 2), [[], false], 'a disabled user')
+  },
+})
+
+/** A token hash acts for its user or tenant, by its purpose and while it is open. */
+export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: the hash of an invitation or a verification acts once, for its own tenant and user; any other hash does nothing',
+  holds: async (sql) => {
+    const tokens = await as(
+      sql,
+      'none',
+      () => sql<{ hash: Buffer; tenant: string; invite: boolean; consumed: boolean; email: string }[]>`
+        select token_hash as hash, tenant_id as tenant, purpose = 'invite' as invite, consumed_at is not null as consumed, email
+          from app.tokens where tenant_id = any (${[own, other]})`,
+    )
+    assert.ok(tokens.length >= 6)
+    const accept = (hash: Buffer) =>
+      sql<{ user_id: string | null; account_created: boolean }[]>`
+        select * from app.accept_invitation(${hash}, null, 'Ann', 'x', 'r', null, null)`
+    const memberships = async () =>
+      Object.groupBy(await tenantsOf(sql, 'app.memberships', 'accepted_at is not null', []), String)
+    for (const { hash, tenant, invite, consumed, email } of [
+      ...tokens,
+      { hash: randomBytes(32), tenant: own, invite: false, consumed: false, email: 'no token' },
+    ]) {
+      await sql`savepoint token`
+      await enterTenant(sql, null)
+      const before = await memberships()
+      const found = await sql<{ tenant_id: string }[]>`select tenant_id from app.find_invitation(${hash}, null)`
+      assert.deepEqual(
+        found.map((row) => row.tenant_id),
+        invite ? [tenant] : [],
+        email,
+      )
+      const [accepted] = await accept(hash)
+      assert.deepEqual(accepted?.account_created, invite ? !consumed : undefined, email)
+      const added = invite && !consumed ? [tenant] : []
+      for (const of of [own, other])
+        assert.equal((await memberships())[of]?.length, (before[of]?.length ?? 0) + (added.includes(of) ? 1 : 0), email)
+      assert.deepEqual(
+        await tenantsOf(sql, 'app.audit_log', `action = 'membership.accepted' and request_id = 'r'`, []),
+        added,
+      )
+      if (added.length > 0) assert.deepEqual([...(await accept(hash))], [{ user_id: null, account_created: false }])
+      assert.equal((await sql`select from app.verify_email(${hash}, null) as v where v`).length, 0, email)
+      await sql`rollback to savepoint token`
+    }
+    const user = users[0]?.id ?? null
+    const hash = randomBytes(32)
+    await as(sql, 'none', async () => {
+      await sql`update app.users set email_verified_at = null`
+      await sql`
+        insert into app.tokens (token_hash, purpose, user_id, expires_at)
+        values (${hash}, 'email_verify', ${user}, now() + interval '1 day')`
+    })
+    for (let time = 1; time <= 2; time++)
+      assert.equal((await sql`select from app.verify_email(${hash}, null) as v where v`).length, 1)
+    const verified = await as(sql, 'none', () => sql`select id from app.users where email_verified_at is not null`)
+    assert.deepEqual([...verified], [{ id: user }])
+  },
+})
+
+/** An invitation belongs to the transaction's tenant, and does not say whether the address has a user. */
+export const newInvitationGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 6: app.put_invitation writes in the set tenant alone, and makes nobody a member or visible',
+  holds: async (sql) => {
+    for (const tenant of [own, other]) {
+      await sql`savepoint invited`
+      await enterTenant(sql, tenant)
+      for (const email of ['owner@acme.test', 'owner@bolt.test', 'new@shops.test']) {
+        const seen = () => attempt(sql, 'select id from app.users')
+        const before = await seen()
+        const [row] = await sql<{ id: string }[]>`
+          select app.put_invitation(${email}, 7::smallint, ${randomBytes(32)}, 60) as id`
+        assert.deepEqual(await tenantsOf(sql, 'app.tokens', 'id = $1', [row?.id ?? '']), [tenant])
+        assert.deepEqual(
+          await tenantsOf(sql, 'app.memberships', 'invitation_id = $1 and accepted_at is not null', [row?.id ?? '']),
+          [],
+        )
+        assert.deepEqual(await seen(), before, email)
+      }
+      await sql`rollback to savepoint invited`
+    }
+  },
+})
