@@ -32,7 +32,8 @@ export interface Database {
   readonly sql: Sql
   /**
    * Runs a statement as `sql` does, and does not clean the connection after it. For the session check alone: its text is
-   * fixed and calls one function, so it leaves nothing behind, and one message less makes every request faster.
+   * fixed and calls one function, so it leaves nothing behind, and one message less makes every request faster. It may run
+   * twice: once more on a new connection, if a connection that was idle for a minute is lost before it responds.
    */
   readonly uncleaned: Run
   /**
@@ -51,6 +52,8 @@ interface PooledConnection {
   inTransaction: boolean
   /** How many single statements are under way. */
   statements: number
+  /** When its last use ended, in milliseconds since the epoch. */
+  usedAt: number
 }
 
 /** How a process connects. */
@@ -65,6 +68,13 @@ export interface ConnectOptions extends TlsOptions {
  * connection, so it costs no round trip. That message is of the simple protocol: no prepared statement can take its place.
  */
 const CLEAN = 'select app.clean()'
+
+// Lambda freezes an instance between requests, and a network may forget an idle connection without a message to either end
+// (AWS documents 350 s for some of its own). The first statement would wait in vain until its deadline.
+const LONG_IDLE_MS = 60_000
+const FIRST_RESPONSE_MS = 400
+
+const wasIdleLong = ({ usedAt }: PooledConnection): boolean => Date.now() - usedAt > LONG_IDLE_MS
 
 const deadlineFromNow = (): number => Date.now() + RESPONSE_TIMEOUT_MS
 
@@ -84,7 +94,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
           pooled.connection = open()
         },
       })
-    const pooled: PooledConnection = { connection: open(), inTransaction: false, statements: 0 }
+    const pooled: PooledConnection = { connection: open(), inTransaction: false, statements: 0, usedAt: Date.now() }
     return pooled
   })
   const waiting: { readonly alone: boolean; readonly resolve: (pooled: PooledConnection) => void }[] = []
@@ -118,6 +128,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
   }
 
   const release = (pooled: PooledConnection, alone: boolean): void => {
+    pooled.usedAt = Date.now()
     if (alone) pooled.inTransaction = false
     else pooled.statements -= 1
     for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
@@ -128,19 +139,34 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     }
   }
 
-  const withConnection = async <T>(
+  const withPooled = async <T>(
     alone: boolean,
-    use: (connection: Connection, client: postgres.Sql, deadline: number) => Promise<T>,
+    use: (pooled: PooledConnection, deadline: number) => Promise<T>,
   ): Promise<T> => {
     const deadline = deadlineFromNow()
     const pooled = await acquire(alone, deadline)
     try {
-      const { connection } = pooled
-      return await use(connection, await connection.ready(deadline), deadline)
+      return await use(pooled, deadline)
     } finally {
       release(pooled, alone)
     }
   }
+
+  /** Asks for the shortest response. Without one, the pool has a new connection after it. */
+  const probe = async ({ connection }: PooledConnection, deadline: number): Promise<void> => {
+    const client = await connection.ready(deadline)
+    await responseTo(connection, client.unsafe('select'), Date.now() + FIRST_RESPONSE_MS).catch(() => {})
+  }
+
+  const withConnection = <T>(
+    alone: boolean,
+    use: (connection: Connection, client: postgres.Sql, deadline: number) => Promise<T>,
+  ): Promise<T> =>
+    withPooled(alone, async (pooled, deadline) => {
+      if (wasIdleLong(pooled)) await probe(pooled, deadline)
+      const { connection } = pooled
+      return use(connection, await connection.ready(deadline), deadline)
+    })
 
   const invocation = (job: InvokedJob, mode?: 'rehearsal'): (() => Promise<void>) => {
     const invoke = invocations.get(job)
@@ -166,9 +192,20 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
   }
 
   const uncleaned: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
-    withConnection(false, (connection, client, deadline) =>
-      responseTo(connection, client<Row[]>(text, ...values), deadline),
-    )
+    withPooled(false, async (pooled, deadline) => {
+      const { connection } = pooled
+      const responseBy = async (until: number): Promise<Row[]> => {
+        const client = await pooled.connection.ready(deadline)
+        return responseTo(pooled.connection, client<Row[]>(text, ...values), until)
+      }
+      if (!wasIdleLong(pooled)) return responseBy(deadline)
+      try {
+        return await responseBy(Math.min(deadline, Date.now() + FIRST_RESPONSE_MS))
+      } catch (error) {
+        if (!connection.isLost()) throw error
+        return responseBy(deadline)
+      }
+    })
   const statement: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
     withConnection(false, async (connection, client, deadline) => {
       const response = responseTo(connection, client<Row[]>(text, ...values), deadline)

@@ -576,37 +576,95 @@ describe('single statements on a shared connection', () => {
   })
 })
 
-describe('a connection that is cut within a response', () => {
-  /**
-   * Opens a database behind a proxy that passes so many bytes of the next response (all but so many, if negative), then
-   * cuts the connection.
-   */
-  async function cuttable() {
-    const { hostname, port } = new URL(database.appUrl)
-    let cut: number | null = null
-    const server = createServer((client) => {
-      const upstream = connectTcp(Number(port), hostname)
-      upstream.on('error', () => {})
-      client.on('error', () => {})
-      client.pipe(upstream)
-      upstream.on('data', (chunk: Buffer) => {
-        client.write(cut === null ? chunk : chunk.subarray(0, cut))
-        if (cut === null) return
-        cut = null
-        client.end()
-        upstream.destroy()
-      })
-      client.on('close', () => upstream.destroy())
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    cleanups.push(() => server.close())
-    const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: (server.address() as AddressInfo).port }))
-    const cutAt = (bytes: number) => {
-      cut = bytes
-    }
-    return { db, cutAt }
+/**
+ * Opens a database behind a proxy. `cutAt` passes so many bytes of the next response (all but so many, if negative), then cuts
+ * the connection; `after` counts the responses before it. `silence` lets no more responses through on the present connections.
+ */
+async function cuttable() {
+  const { hostname, port } = new URL(database.appUrl)
+  let cut: { bytes: number; after: number } | null = null
+  const present = new Set<{ silent: boolean }>()
+  const server = createServer((client) => {
+    const upstream = connectTcp(Number(port), hostname)
+    const state = { silent: false }
+    present.add(state)
+    upstream.on('error', () => {})
+    client.on('error', () => {})
+    client.pipe(upstream)
+    upstream.on('data', (chunk: Buffer) => {
+      if (state.silent) return
+      if (cut === null || cut.after > 0) {
+        if (cut !== null) cut.after -= 1
+        client.write(chunk)
+        return
+      }
+      client.write(chunk.subarray(0, cut.bytes))
+      cut = null
+      client.end()
+      upstream.destroy()
+    })
+    client.on('close', () => upstream.destroy())
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  cleanups.push(() => server.close())
+  const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: (server.address() as AddressInfo).port }))
+  const cutAt = (bytes: number, after = 0) => {
+    cut = { bytes, after }
+  }
+  const silence = () => {
+    for (const state of present) state.silent = true
+  }
+  return { db, cutAt, silence }
+}
+
+describe('a connection that was idle for a minute', () => {
+  /** Opens a database and lets a minute pass. */
+  async function idle() {
+    const wire = await cuttable()
+    const { key } = await liveSession()
+    const check = () => authenticate(wire.db.uncleaned, [key, null], EVERY_USE)
+    await check()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    return { ...wire, check, mark: randomUUID() }
   }
 
+  it('checks a session once more on a new connection, when the network forgot it or it closes before it responds', async () => {
+    const forgotten = await idle()
+    forgotten.silence()
+    expect((await forgotten.check())?.tenant?.id).toBe(acme)
+    vi.useRealTimers()
+    const closed = await idle()
+    closed.cutAt(0)
+    expect((await closed.check())?.tenant?.id).toBe(acme)
+    closed.cutAt(0)
+    await expectUnavailable(closed.check())
+  })
+
+  it('is replaced before a statement or a transaction runs on it, when the network forgot it', async () => {
+    for (const write of [
+      (db: Database, mark: string) => db.sql`insert into app.planted_marks (mark) values (${mark})`,
+      (db: Database, mark: string) =>
+        db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`),
+    ]) {
+      const { db, silence, mark } = await idle()
+      silence()
+      await write(db, mark)
+      expect(await marked(mark)).toBe(true)
+      vi.useRealTimers()
+    }
+  })
+
+  it('runs no write again that it was lost in', async () => {
+    const { db, cutAt, mark } = await idle()
+    // The first response is to the question whether the connection is there.
+    cutAt(0, 1)
+    await expectUnavailable(db.sql`insert into app.planted_marks (mark) values (${mark})`)
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+  })
+})
+
+describe('a connection that is cut within a response', () => {
   it.for([3, 200, 1000, 5000])(
     'rejects a statement whose response is cut after %i bytes, and returns later results unchanged',
     async (bytes) => {
