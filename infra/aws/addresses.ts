@@ -14,8 +14,11 @@ export const Addresses = v.strictObject({
    * subscribe to the topic by hand.
    */
   alarmEmail: v.optional(v.pipe(v.string(), v.email())),
-  /** The API's own domain, and the ARN of its ACM certificate, which must be in the stage's region. */
-  apiDomain: v.optional(v.object({ name: v.string(), certificateArn: v.string() })),
+  /**
+   * The API's own domain, and the ARN of its ACM certificate, which must be in the stage's region. A stage that keeps its data
+   * requires it, or null: every client keeps the address that it starts with.
+   */
+  apiDomain: v.optional(v.nullable(v.object({ name: v.string(), certificateArn: v.string() }))),
   /** The two availability zones, by name. Default: the first two of the region. Their names differ between accounts. */
   zones: v.optional(v.tuple([v.string(), v.string()])),
   /**
@@ -53,6 +56,11 @@ export function addressFaults(addresses: v.InferInput<typeof Addresses>): string
   }
   return [
     ...(alarmEmail === undefined ? ['alarmEmail is missing: nobody would be told of an alarm'] : []),
+    ...(apiDomain === undefined
+      ? [
+          'apiDomain is missing: clients would have to change their address later. Null serves the address of API Gateway',
+        ]
+      : []),
     ...Object.entries(named)
       .filter(([, value]) => value !== undefined && RESERVED.test(value))
       .map(([name, value]) => `${name} is a placeholder: ${value}`),

@@ -60,7 +60,7 @@ export class Api extends Construct {
   ) {
     super(scope, id)
     const { groups, stage, config, addresses, problemBaseUrl, logs } = props
-    const { apiDomain } = addresses
+    const apiDomain = addresses.apiDomain ?? null
     const restApiName = `tenantry-${stage}`
     const { partition, region } = Stack.of(this)
     // Never set dataTraceEnabled: it logs bodies, which contain passwords. Metrics of each method cost 0.30 USD a month each,
@@ -82,7 +82,7 @@ export class Api extends Construct {
         apiDefinition(restApiName, { functionArns, problemBaseUrl, aws: { partition, region } }),
       ),
       endpointTypes: [EndpointType.REGIONAL],
-      disableExecuteApiEndpoint: apiDomain !== undefined,
+      disableExecuteApiEndpoint: apiDomain !== null,
       cloudWatchRole: true,
       deployOptions: {
         stageName: STAGE_NAME,
@@ -97,7 +97,7 @@ export class Api extends Construct {
         accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, `/tenantry/${stage}/access`)),
         accessLogFormat: ACCESS_LOG,
       },
-      ...(apiDomain === undefined
+      ...(apiDomain === null
         ? {}
         : {
             domainName: {

@@ -676,7 +676,12 @@ describe('the API', () => {
 })
 
 describe('the addresses of a stage', () => {
-  const filled = { webBaseUrl: 'https://shop.de', mailDomain: 'mail.shop.de', alarmEmail: 'night@shop.de' }
+  const filled = {
+    webBaseUrl: 'https://shop.de',
+    mailDomain: 'mail.shop.de',
+    alarmEmail: 'night@shop.de',
+    apiDomain: null,
+  }
   const apiDomain = (name: string) => ({
     apiDomain: { name, certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
   })
@@ -684,15 +689,24 @@ describe('the addresses of a stage', () => {
   it.each([
     [{}, []],
     [apiDomain('api.testing.shop.de'), []],
+    [
+      { apiDomain: undefined },
+      [
+        'apiDomain is missing: clients would have to change their address later. Null serves the address of API Gateway',
+      ],
+    ],
     [{ alarmEmail: undefined }, ['alarmEmail is missing: nobody would be told of an alarm']],
     [{ alarmEmail: 'night@shop.example' }, ['alarmEmail is a placeholder: night@shop.example']],
     [{ webBaseUrl: 'https://example.com/app' }, ['webBaseUrl is a placeholder: example.com']],
     [{ mailDomain: 'example' }, ['mailDomain is a placeholder: example']],
     [{ problemBaseUrl: 'https://shop.test/problems' }, ['problemBaseUrl is a placeholder: shop.test']],
     [apiDomain('API.EXAMPLE'), ['apiDomain is a placeholder: API.EXAMPLE']],
-  ])('are refused without an alarm email, or with a domain that nobody can own: %j', (change, faults) => {
-    expect(addressFaults({ ...filled, ...change })).toEqual(faults)
-  })
+  ])(
+    'are refused without an alarm email or a choice of the API’s domain, or with a domain that nobody can own: %j',
+    (change, faults) => {
+      expect(addressFaults({ ...filled, ...change })).toEqual(faults)
+    },
+  )
 })
 
 describe('the mail domain', () => {
