@@ -49,6 +49,8 @@ export interface Stage {
    */
   readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number; readonly together: number }
   readonly logDays: number
+  /** The account's costs in a month. More than this, spent or forecast, is mailed to the stage's `alarmEmail`. */
+  readonly monthlyBudgetUsd: number
   /** Time between two writes of a session's idle expiry. 0 writes at each use. */
   readonly slideStepSeconds: number
   /** The range API that says whether a new password is in a known breach; empty: none is asked. */
@@ -80,6 +82,7 @@ export const STAGES = {
     throttle: { rate: 50, burst: 100, signIn: { rate: 20, burst: 40 } },
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 60_000 },
     logDays: 14,
+    monthlyBudgetUsd: 200,
     slideStepSeconds: 0,
     pwnedPasswordsUrl: '',
   },
@@ -100,6 +103,7 @@ export const STAGES = {
     throttle: { rate: 200, burst: 400, signIn: { rate: 50, burst: 100 } },
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 180_000 },
     logDays: 30,
+    monthlyBudgetUsd: 200,
     slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },
@@ -126,6 +130,7 @@ export const STAGES = {
     throttle: { rate: 1000, burst: 2000, signIn: { rate: 200, burst: 400 } },
     firewall: { perAddress: 5000, signInPerAddress: 500, together: 900_000 },
     logDays: 365,
+    monthlyBudgetUsd: 1000,
     slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },

@@ -84,6 +84,7 @@ export const SETTINGS = {
     cache: text('CACHE_SECRET_ID', 'secret with the URL and token of the cache'),
     database: text('DATABASE_SECRET_ID', "secret with the login of the function's database role"),
     roles: list('ROLE_SECRET_IDS', 'secrets with the logins of all service roles, for `migrate`'),
+    probe: text('PROBE_SECRET_ID', 'secret with email and password of the user that probes the API'),
     vaultDatabase: text('VAULT_DATABASE_SECRET_ID', 'secret with the login of the role that handles ciphertext'),
   },
   database: {
@@ -94,6 +95,7 @@ export const SETTINGS = {
     connections: wholeNumber('DATABASE_CONNECTIONS', 1, 1, 100, 'connections per instance'),
     prepare: flag('DATABASE_PREPARE', '`false` behind RDS Proxy or a transaction pooler'),
   },
+  probe: { url: url('PROBE_URL', '', 'public address of the API, which `probe-sign-in` uses; empty: none') },
   vault: { keyId: text('VAULT_KEY_ID', 'KMS key that wraps new data keys: id, alias or ARN') },
   vendor: {
     urls: {

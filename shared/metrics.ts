@@ -58,6 +58,8 @@ export const METRICS = {
   ScopeForged: { unit: 'Count', by: null },
   /** A statement left something on a connection that would run for the next caller; the connection was closed. */
   DatabaseUnclean: { unit: 'Count', by: null },
+  /** 1 for a sign-in through the public address that worked, 0 for one that failed. */
+  ProbeSucceeded: { unit: 'Count', by: null },
   /** Audit entries whose month has no partition. */
   AuditRowsWithoutPartition: { unit: 'Count', by: null },
 } as const satisfies Record<string, { unit: keyof typeof MetricUnit; by: string | null; total?: true }>

@@ -26,6 +26,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   mail-key        the mail key (MAIL_KEY_SECRET_ID), which makes single-use tokens
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   mail            sends mail
+ *   probe-user      the credentials of the user that probes the API (PROBE_SECRET_ID)
  *   invoke:JOB      invokes a job after a commit
  */
 export type Need =
@@ -37,6 +38,7 @@ export type Need =
   | 'mail-key'
   | 'vault'
   | 'mail'
+  | 'probe-user'
   | `invoke:${InvokedJob}`
 
 /** Returns the role that a function with these needs connects as, or null when it does not connect. Throws when there are two. */

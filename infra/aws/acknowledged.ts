@@ -109,7 +109,7 @@ export function acknowledge(
   accept(
     secrets,
     `${SOLUTIONS}-SMG4`,
-    "A new pepper or mail key would end every session and link; the cache's provider issues its token",
+    "A new pepper or mail key would end every session and link; the cache's provider issues its token; the probe's user sets its password as every user does",
   )
   accept(
     jobs,

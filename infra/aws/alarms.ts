@@ -31,6 +31,10 @@ interface AlarmDefinition {
 
 const MINUTE = Duration.minutes(1)
 const HOUR = Duration.hours(1)
+// The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
+const ERROR_BUDGET_PERCENT = 0.1
+const FAST_BURN = 14.4
+const SLOW_BURN = 6
 // An alarm reads at most ten metrics: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html
 const MAX_METRICS_PER_ALARM = 10
 
@@ -98,12 +102,13 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
   const { own } = metrics
   /** The percentage of `part` in `whole`, or in the sum of both. 0 while `part` is below `from`. */
   const percentage = (
-    part: IMetric,
-    whole: IMetric,
+    part: Metric,
+    whole: Metric,
     { from, label, of }: { from: number; label: string; of: 'whole' | 'sum' },
   ) =>
     new MathExpression({
       label,
+      period: part.period,
       expression: `IF(FILL(part, 0) >= ${from}, 100 * FILL(part, 0) / (${of === 'sum' ? 'FILL(part, 0) + ' : ''}FILL(whole, 0)), 0)`,
       usingMetrics: { part, whole },
     })
@@ -119,11 +124,23 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
   return {
     'api-errors': {
       metric: percentage(metrics.serverErrors, metrics.requests, { from: 5, label: '5xx, percent', of: 'whole' }),
-      over: 1,
+      over: FAST_BURN * ERROR_BUDGET_PERCENT,
       periods: [2, 2],
       missing: 'normal',
       description:
-        'For 10 minutes more than 1 % of the requests, and at least 5 in each 5 minutes, got a 5xx response.',
+        'For 10 minutes more than 1.44 % of the requests, and at least 5 in each 5 minutes, got a 5xx response. At this rate the errors that 99.9 % allows in a month are used up in 2 days.',
+    },
+    'api-errors-slow': {
+      metric: percentage(metrics.serverErrors.with({ period: HOUR }), metrics.requests.with({ period: HOUR }), {
+        from: 5,
+        label: '5xx, percent',
+        of: 'whole',
+      }),
+      over: SLOW_BURN * ERROR_BUDGET_PERCENT,
+      periods: [3, 6],
+      missing: 'normal',
+      description:
+        'In 3 of the last 6 hours more than 0.6 % of the requests, and at least 5 an hour, got a 5xx response. At this rate the errors that 99.9 % allows in a month are used up in 5 days.',
     },
     'api-latency': {
       metric: metrics.latency('p99'),
@@ -139,6 +156,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       'throttled',
       'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
     ),
+    'sign-in-unreachable': {
+      metric: own('ProbeSucceeded', { period: MINUTE }),
+      below: 1,
+      periods: [3, 3],
+      missing: 'failure',
+      description:
+        'For 3 minutes nobody could sign in through the public address. DNS, certificate, firewall, gateway, functions or database fail, or the probe itself.',
+    },
     'firewall-blocks': {
       metric: metrics.blocked,
       over: 10_000,

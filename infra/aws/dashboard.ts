@@ -19,7 +19,7 @@ export class Dashboard extends Construct {
         graph('5xx by function', [ownEach('ServerError')]),
       ],
       [
-        graph('Sign-ins', [own('SignInSucceeded'), own('SignInFailed')]),
+        graph('Sign-ins, and the probe', [own('SignInSucceeded'), own('SignInFailed')], [own('ProbeSucceeded')]),
         graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
         graph('429 by limit, and cache failures', [ownEach('RateLimited')], [own('LimiterDegraded')]),
       ],

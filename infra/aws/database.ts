@@ -12,11 +12,13 @@ import {
   DatabaseSecret,
   ProxyTarget,
 } from 'aws-cdk-lib/aws-rds'
+import { CfnApplication } from 'aws-cdk-lib/aws-sam'
 import { type ISecret, SecretRotation, SecretRotationApplication } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct, type IConstruct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
 import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
 import type { Keys } from './keys.ts'
+import { logGroup, type LogKeeping } from './logs.ts'
 
 const NAME = 'tenantry'
 const ROTATED_EVERY = Duration.days(30)
@@ -35,6 +37,8 @@ export class Database extends Construct {
   readonly writer: IConstruct
   /** The proxy's host name, where the stage has one. */
   readonly proxyHost: string | null
+  /** The names of the functions that rotate passwords. */
+  readonly rotations: string[] = []
   private readonly vpc: Vpc
 
   constructor(
@@ -132,9 +136,9 @@ export class Database extends Construct {
    * Rotates every password monthly, with the function that AWS publishes for this. Requires `after`: the roles cannot log in
    * before it.
    */
-  rotate(after: IConstruct): void {
+  rotate(after: IConstruct, logs: LogKeeping): void {
     for (const [role, secret] of this.secrets) {
-      new SecretRotation(this, `Rotation-${role}`, {
+      const rotation = new SecretRotation(this, `Rotation-${role}`, {
         application: SecretRotationApplication.POSTGRES_ROTATION_SINGLE_USER,
         secret,
         target: this.cluster,
@@ -143,7 +147,23 @@ export class Database extends Construct {
         automaticallyAfter: ROTATED_EVERY,
         rotateImmediatelyOnUpdate: false,
         excludeCharacters: EXCLUDED,
-      }).node.addDependency(after)
+      })
+      rotation.node.addDependency(after)
+      const functionName = rotatingFunction(rotation)
+      // Otherwise the function creates it, unencrypted and without expiry.
+      const group = logGroup(this, `RotationLogs-${role}`, logs, `/aws/lambda/${functionName}`)
+      rotation.node.addDependency(group)
+      this.rotations.push(functionName)
     }
   }
+}
+
+/** Returns the name of the function that AWS's application makes. */
+function rotatingFunction(rotation: SecretRotation): string {
+  for (const each of rotation.node.findAll()) {
+    const parameters = each instanceof CfnApplication ? each.parameters : undefined
+    if (parameters !== undefined && 'functionName' in parameters && parameters.functionName !== undefined)
+      return parameters.functionName
+  }
+  throw new Error('a rotation names no function')
 }

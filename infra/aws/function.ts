@@ -171,6 +171,7 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
       : {}),
     ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: readable(secrets.pepper) } : {}),
     ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: readable(secrets.mailKey) } : {}),
+    ...(needs.includes('probe-user') ? { PROBE_SECRET_ID: readable(secrets.probe) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),
     ...(needs.includes('vault')
       ? {

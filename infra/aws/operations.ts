@@ -1,5 +1,5 @@
+import { CfnBudget } from 'aws-cdk-lib/aws-budgets'
 import { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
-import { CfnApplication } from 'aws-cdk-lib/aws-sam'
 import { LogGroup } from 'aws-cdk-lib/aws-logs'
 import { ConfigurationSet } from 'aws-cdk-lib/aws-ses'
 import { Construct, type IConstruct } from 'constructs'
@@ -44,14 +44,11 @@ export class Operations extends Construct {
       database,
       proxy: below(database, DatabaseProxy)[0] ?? null,
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
-      rotations: below(database, CfnApplication).map(({ parameters }) => {
-        const name = parameters !== undefined && 'functionName' in parameters ? parameters.functionName : undefined
-        if (name === undefined) throw new Error('a rotation names no function')
-        return name
-      }),
+      rotations: database.rotations,
       config: { ...config.database },
     }
     new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
+    if (alarmEmail !== undefined) budget(this, stage, config.monthlyBudgetUsd, alarmEmail)
     new Dashboard(this, 'Dashboard', watched)
     new Queries(this, 'Queries', {
       stage,
@@ -69,4 +66,25 @@ function one<Made extends IConstruct>(scope: IConstruct, kind: new (...args: nev
   const [found] = below(scope, kind)
   if (found === undefined) throw new Error(`${scope.node.path} has no ${kind.name}`)
   return found
+}
+
+/** Mails when the account's costs of a month exceed the budget, or will at the present rate. */
+function budget(scope: Construct, stage: string, amount: number, address: string): void {
+  new CfnBudget(scope, 'Budget', {
+    budget: {
+      budgetName: `tenantry-${stage}`,
+      budgetType: 'COST',
+      timeUnit: 'MONTHLY',
+      budgetLimit: { amount, unit: 'USD' },
+    },
+    notificationsWithSubscribers: ['ACTUAL', 'FORECASTED'].map((notificationType) => ({
+      notification: {
+        notificationType,
+        comparisonOperator: 'GREATER_THAN',
+        threshold: 100,
+        thresholdType: 'PERCENTAGE',
+      },
+      subscribers: [{ subscriptionType: 'EMAIL', address }],
+    })),
+  })
 }

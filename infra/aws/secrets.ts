@@ -17,6 +17,8 @@ export class Secrets extends Construct {
   readonly mailKey: Secret
   /** URL and token of the cache. The operator fills it in, because the cache is not in AWS. */
   readonly cache: Secret
+  /** Email and password of the user that probes the API. The operator creates the user and fills in the email. */
+  readonly probe: Secret
 
   constructor(scope: Construct, id: string, { key, keep }: { key: IKey; keep: boolean }) {
     super(scope, id)
@@ -43,6 +45,11 @@ export class Secrets extends Construct {
       'Cache',
       { ...RANDOM, secretStringTemplate: '{"url":"https://cache.invalid"}', generateStringKey: 'token' },
       'url and token of the REST API of the cache',
+    )
+    this.probe = secret(
+      'Probe',
+      { ...RANDOM, secretStringTemplate: '{"email":"nobody@probe.invalid"}', generateStringKey: 'password' },
+      'email and password of the user that probes the API',
     )
   }
 }

@@ -17,6 +17,8 @@ import { Network } from './network.ts'
 import { Operations } from './operations.ts'
 import { Secrets } from './secrets.ts'
 
+const PROBE_JOB = 'probe-sign-in'
+
 /** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
   readonly stage: string
@@ -66,7 +68,7 @@ export class Tenantry extends Stack {
       key: keys.service,
       after: [database.writer, network],
     })
-    database.rotate(jobs.migrated)
+    database.rotate(jobs.migrated, logs)
     const groups = props.groups.map(({ group, handlerFile }) => {
       const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
       const made = new TenantryFunction(this, context, { kind: 'group', ...group, handlerFile, timeoutSeconds })
@@ -80,6 +82,11 @@ export class Tenantry extends Stack {
       config: config.firewall,
       trustedProxies: addresses.trustedProxies,
     })
+    // The probe takes the way of every client: DNS, certificate, firewall, gateway.
+    const probe = jobs.functions.find(({ node }) => node.id === PROBE_JOB)
+    if (probe === undefined) throw new Error(`no job is named ${PROBE_JOB}`)
+    const { apiDomain } = addresses
+    probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
     const { domainName } = api.rest
     if (domainName !== undefined)
@@ -88,6 +95,7 @@ export class Tenantry extends Stack {
       const value = launched ? 'on' : 'off until "launched": true in cdk.json'
       new CfnOutput(this, 'DeletionProtection', { value })
     }
+    new CfnOutput(this, 'ProbeSecret', { value: secrets.probe.secretName })
     new CfnOutput(this, 'CacheSecret', { value: secrets.cache.secretName })
     new CfnOutput(this, 'MailEvents', { value: mail.events.topicArn })
     mail.records.forEach((value, index) => {

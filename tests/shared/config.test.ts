@@ -9,6 +9,7 @@ const SECRET_IDS = [
   'CACHE_SECRET_ID',
   'DATABASE_SECRET_ID',
   'ROLE_SECRET_IDS',
+  'PROBE_SECRET_ID',
   'VAULT_DATABASE_SECRET_ID',
 ]
 // Settings that accept any text.
@@ -67,6 +68,7 @@ describe('parseConfig', () => {
       cache: 'CACHE_SECRET_ID,second',
       database: 'DATABASE_SECRET_ID,second',
       roles: ['ROLE_SECRET_IDS', 'second'],
+      probe: 'PROBE_SECRET_ID,second',
       vaultDatabase: 'VAULT_DATABASE_SECRET_ID,second',
     })
   })

@@ -137,7 +137,9 @@ describe('an alarm', () => {
     const [, section = ''] = /^## Alarms\n([\s\S]*?)(?=^## )/m.exec(runbook) ?? []
     const entries = section.split(/^### /m).slice(1)
     const all = [...alarms(prod), ...alarms(other)]
-    expect(new Set(entries.map((entry) => entry.split('\n', 1)[0]))).toEqual(new Set(all.map(shortName)))
+    const { Budget } = other.one('AWS::Budgets::Budget').Properties
+    expect(Budget).toMatchObject({ BudgetName: 'tenantry-dev', BudgetLimit: { Amount: 200, Unit: 'USD' } })
+    expect(new Set(entries.map((entry) => entry.split('\n', 1)[0]))).toEqual(new Set([...all.map(shortName), 'budget']))
     for (const entry of entries)
       expect(entry, entry.slice(0, 40)).toMatch(/\*\*Means\*\*[\s\S]+\*\*Look\*\*[\s\S]+\*\*Repair\*\*/)
     for (const alarm of all) expect(alarm.AlarmDescription).toContain(`See ${shortName(alarm)} in infra/runbook.md`)
@@ -158,6 +160,7 @@ describe('an alarm', () => {
       'database-connections',
       'maintenance-missed',
       'queue-late',
+      'sign-in-unreachable',
     ])
     for (const alarm of [...alarms(prod), ...alarms(other)]) {
       expect(alarm.TreatMissingData).toMatch(/^(breaching|notBreaching)$/)

@@ -127,6 +127,10 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     },
   },
   {
+    grants: read('SecretsProbe'),
+    mayHave: { 'probe-sign-in': 'signs in as a user of a tenant without data' },
+  },
+  {
     grants: readLogin('operator'),
     mayHave: { operate: 'opens, suspends and closes tenants, and disables users' },
   },
@@ -209,6 +213,7 @@ describe('a function', () => {
         if (need === 'pepper') return ['PEPPER_SECRET_ID']
         if (need === 'mail-key') return ['MAIL_KEY_SECRET_ID']
         if (need === 'cache') return ['CACHE_SECRET_ID']
+        if (need === 'probe-user') return ['PROBE_SECRET_ID']
         return need === 'vault' ? ['VAULT_KEY_ID', 'VAULT_DATABASE_SECRET_ID'] : []
       })
       expect(settings.toSorted(), name).toEqual(expected.toSorted())
@@ -340,6 +345,12 @@ describe('stored data', () => {
     for (const stage of [prod, other])
       for (const { Properties } of stage.ofType('AWS::Lambda::Function'))
         expect(stage.referred(Properties.LoggingConfig.LogGroup).Type).toBe('AWS::Logs::LogGroup')
+    const rotations = prod.ofType('AWS::Serverless::Application')
+    expect(rotations).toHaveLength(SERVICE_ROLES.length + 1)
+    for (const { Properties, DependsOn } of rotations) {
+      const first = DependsOn?.map((id) => prod.resources.get(id)?.Properties.LogGroupName)
+      expect(first).toContain(`/aws/lambda/${Properties.Parameters.functionName}`)
+    }
   })
 
   it('is encrypted with keys of the stage, which rotate', () => {
@@ -393,7 +404,7 @@ describe('stored data', () => {
         'AWS::RDS::DBCluster: Snapshot, Snapshot',
         'AWS::KMS::Key: RetainExceptOnCreate, Retain',
         'AWS::Logs::LogGroup: RetainExceptOnCreate, Retain',
-        ...['SecretsCache', 'SecretsMailKey', 'SecretsPepper'].map(
+        ...['SecretsCache', 'SecretsMailKey', 'SecretsPepper', 'SecretsProbe'].map(
           (id) => `AWS::SecretsManager::Secret ${id}: RetainExceptOnCreate, Retain`,
         ),
       ].toSorted(),
