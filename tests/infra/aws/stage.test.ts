@@ -107,8 +107,12 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { operate: 'rewraps data keys under another KMS key' },
   },
   {
-    grants: ['ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet', 'ses:SendEmail arn::ses:::identity/*'],
-    mayHave: { 'deliver-mail': 'sends every mail' },
+    grants: [
+      'ses:GetAccount *',
+      'ses:SendEmail arn::ses:::configuration-set/MailConfigurationSet',
+      'ses:SendEmail arn::ses:::identity/*',
+    ],
+    mayHave: { 'deliver-mail': 'sends every mail, at the rate of the account' },
   },
   {
     grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail'],
