@@ -81,10 +81,12 @@ grant select on app.live_sessions to identity_gate;
 -- Signs a user in: creates a session without a tenant when the digest is the one of their password, and returns both. Otherwise
 -- returns no row, and records a failed sign-in with the same work for a user of many tenants and for no user. Ends the longest
 -- unused sessions, so that p_most live ones are left. The network becomes a known one of the user.
+-- A sign-in also ends the live session of the token that the client sent, whoever its user is: one of two token hashes, because
+-- the pepper may be rotating.
 create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_ip_hash bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
-    p_request_id text, p_client_request_id text)
+    p_request_id text, p_client_request_id text, p_sent_key bytea default null, p_sent_previous bytea default null)
   returns table (session_id uuid, idle_expires_at timestamptz, absolute_expires_at timestamptz, user_id uuid, email text,
                  email_verified_at timestamptz, full_name text, avatar_url text)
   language plpgsql security definer rows 1
@@ -96,10 +98,14 @@ declare
 begin
   select * into v_user from app.users u where u.email = p_email;
   if app.is_digest_of(p_digest, v_user.password_hash) and v_user.disabled_at is null then
+    -- The user of a session is locked before any row: see 0008.
+    perform app.lock_user(s.user_id) from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
     -- The lock of the row lets the sign-ins of one user take turns. Another request may have changed the user before.
     update app.users u set last_login_at = now()
      where u.id = v_user.id and u.disabled_at is null and u.password_hash = v_user.password_hash;
     if found then
+      perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_request_id, p_client_request_id, p_ip_hash)
+         from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
       perform app.end_unused_sessions(v_user.id, p_most - 1, p_request_id, p_client_request_id, p_ip_hash);
       insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
       return query
@@ -257,14 +263,14 @@ end
 $$;
 
 revoke all on function
-  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text),
+  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea),
   app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
 grant execute on function app.authenticate(bytea, integer, integer) to identity_auth, identity_app;
 grant execute on function
-  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text),
+  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea),
   app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
-alter function app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text)
+alter function app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)
   owner to identity_gate;
 alter function app.authenticate(bytea, integer, integer) owner to identity_gate;
 alter function app.select_tenant(bytea, uuid, integer, text, text, bytea) owner to identity_gate;

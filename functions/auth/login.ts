@@ -8,7 +8,7 @@ import { log } from '#shared/log.ts'
 import { recordMetric } from '#shared/metrics.ts'
 import { digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
-import { newToken, hashToken } from '#shared/secret/secret.ts'
+import { newToken, hashToken, tokenHashes } from '#shared/secret/secret.ts'
 import { Session } from '#shared/session/session.ts'
 import { Email } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
@@ -28,6 +28,9 @@ export const login = endpoint({
   route: 'POST /v1/auth/login',
   access: 'anyone',
   summary: 'Sign in with a password',
+  description:
+    'Needs no session. If the request carries the bearer token of a live session, a successful sign-in ends that session, ' +
+    'whoever its user is. A failed sign-in ends nothing. Any other token is ignored.',
   audit: { none: 'a new session has no tenant yet; the log line names the session' },
   body: Credentials,
   reply: v.object({
@@ -39,7 +42,7 @@ export const login = endpoint({
   }),
   problems: [401],
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
-  async handle({ body, sql, client, requestId, runtime }) {
+  async handle({ body, sql, sentToken, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
     const limits = loginLimits({ email: body.email, client, config, pepper })
     const password = normalize(body.password)
@@ -58,6 +61,7 @@ export const login = endpoint({
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
       maxPerUser: config.session.maxPerUser,
+      sentHashes: sentToken === null ? null : tokenHashes(runtime, sentToken),
       source,
     })
     if (signedIn === null) {

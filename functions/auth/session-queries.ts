@@ -3,6 +3,7 @@ import type { RequestSource } from '#shared/schema/client.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
+import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import type { User } from '#shared/user/user.ts'
@@ -20,6 +21,8 @@ export interface SignIn {
   readonly absoluteSeconds: number
   /** How many live sessions the user may have, with this one. The longest unused ones above that end. */
   readonly maxPerUser: number
+  /** The hashes of the session token that the client sent. A sign-in ends that session. */
+  readonly sentHashes: TokenHashes | null
   readonly source: Required<RequestSource>
 }
 
@@ -31,10 +34,12 @@ export interface SignIn {
  */
 export async function signIn(sql: Sql, given: SignIn): Promise<{ session: Session; user: User } | null> {
   const { requestId, clientRequestId, ipHash: hash } = given.source
+  const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const [row] = await sql<Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string }>`
     select * from app.sign_in(
       ${given.email}, ${given.digest}, ${given.tokenHash}, ${given.csrfSecret}, ${given.networkKey}, ${hash}, ${given.userAgent},
-      ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId})`
+      ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId},
+      ${sent}, ${sentPrevious})`
   if (row === undefined) return null
   const { session_id, idle_expires_at, absolute_expires_at, user_id, ...user } = row
   return { session: { id: session_id, idle_expires_at, absolute_expires_at }, user: { id: user_id, ...user } }

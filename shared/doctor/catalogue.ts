@@ -49,7 +49,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.is_own_password(bytea, bytea)', // compares a digest with the password of the ticket's user
   'app.change_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the ticket's user for a digest of it
   'app.rehash_password(text, bytea, text)', // stores a password at another cost for a digest of it
-  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text)', // creates a session for a digest
+  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)', // creates a session for a digest
   'app.put_invitation(text, smallint, bytea, integer)', // creates or renews an invitation of the set tenant
   'app.find_invitation(bytea, bytea)', // returns the invitation of a token hash
   'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)', // makes the user of an invitation a member

@@ -66,6 +66,8 @@ export type RequestContext<R extends string, A extends Access, N extends Need, P
   readonly query: Query
   readonly body: Body
   readonly principal: PrincipalFor<A>
+  /** The session token of the request, well-formed and not checked. */
+  readonly sentToken: string | null
   readonly client: ClientInfo
   readonly requestId: string
   readonly runtime: RuntimeFor<N>
@@ -102,6 +104,8 @@ interface Definition<
   readonly access: A
   /** What the endpoint does, in a few words, for the API document. */
   readonly summary: string
+  /** What a caller must know beyond the summary, for the API document. */
+  readonly description?: string
   /** What `handle` reaches, beyond what follows from the access and the limits. */
   readonly needs?: readonly N[]
   readonly query?: Q
@@ -135,6 +139,7 @@ export interface Endpoint {
   readonly path: string
   readonly access: Access
   readonly summary: string
+  readonly description: string | null
   /** All of them, also those that follow from the access and the limits. */
   readonly needs: readonly Need[]
   readonly query: Schema | null
@@ -157,7 +162,16 @@ export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
 
 const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}._-]*)$/
 
-const DEFAULTS = { query: null, body: null, reply: null, problems: [], cache: 'no-store', audit: null, limits: null }
+const DEFAULTS = {
+  description: null,
+  query: null,
+  body: null,
+  reply: null,
+  problems: [],
+  cache: 'no-store',
+  audit: null,
+  limits: null,
+}
 
 /** Defines an endpoint: its route, who may call it, what it needs, its request and response schemas, and its handler. */
 export function endpoint<

@@ -58,7 +58,7 @@ export function openApiDocument(
 
   for (const operation of operations.toSorted((a, b) => compare(a.endpoint.path, b.endpoint.path))) {
     const { operationId, group, endpoint, bodyLimitBytes } = operation
-    const { method, path, access, summary, query, body, reply } = endpoint
+    const { method, path, access, summary, description, query, body, reply } = endpoint
     const rateLimits = describeLimits(endpoint, config, body === null ? null : media(jsonSchema(body)).example)
     const failures = failureResponses(endpoint, { gateway, config, jsonSchema }).map(({ status, name, response }) => {
       responses.set(name, response)
@@ -74,6 +74,7 @@ export function openApiDocument(
       operationId,
       tags: [group],
       summary,
+      ...(description === null ? {} : { description }),
       security: access === 'anyone' ? [] : [{ session: [] }],
       ...(isTenantAccess(access) ? { 'x-permission': access.permission } : {}),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),

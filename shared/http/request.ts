@@ -20,6 +20,8 @@ export interface RequestState {
     readonly params: Readonly<Record<string, string>>
   } | null
   principal: Principal | null
+  /** The well-formed session token of the request. Nobody has checked it where no session is required. */
+  sentToken: string | null
   query: unknown
   body: unknown
 }
@@ -55,6 +57,7 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
     },
     matched: null,
     principal: null,
+    sentToken: null,
     query: null,
     body: null,
   }

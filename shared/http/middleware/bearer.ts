@@ -9,13 +9,15 @@ import { authenticate } from '#shared/session/queries.ts'
 export const bearer = (): Middleware => ({
   before: async ({ event, context }) => {
     const { endpoint, runtime } = matched(context.request)
-    if (endpoint.access === 'anyone') return
     const credentials = authorization(event)
-    if (credentials.length === 0) throw refused('absent', 'no credentials')
     const [scheme = '', token = '', ...rest] = (credentials[0] ?? '').split(' ')
-    if (scheme.toLowerCase() !== 'bearer') throw refused('malformed', 'not a bearer token')
-    if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
-      throw refused('malformed', 'malformed token', true)
+    const isBearer = scheme.toLowerCase() === 'bearer'
+    const isToken = isBearer && credentials.length === 1 && rest.length === 0 && TOKEN_PATTERN.test(token)
+    if (isToken) context.request.sentToken = token
+    if (endpoint.access === 'anyone') return
+    if (credentials.length === 0) throw refused('absent', 'no credentials')
+    if (!isBearer) throw refused('malformed', 'not a bearer token')
+    if (!isToken) throw refused('malformed', 'malformed token', true)
     const { uncleaned } = runtime.database
     context.request.principal = await authenticate(uncleaned, tokenHashes(runtime, token), runtime.config.session)
     if (context.request.principal === null) throw refused('unknown', 'no live session has this token', true)

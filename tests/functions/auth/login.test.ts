@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
-import { hashToken } from '#shared/secret/secret.ts'
+import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { CHALLENGE_HEADER, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
@@ -129,10 +129,9 @@ describe('a successful login', () => {
     expect((await sessionRow(JSON.parse(bare.text).session.id)).user_agent).toBeNull()
   })
 
-  it('creates a new token at each login, even when a live session token is sent', async () => {
-    const victim = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
-    const tokens = new Set([victim.token])
-    for (const authorization of ['', `Bearer ${victim.token}`, 'Bearer x']) {
+  it('creates a new token at each login, also when any token is sent', async () => {
+    const tokens = new Set()
+    for (const authorization of ['', `Bearer ${newToken()}`, 'Bearer x', `Basic ${newToken()}`]) {
       const { status, body } = await login('viewer@bolt.test', PASSWORD, { authorization })
       expect(status).toBe(200)
       expect(tokens).not.toContain(body.token)
@@ -140,8 +139,36 @@ describe('a successful login', () => {
       const who = await service.request('GET /v1/auth/session', { token: body.token })
       expect(who.body).toMatchObject({ user: { email: 'viewer@bolt.test' }, tenant: null })
     }
-    const untouched = await service.request('GET /v1/auth/session', { token: victim.token })
-    expect(untouched.body).toMatchObject({ user: { email: 'owner@acme.test' }, tenant: { slug: 'acme-print' } })
+  })
+
+  it.each(['viewer@bolt.test', 'owner@acme.test'])(
+    'ends the live session whose token is sent with a login, of %s, and audits that in its tenant',
+    async (email) => {
+      const slug = email.endsWith('bolt.test') ? 'bolt-apparel' : 'acme-print'
+      const sent = await mintSession(service.sql, { email, slug })
+      const other = await mintSession(service.sql, { email, slug })
+      const { status } = await login('viewer@bolt.test', PASSWORD, { authorization: `Bearer ${sent.token}` })
+      expect(status).toBe(200)
+      const statusOf = async ({ token }: { token: string }) =>
+        (await service.request('GET /v1/auth/session', { token })).status
+      expect([await statusOf(sent), await statusOf(other)]).toEqual([401, 200])
+      const entries = await service.sql`
+        select t.slug, u.email, a.action from app.audit_log a
+          join app.tenants t on t.id = a.tenant_id join app.users u on u.id = a.actor_user_id
+         where a.target_id = ${sent.id}`
+      expect([...entries]).toEqual([{ slug, email, action: 'session.revoked' }])
+    },
+  )
+
+  it('ends no session at a failed login, and gives it the same response', async () => {
+    const sent = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' })
+    const failed = await login('owner@acme.test', 'another wrong password')
+    expect(failed.status).toBe(401)
+    for (const token of [sent.token, newToken()]) {
+      const answer = await login('owner@acme.test', 'another wrong password', { authorization: `Bearer ${token}` })
+      expect(indistinguishable(answer)).toEqual(indistinguishable(failed))
+    }
+    expect((await service.request('GET /v1/auth/session', { token: sent.token })).status).toBe(200)
   })
 
   it('compares passwords exactly, except for forms that NFKC normalises to the same text', async () => {

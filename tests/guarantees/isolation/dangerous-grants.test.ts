@@ -133,7 +133,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.is_own_password(bytea, bytea)': { identity_auth: 'changing a password takes the current one' },
   'app.change_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'changes a password' },
   'app.rehash_password(text, bytea, text)': { identity_auth: 'signing in stores a password at the current cost' },
-  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text)': {
+  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)': {
     identity_auth: 'signs in',
   },
   'app.put_invitation(text, smallint, bytea, integer)': { identity_app: 'invites people' },
