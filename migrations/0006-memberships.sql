@@ -5,7 +5,11 @@ create table app.memberships (
   id          uuid primary key default gen_random_uuid(),
   tenant_id   uuid not null references app.tenants,
   user_id     uuid not null references app.users,
-  role_id     smallint not null references app.roles,
+  role_id     integer not null,
+  -- Zeros for a role of the platform. With it, a membership cannot have a role of another tenant.
+  role_scope  uuid not null generated always as (
+    case when role_id < 100 then '00000000-0000-0000-0000-000000000000'::uuid else tenant_id end) stored
+    check (role_scope = coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') or role_scope = '00000000-0000-0000-0000-000000000000'),
   invited_by  uuid references app.users,
   accepted_at timestamptz,
   revoked_at  timestamptz,
@@ -14,6 +18,7 @@ create table app.memberships (
   -- such a one: see the foreign key in 0009 and the check below.
   invitation_id uuid,
   constraint memberships_accepted_outlive_their_invitation check (accepted_at is null or invitation_id is null),
+  constraint memberships_role foreign key (role_scope, role_id) references app.roles (scope, id),
   constraint memberships_one_per_person unique (tenant_id, user_id),
   -- Other tables reference this key, so that no row points into another tenant. The id comes first. With the tenant first,
   -- the planner would prefer this index to the one above, and a session check would read every membership of the tenant.
@@ -68,4 +73,4 @@ create trigger memberships_keep_an_owner after update or delete on app.membershi
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
-  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, accepted_at, revoked_at, created_at';
+  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, accepted_at, revoked_at, created_at';

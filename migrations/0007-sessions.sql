@@ -62,8 +62,8 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-       to_jsonb(array(select p.permission from app.role_permissions p
-                       where p.role_id = r.id order by p.permission collate "C")) as permissions
+       to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
+                       where p.role_id in (r.id, r.based_on) order by 1)) as permissions
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
@@ -130,7 +130,7 @@ $$;
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
 -- never past the absolute expiry. Otherwise nothing is written.
 -- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
--- A ticket is proof for 30 seconds, longer than a request can last. Its 90 bytes are tenant (zeros for none), user, session,
+-- A ticket is proof for 30 seconds, longer than a request can last. Its 92 bytes are tenant (zeros for none), user, session,
 -- role, the time when it expires, and a seal over them.
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_step_seconds integer default 0)
   returns table (live app.live_sessions, ticket bytea)
@@ -161,7 +161,7 @@ begin
     end if;
   end if;
   ticket := uuid_send(coalesce(live.tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(live.user_id)
-         || uuid_send(live.session_id) || int2send(coalesce(live.role_id, 0::smallint))
+         || uuid_send(live.session_id) || int4send(coalesce(live.role_id, 0))
          || timestamptz_send(clock_timestamp() + interval '30 seconds');
   ticket := ticket || sha256(v_found.ticket_key || ticket);
   return next;
@@ -175,7 +175,7 @@ create function app.platform_ticket(p_tenant uuid, p_writes boolean) returns byt
   as $$
 declare
   v_ticket bytea := uuid_send(p_tenant) || decode(repeat('00', 32), 'hex')
-                 || int2send(case when p_writes then 0 else -1 end::smallint)
+                 || int4send(case when p_writes then 0 else -1 end)
                  || timestamptz_send(clock_timestamp() + interval '30 seconds');
 begin
   return v_ticket || sha256((select s.ticket_key from app.seal s) || v_ticket);
@@ -194,11 +194,11 @@ declare
   v_key bytea;
 begin
   select s.ticket_key into v_key from app.seal s;
-  if (length(p_ticket) = 90 and substr(p_ticket, 59) =
-      sha256(v_key || substr(p_ticket, 1, 58))) is not true then
+  if (length(p_ticket) = 92 and substr(p_ticket, 61) =
+      sha256(v_key || substr(p_ticket, 1, 60))) is not true then
     raise exception 'this database did not seal the ticket' using errcode = 'TN500';
   end if;
-  if substr(p_ticket, 51, 8) < timestamptz_send(clock_timestamp()) then
+  if substr(p_ticket, 53, 8) < timestamptz_send(clock_timestamp()) then
     raise exception 'the ticket expired' using errcode = 'TN401';
   end if;
   tenant_id := nullif(encode(substr(p_ticket, 1, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');

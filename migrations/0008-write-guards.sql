@@ -31,8 +31,8 @@ declare
   v_set pg_catalog.text;
 begin
   select s.scope_key, s.ticket_key into v_scope_key, v_ticket_key from app.seal s;
-  if pg_catalog.substr(p_ticket, 59) operator(pg_catalog.=) pg_catalog.sha256(v_ticket_key operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 58))
-     and pg_catalog.substr(p_ticket, 51, 8) operator(pg_catalog.>) pg_catalog.timestamptz_send(pg_catalog.clock_timestamp())
+  if pg_catalog.substr(p_ticket, 61) operator(pg_catalog.=) pg_catalog.sha256(v_ticket_key operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 60))
+     and pg_catalog.substr(p_ticket, 53, 8) operator(pg_catalog.>) pg_catalog.timestamptz_send(pg_catalog.clock_timestamp())
      and pg_catalog.substr(p_ticket, 1, 16) operator(pg_catalog.<>) '\x00000000000000000000000000000000'::pg_catalog.bytea
      and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then
     v_set := pg_catalog.set_config('app.scope', pg_catalog.encode(pg_catalog.substr(p_ticket, 1, 32), 'hex'), true);
@@ -61,12 +61,12 @@ declare
   v_tenant uuid;
   v_user uuid;
   v_session uuid;
-  v_role smallint;
+  v_role integer;
   v_bound uuid;
 begin
   select t.tenant_id, t.user_id, t.session_id into v_tenant, v_user, v_session from app.check_ticket(p_ticket) t;
   if v_user is null then
-    if substr(p_ticket, 49, 2) = int2send(-1::smallint) then
+    if substr(p_ticket, 49, 4) = int4send(-1) then
       raise exception 'the ticket is for reading' using errcode = 'TN403';
     end if;
     perform app.set_tenant(v_tenant);
@@ -91,8 +91,8 @@ begin
   if v_bound is distinct from v_tenant then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
-  perform from app.role_permissions p
-    where p.role_id = v_role and int2send(p.role_id) = substr(p_ticket, 49, 2) and p.permission in (p_permission, '*');
+  perform from app.roles r join app.role_permissions p on p.role_id in (r.id, r.based_on)
+    where r.id = v_role and int4send(v_role) = substr(p_ticket, 49, 4) and p.permission in (p_permission, '*');
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;

@@ -10,7 +10,10 @@ create table app.tokens (
   user_id     uuid references app.users,
   tenant_id   uuid references app.tenants,
   email       app.email_address,
-  role_id     smallint references app.roles,
+  role_id     integer,
+  role_scope  uuid generated always as (
+    case when role_id < 100 then '00000000-0000-0000-0000-000000000000'::uuid else tenant_id end) stored
+    check (role_scope = coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') or role_scope = '00000000-0000-0000-0000-000000000000'),
   invited_by  uuid references app.users,
   expires_at  timestamptz not null,
   consumed_at timestamptz,
@@ -18,6 +21,7 @@ create table app.tokens (
   created_at  timestamptz not null default now(),
   -- When the current token was issued: the id and created_at of an invitation outlive its tokens.
   issued_at   timestamptz not null default now(),
+  constraint tokens_role foreign key (role_scope, role_id) references app.roles (scope, id),
   constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
     case purpose
@@ -96,7 +100,7 @@ grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz
 -- the address has a user who never accepted, also creates or changes their membership. It runs the same statements for any
 -- address, and does not say whether there is a user.
 create function app.put_invitation(
-    p_email text, p_role smallint, p_token_hash bytea, p_ttl_seconds integer)
+    p_email text, p_role integer, p_token_hash bytea, p_ttl_seconds integer)
   returns uuid
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -179,7 +183,7 @@ begin
       join app.roles r on r.id = m.role_id
      where m.tenant_id = v_tenant and m.user_id = v_token.invited_by and m.accepted_at is not null and m.revoked_at is null
        and r.rank >= (select n.rank from app.roles n where n.id = v_token.role_id)
-       and exists (select from app.role_permissions p where p.role_id = m.role_id and p.permission in ('member.manage', '*'))
+       and exists (select from app.role_permissions p where p.role_id in (r.id, r.based_on) and p.permission in ('member.manage', '*'))
        for share of m;
     if not found then
       return;
@@ -299,15 +303,15 @@ begin
 end
 $$;
 
-revoke all on function app.put_invitation(text, smallint, bytea, integer), app.find_invitation(bytea, bytea),
+revoke all on function app.put_invitation(text, integer, bytea, integer), app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) from public;
-grant execute on function app.put_invitation(text, smallint, bytea, integer) to identity_app;
+grant execute on function app.put_invitation(text, integer, bytea, integer) to identity_app;
 grant execute on function app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
-alter function app.put_invitation(text, smallint, bytea, integer) owner to identity_gate;
+alter function app.put_invitation(text, integer, bytea, integer) owner to identity_gate;
 alter function app.find_invitation(bytea, bytea) owner to identity_gate;
 alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea) owner to identity_gate;
 alter function app.verify_email(bytea, bytea) owner to identity_gate;
@@ -317,5 +321,5 @@ revoke create on schema app from identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
-  'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id; '
+  'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
   'platform: purpose, expires_at, consumed_at, created_at, issued_at';

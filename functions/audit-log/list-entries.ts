@@ -13,7 +13,7 @@ const Time = v.pipe(
 
 export const listEntries = endpoint({
   route: 'GET /v1/audit-log',
-  access: { permission: 'audit.read' },
+  access: { permission: 'member.manage' },
   summary: 'List the audit log of the tenant, newest first',
   query: v.object({
     ...AgePageQuery,

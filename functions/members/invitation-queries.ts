@@ -50,7 +50,7 @@ export interface NewInvitation {
 export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<string> {
   const { email, roleId, tokenHash, ttlSeconds } = invitation
   const [row] = await sql<{ id: string }>`
-    select app.put_invitation(${email}, ${roleId}::smallint, ${tokenHash}, ${ttlSeconds}) as id`
+    select app.put_invitation(${email}, ${roleId}::integer, ${tokenHash}, ${ttlSeconds}) as id`
   if (row === undefined) throw new Error('app.put_invitation returned no id')
   return row.id
 }
@@ -62,10 +62,10 @@ export async function setInvitedRole(
   { roleId, invitedBy }: { roleId: number; invitedBy: string },
 ): Promise<void> {
   await sql`
-    update app.tokens set role_id = ${roleId}::smallint, invited_by = ${invitedBy}
+    update app.tokens set role_id = ${roleId}::integer, invited_by = ${invitedBy}
      where id = (select i.id from app.invitations i where i.id = ${id})`
   await sql`
-    update app.memberships set role_id = ${roleId}::smallint, invited_by = ${invitedBy} where invitation_id = ${id}`
+    update app.memberships set role_id = ${roleId}::integer, invited_by = ${invitedBy} where invitation_id = ${id}`
 }
 
 /** Deletes an open invitation, and with it the membership that waits for it. */

@@ -77,7 +77,7 @@ export async function lockMember(sql: TenantTransaction, id: string): Promise<Me
 }
 
 export async function setRole(sql: TenantTransaction, membershipId: string, roleId: number): Promise<void> {
-  await sql`update app.memberships set role_id = ${roleId}::smallint where id = ${membershipId}`
+  await sql`update app.memberships set role_id = ${roleId}::integer where id = ${membershipId}`
 }
 
 /** Revokes a locked membership, its sessions and any open invitation of its user. Returns the user and the time. */

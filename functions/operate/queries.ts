@@ -1,3 +1,4 @@
+import { OWNER_ROLE_ID } from '#shared/role/role.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { entryBy, TenantProof, type TenantTransaction } from '#shared/db/scope.ts'
 import type { TenantStatus } from '#shared/tenant/tenant.ts'
@@ -99,7 +100,6 @@ export async function enableUser(sql: Sql, userId: string): Promise<void> {
 }
 
 // As in app.keep_an_owner. The row of the role is visible only in a tenant's scope.
-const OWNER_ROLE_ID = 1
 
 /** Returns whether the tenant has an owner, besides `exceptUserId`, who can sign in. Requires the lock of the tenant. */
 export async function hasOwner(
@@ -110,7 +110,7 @@ export async function hasOwner(
   const owners = await sql`
     select from app.memberships m
       join app.users u on u.id = m.user_id and u.disabled_at is null
-     where m.role_id = ${OWNER_ROLE_ID}::smallint and m.tenant_id = ${tenantId} and m.accepted_at is not null and m.revoked_at is null
+     where m.role_id = ${OWNER_ROLE_ID}::integer and m.tenant_id = ${tenantId} and m.accepted_at is not null and m.revoked_at is null
        and (${exceptUserId}::uuid is null or m.user_id <> ${exceptUserId}::uuid)
      limit 1`
   return owners.length > 0
@@ -128,7 +128,7 @@ export async function lockLosingTenants(
   const owned = await sql<{ id: string; slug: string }>`
     select t.id, t.slug from app.memberships m
       join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and t.status <> 'cancelled'
-     where m.user_id = ${userId} and m.role_id = ${OWNER_ROLE_ID}::smallint and m.accepted_at is not null and m.revoked_at is null
+     where m.user_id = ${userId} and m.role_id = ${OWNER_ROLE_ID}::integer and m.accepted_at is not null and m.revoked_at is null
      order by t.id`
   const losing: string[] = []
   for (const { id, slug } of owned) {
@@ -163,19 +163,19 @@ export async function inviteOwner(sql: TenantTransaction, invitation: OwnerInvit
   const { tenantId, email, userId, tokenHash, ttlSeconds } = invitation
   const open = await renewInvitation(sql, invitation)
   if (open !== null) {
-    await sql`update app.tokens set role_id = ${OWNER_ROLE_ID}::smallint, invited_by = null where id = ${open}`
+    await sql`update app.tokens set role_id = ${OWNER_ROLE_ID}::integer, invited_by = null where id = ${open}`
     return open
   }
   const [token] = await sql<{ id: string }>`
     insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
-    values (${tokenHash}, 'invite', ${tenantId}, ${email}, ${OWNER_ROLE_ID}::smallint,
+    values (${tokenHash}, 'invite', ${tenantId}, ${email}, ${OWNER_ROLE_ID}::integer,
             now() + make_interval(secs => ${ttlSeconds}::int))
     returning id`
   if (token === undefined) throw new Error('the insert returned no invitation')
   if (userId !== null) {
     await sql`
       insert into app.memberships (tenant_id, user_id, role_id, invitation_id)
-      values (${tenantId}, ${userId}, ${OWNER_ROLE_ID}::smallint, ${token.id})
+      values (${tenantId}, ${userId}, ${OWNER_ROLE_ID}::integer, ${token.id})
       on conflict (tenant_id, user_id) do nothing`
   }
   return token.id

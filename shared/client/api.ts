@@ -8,6 +8,7 @@ import type { group as health } from '#functions/health/group.ts'
 import type { group as members } from '#functions/members/group.ts'
 import type { group as notFound } from '#functions/not-found/group.ts'
 import type { group as openapi } from '#functions/openapi/group.ts'
+import type { group as roles } from '#functions/roles/group.ts'
 import type { group as vendorAccounts } from '#functions/vendor-accounts/group.ts'
 
 /** Every endpoint of the service, as types alone. */
@@ -23,5 +24,6 @@ interface Groups {
   readonly members: typeof members
   readonly notFound: typeof notFound
   readonly openapi: typeof openapi
+  readonly roles: typeof roles
   readonly vendorAccounts: typeof vendorAccounts
 }

@@ -50,7 +50,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.change_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the ticket's user for a digest of it
   'app.rehash_password(text, bytea, text)', // stores a password at another cost for a digest of it
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)', // creates a session for a digest
-  'app.put_invitation(text, smallint, bytea, integer)', // creates or renews an invitation of the set tenant
+  'app.put_invitation(text, integer, bytea, integer)', // creates or renews an invitation of the set tenant
   'app.find_invitation(bytea, bytea)', // returns the invitation of a token hash
   'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)', // makes the user of an invitation a member
   'app.verify_email(bytea, bytea)', // verifies the address of the user of a token hash
@@ -90,8 +90,8 @@ export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.sessions operator_all', role: 'identity_operator', command: 'all' },
 ]
 
-/** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. */
-export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)']
+/** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. Nobody chooses the id of a role. */
+export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)', 'app.roles(id)']
 
 const listed = (names: readonly string[]): string => `array[${names.map((name) => `'${name}'`).join(', ')}]`
 
@@ -338,6 +338,9 @@ const CHECKS = {
      where c.contype = 'f' and not exists (
        select from unnest(c.conkey, c.confkey) as pair(child_column, parent_column)
         where pair.child_column = child.attnum and pair.parent_column = parent.attnum
+           or exists (
+             select from scope_column s join scope_column own on own.attrelid = child.oid and own.attnum = pair.child_column
+              where s.attrelid = parent.oid and s.attnum = pair.parent_column)
            or exists (
              select from scope_column s
                join pg_attribute a on a.attrelid = child.oid and a.attnum = pair.child_column

@@ -16,8 +16,12 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
-/** A member of a tenant whose role holds the permission. `exclusive` writes of a tenant take turns. */
+/**
+ * A member of a tenant whose role holds the permission; for a GET, null stands for any member. `exclusive` writes of a tenant
+ * take turns.
+ */
 export type TenantAccess =
+  | { readonly permission: null }
   | { readonly permission: Permission; readonly exclusive?: true }
   | { readonly permission: Permission; readonly transaction: 'own' }
 
@@ -101,6 +105,8 @@ interface Definition<
 > {
   /** `METHOD /path/{param}`. Every parameter is a UUID; any other value gets a 404. */
   readonly route: R
+  /** The parameters are positive integers, not UUIDs. */
+  readonly integerId?: true
   readonly access: A
   /** What the endpoint does, in a few words, for the API document. */
   readonly summary: string
@@ -137,6 +143,7 @@ export interface Endpoint {
   readonly route: string
   readonly method: string
   readonly path: string
+  readonly integerId: boolean
   readonly access: Access
   readonly summary: string
   readonly description: string | null
@@ -164,6 +171,7 @@ const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}._-]*)$/
 
 const DEFAULTS = {
   description: null,
+  integerId: false,
   query: null,
   body: null,
   reply: null,

@@ -10,7 +10,7 @@ import {
   type Refusal,
   successHeaders,
 } from '#shared/http/openapi-responses.ts'
-import { Id } from '#shared/schema/id.ts'
+import { Id, IntegerId } from '#shared/schema/id.ts'
 
 /** An endpoint with its name and the properties of its group. */
 export interface Operation {
@@ -76,9 +76,9 @@ export function openApiDocument(
       summary,
       ...(description === null ? {} : { description }),
       security: access === 'anyone' ? [] : [{ session: [] }],
-      ...(isTenantAccess(access) ? { 'x-permission': access.permission } : {}),
+      ...(isTenantAccess(access) && access.permission !== null ? { 'x-permission': access.permission } : {}),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
-      parameters: [...pathParameters(path), ...(query === null ? [] : queryParameters(jsonSchema(query)))],
+      parameters: [...pathParameters(endpoint), ...(query === null ? [] : queryParameters(jsonSchema(query)))],
       ...(body === null
         ? {}
         : {
@@ -114,8 +114,13 @@ function convert(schema: Schema, config: ConversionConfig = conversion): JsonSch
   return converted
 }
 
-const pathParameters = (path: string): Part[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: convert(Id) }))
+const pathParameters = ({ path, integerId }: Endpoint): Part[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: convert(integerId ? IntegerId : Id),
+  }))
 
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[] =>
   Object.entries(properties).map(([name, property]) => {

@@ -3,7 +3,6 @@
  * it. A new permission is a line here and its rows in a migration: a test compares the two.
  */
 export const PERMISSIONS = [
-  'audit.read',
   'catalog.read',
   'company.read',
   'company.write',
@@ -28,3 +27,7 @@ export const EVERY_PERMISSION = '*'
 /** Whether a role's stored permissions include this one. */
 export const holds = (permissions: readonly string[], permission: Permission): boolean =>
   permissions.includes(permission) || permissions.includes(EVERY_PERMISSION)
+
+/** Whether a role's stored permissions include all of these. */
+export const holdsAll = (permissions: readonly string[], wanted: readonly string[]): boolean =>
+  wanted.every((permission) => permissions.includes(permission) || permissions.includes(EVERY_PERMISSION))

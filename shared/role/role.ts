@@ -15,3 +15,7 @@ export const Role = v.pipe(
 )
 
 export type Role = Readonly<v.InferOutput<typeof Role>>
+
+export const OWNER_ROLE_ID = 1
+
+export const isOwnerRole = ({ id }: Pick<Role, 'id'>): boolean => id === OWNER_ROLE_ID

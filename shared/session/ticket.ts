@@ -2,7 +2,8 @@ import { entryBy, TenantProof } from '#shared/db/scope.ts'
 
 /** What a write of a member requires. */
 export interface Requirement {
-  readonly permission: string
+  /** Null only for reads. */
+  readonly permission: string | null
   /** Whether such writes in one tenant take turns. */
   readonly exclusive: boolean
 }

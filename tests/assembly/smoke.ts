@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { gatewayResponse, PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { faultsOf } from '#tests/support/documented.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { createMember } from '#tests/support/minted-session.ts'
 import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
-import { routes, withId } from '#tests/support/routes.ts'
+import { routes, withUnknownId } from '#tests/support/routes.ts'
 import { type Answer, PASSWORD, type TestService } from '#tests/support/service.ts'
 import type { AssembledService } from './service.ts'
 
@@ -32,7 +31,7 @@ const newOwner = async ({ database }: Service): Promise<{ email: string; token: 
 /** Calls every route without credentials and body. Each exists, and responds as documented. */
 async function operations(service: Service): Promise<void> {
   for (const { name, endpoint } of routes) {
-    const path = withId(endpoint.path, randomUUID())
+    const path = withUnknownId(endpoint.path)
     const answer = await service.request(`${endpoint.method} ${path}`)
     const faults = faultsOf(endpoint.method, path, answer)
     if (faults.length > 0) throw new Error(`${name}: ${faults.join('; ')}`)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { routeGroups } from '#infra/route-groups.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
@@ -34,6 +35,11 @@ export type Ids = { readonly id: string } & Readonly<Record<string, string>>
 /** Returns the path with ids in place of its parameters. A parameter that `ids` does not name gets the id of the resource. */
 export const withId = (path: string, ids: string | Ids): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => (typeof ids === 'string' ? ids : (ids[name] ?? ids.id)))
+
+const integerPaths = new Set(routes.filter(({ endpoint }) => endpoint.integerId).map(({ endpoint }) => endpoint.path))
+
+/** Returns the path with ids that nothing has. */
+export const withUnknownId = (path: string): string => withId(path, integerPaths.has(path) ? '999999999' : randomUUID())
 
 export const takesId = (path: string): boolean => path.includes('{')
 

@@ -82,6 +82,15 @@ const newMember: Maker = async (service, slug) => {
   return row ?? { id: '' }
 }
 
+const newRole: Maker = async (service, slug) => {
+  made += 1
+  const tenant = await tenantId(service.database.admin, slug)
+  const [row] = await service.database.admin<Ids[]>`
+    insert into app.roles (tenant_id, code, label, rank, based_on) values (${tenant}, ${`made-${made}`}, 'Made', 10, 7)
+    returning id::text`
+  return row ?? { id: '' }
+}
+
 const newSession: Maker = async (service, slug) => {
   made += 1
   const email = `made${made}@${slug}.test`
@@ -117,6 +126,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/members/{': newMember,
   '/v1/members/invitations/{': throughApi('POST /v1/members/invite'),
   '/v1/price-breaks/{': newStyle,
+  '/v1/roles/{': newRole,
   '/v1/vendor-accounts/{': throughApi('POST /v1/vendor-accounts'),
 }
 

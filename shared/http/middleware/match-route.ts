@@ -4,6 +4,7 @@ import type { Middleware } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const INTEGER = /^[1-9]\d{0,8}$/
 
 /** Finds the endpoint by API Gateway's resource and the method, and opens the runtime. */
 export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware => {
@@ -20,7 +21,7 @@ export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware
       }
       const params: Record<string, string> = {}
       for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
-        if (!UUID.test(value)) throw notFound('an id in the path is not a UUID')
+        if (!(endpoint.integerId ? INTEGER : UUID).test(value)) throw notFound('an id in the path is malformed')
         params[name] = value.toLowerCase()
       }
       try {

@@ -10,6 +10,7 @@ export const tenantScope = (): Middleware => ({
     const { access } = matched(context.request).endpoint
     if (!isTenantAccess(access)) return
     if (principal === null || principal.tenant === null) throw new Problem('tenant-not-selected')
-    if (!holds(principal.permissions, access.permission)) throw forbidden('the role does not hold the permission')
+    if (access.permission !== null && !holds(principal.permissions, access.permission))
+      throw forbidden('the role does not hold the permission')
   },
 })

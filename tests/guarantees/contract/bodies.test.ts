@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
-import { type Route, routes, withId } from '#tests/support/routes.ts'
+import { type Route, routes, withUnknownId } from '#tests/support/routes.ts'
 import { sampleBody } from '#tests/support/samples.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -39,7 +38,7 @@ async function send(
 ): Promise<Answer> {
   const raw = await rawRequest(service.gateway.url, {
     method: endpoint.method,
-    path: withId(endpoint.path, randomUUID()),
+    path: withUnknownId(endpoint.path),
     headers: ['authorization', `Bearer ${token}`, ...contentTypes.flatMap((type) => ['content-type', type])],
     ...(body === undefined ? {} : { body }),
   })

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
-import { methodsByPath, routes, takesId, withId } from '#tests/support/routes.ts'
+import { methodsByPath, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
 import { useService } from '#tests/support/test.ts'
 import { ITEM, probes } from './probes.ts'
 
@@ -26,7 +26,7 @@ const send = async (method: string, path: string, headers: readonly string[] = [
 
 async function expect405(path: string, methods: readonly string[], method: string): Promise<void> {
   for (const headers of [[], ['authorization', `Bearer ${token}`]]) {
-    const raw = await send(method, withId(path, randomUUID()), headers)
+    const raw = await send(method, withUnknownId(path), headers)
     expect(raw.status, method).toBe(405)
     const allowed = (raw.headers['allow']?.join(',') ?? '').split(',').map((name) => name.trim())
     expect(allowed.toSorted(), method).toEqual(methods.toSorted())

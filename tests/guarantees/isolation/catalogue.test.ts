@@ -41,7 +41,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['app.tenants', 'alter table app.tenants disable row level security'],
     ['app.planted_events_2026', NO_EVENT_TRIGGER, ...PARTITIONED],
     ['elsewhere.notes', 'create schema elsewhere', 'create table elsewhere.notes (tenant_id uuid)'],
-    ['app.roles', 'alter table app.roles add tenant_id uuid'],
+    ['app.sizes', 'alter table app.sizes add tenant_id uuid'],
     ['app.users', 'alter table app.users disable row level security'],
   ],
   'row-security-not-forced': [

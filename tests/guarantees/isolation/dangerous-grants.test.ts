@@ -48,7 +48,9 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'update on app.memberships.user_id': {},
   'delete on app.memberships': {},
   'update on app.tenants.status': { identity_operator: 'suspends and closes tenants' },
-  'insert on app.role_permissions.permission': {},
+  'insert on app.role_permissions.permission': {
+    identity_app: 'adds permissions to a role of the tenant; a constraint refuses `*`',
+  },
   'update on app.role_permissions.permission': {},
   'select on app.vendor_accounts.sealed_secret': {
     identity_resolver: 'app.open_vendor_secret needs an audit entry for each read',
@@ -136,7 +138,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)': {
     identity_auth: 'signs in',
   },
-  'app.put_invitation(text, smallint, bytea, integer)': { identity_app: 'invites people' },
+  'app.put_invitation(text, integer, bytea, integer)': { identity_app: 'invites people' },
   'app.find_invitation(bytea, bytea)': { identity_auth: 'shows an invitation' },
   'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)': { identity_auth: 'accepts an invitation' },
   'app.verify_email(bytea, bytea)': { identity_auth: 'verifies an address' },
@@ -153,6 +155,11 @@ const OPEN: Readonly<Record<string, string>> = {
   'memberships gate identity_gate': 'checks the membership of a session',
   'memberships operator_read identity_operator': 'finds the tenants of a user',
   'memberships resolver_read identity_resolver': 'finds the tenants of a user',
+  'role_permissions gate identity_gate': 'reads the permissions of a session',
+  'role_permissions platform_write identity_owner': 'a migration adds permissions to roles of the platform',
+  'roles gate identity_gate': 'reads the role of a session',
+  'roles platform_write identity_owner': 'a migration adds roles of the platform',
+  'roles resolver_read identity_resolver': 'names the roles of a user',
   'sessions gate identity_gate': 'finds a session by its token hash',
   'sessions operator_all identity_operator': 'ends the sessions of a tenant and of a user',
   'sessions resolver_all identity_resolver': 'lists and ends the sessions of a user',

@@ -6,7 +6,7 @@ import type { TwoTenants } from './two-tenants.ts'
 
 // The functions of identity_gate. Each needs proof, which the connection of the guarantee gets as a superuser.
 
-const NO_TICKET = '00'.repeat(90)
+const NO_TICKET = '00'.repeat(92)
 
 /** Returns what a superuser's statement returns, as text. */
 const made = (sql: postgres.Sql, statement: string, parameters: (string | null)[]): Promise<string> =>
@@ -57,7 +57,7 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
         '',
         ticket.slice(2),
         `${ticket}00`,
-        ...Array.from({ length: 90 }, (_, byte) => {
+        ...Array.from({ length: 92 }, (_, byte) => {
           const bytes = Buffer.from(ticket, 'hex')
           bytes[byte] = (bytes[byte] ?? 0) ^ 1
           return bytes.toString('hex')
@@ -70,7 +70,7 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
     const expired = await made(
       sql,
       `(select encode(body || sha256(s.ticket_key || body), 'hex') from app.seal s,
-          lateral (select substr(app.platform_ticket($1, true), 1, 50) || timestamptz_send(now() - interval '1 s') as body))`,
+          lateral (select substr(app.platform_ticket($1, true), 1, 52) || timestamptz_send(now() - interval '1 s') as body))`,
       [own],
     )
     for (const entry of ENTRIES) assert.equal((await attempt(sql, `select ${entry}`, [expired])).code, 'TN401')

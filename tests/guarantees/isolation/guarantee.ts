@@ -131,7 +131,7 @@ export const sealedTicket = (
       select encode(body || sha256(s.ticket_key || body), 'hex') as ticket
         from app.seal s, lateral (
           select string_agg(uuid_send(coalesce(id, '00000000-0000-0000-0000-000000000000')), '' order by n)
-                 || int2send(1::smallint) || timestamptz_send(clock_timestamp() + interval '30 seconds') as body
+                 || int4send(1) || timestamptz_send(clock_timestamp() + interval '30 seconds') as body
             from unnest(array[null, ${user}, ${session}]::uuid[]) with ordinality as ids(id, n)) as sealed`
     return row?.ticket ?? ''
   })

@@ -148,7 +148,7 @@ export const ATTACKS: readonly Attack[] = [
     [
       'follows sessions of others to their tenants',
       `select t.* from app.sessions s, app.tenants_of_session(uuid_send(s.id)) as t`,
-      `select * from app.sessions_of_session(decode(repeat('00', 90), 'hex'))`,
+      `select * from app.sessions_of_session(decode(repeat('00', 92), 'hex'))`,
     ],
     [
       'reads rows of other tenants',
@@ -262,7 +262,7 @@ export const ATTACKS: readonly Attack[] = [
     ['replaces the passwords of others', `update app.users set password_hash = 'x' where id = '{person}'`],
     [
       'ends the sessions of others',
-      `select app.end_sessions(decode(repeat('00', 90), 'hex'), '{session}', 'session.revoked', 'x', null, null)`,
+      `select app.end_sessions(decode(repeat('00', 92), 'hex'), '{session}', 'session.revoked', 'x', null, null)`,
       `select app.end_sessions_of('{person}', null, null, 'session.revoked', 'x', null, null)`,
       `select app.record_new_password('{person}', null, 'a.b', 'x', null, null)`,
       `select app.end_unused_sessions('{person}', 0, 'x', null, null)`,

@@ -1,0 +1,25 @@
+import { recordAudit } from '#shared/audit/record-audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { Problem } from '#shared/problem.ts'
+import { changeableRole } from './changeable-role.ts'
+import { hideRole, isInUse } from './queries.ts'
+import { ListedRole } from './tenant-role.ts'
+
+export const deleteRole = endpoint({
+  route: 'DELETE /v1/roles/{id}',
+  integerId: true,
+  access: { permission: 'member.manage', exclusive: true },
+  summary: 'Delete a role of the tenant that nobody holds or is invited to',
+  reply: ListedRole,
+  problems: ['role-in-use'],
+  async handle(context) {
+    const { params, principal, sql } = context
+    const role = await changeableRole(sql, Number(params.id), principal)
+    if (await isInUse(sql, role.id))
+      throw new Problem('role-in-use', { detail: 'A member or an open invitation has this role.' })
+    await hideRole(sql, role.id)
+    await recordAudit(context, { action: 'role.deleted', targetId: null, before: { id: role.id, code: role.code } })
+    return ok(role)
+  },
+})

@@ -1,0 +1,11 @@
+import { routeGroup } from '#shared/http/group.ts'
+import { updateRole } from './update-role.ts'
+import { createRole } from './create-role.ts'
+import { deleteRole } from './delete-role.ts'
+import { listRoles } from './list-roles.ts'
+
+export const group = routeGroup({
+  name: 'roles',
+  bodyLimitBytes: 16 * 1024,
+  endpoints: [listRoles, createRole, updateRole, deleteRole],
+})

@@ -1,0 +1,60 @@
+import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Permission } from '#shared/role/permissions.ts'
+import type { ListedRole } from './tenant-role.ts'
+
+/** Returns the roles of the platform and those of the tenant, the highest rank first, or the one with this id. */
+export function searchRoles(sql: TenantTransaction, id: number | null = null): Promise<ListedRole[]> {
+  return sql<ListedRole>`
+    select r.id, r.code, r.label, r.rank, r.tenant_id is not null as tenant_role, b.code as based_on,
+           to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
+                           where p.role_id in (r.id, r.based_on) order by 1)) as permissions
+      from app.roles r
+      left join app.roles b on b.id = r.based_on
+     where r.deleted_at is null and (${id}::integer is null or r.id = ${id}::integer)
+     order by r.rank desc, r.id`
+}
+
+/** Returns the role with this id, which must exist. */
+export async function requireRole(sql: TenantTransaction, id: number): Promise<ListedRole> {
+  const [role] = await searchRoles(sql, id)
+  if (role === undefined) throw new Error('the role is gone')
+  return role
+}
+
+/** Returns the id of the new role. */
+export async function insertRole(
+  sql: TenantTransaction,
+  { code, label, base }: { code: string; label: string; base: ListedRole },
+): Promise<number> {
+  const [row] = await sql<{ id: number }>`
+    insert into app.roles (tenant_id, code, label, rank, based_on)
+    values (app.current_tenant(), ${code}, ${label}, ${base.rank}::integer, ${base.id}::integer)
+    returning id`
+  if (row === undefined) throw new Error('the role was not inserted')
+  return row.id
+}
+
+export async function setLabel(sql: TenantTransaction, id: number, label: string): Promise<void> {
+  await sql`update app.roles set label = ${label} where id = ${id}::integer`
+}
+
+/** Replaces the permissions that a role of the tenant adds to those of its base. */
+export async function replaceAdded(sql: TenantTransaction, id: number, added: readonly Permission[]): Promise<void> {
+  await sql`delete from app.role_permissions where role_id = ${id}::integer`
+  await sql`
+    insert into app.role_permissions (tenant_id, role_id, permission)
+    select distinct app.current_tenant(), ${id}::integer, permission from jsonb_array_elements_text(${JSON.stringify(added)}::text::jsonb) permission`
+}
+
+/** Whether somebody holds the role, is invited to it, or has an open invitation for it. */
+export async function isInUse(sql: TenantTransaction, id: number): Promise<boolean> {
+  const [row] = await sql<{ used: boolean }>`
+    select exists (select from app.memberships where role_id = ${id}::integer and revoked_at is null)
+        or exists (select from app.invitations where role_id = ${id}::integer) as used`
+  return row?.used ?? true
+}
+
+/** Hides a role. Its row stays for former members. */
+export async function hideRole(sql: TenantTransaction, id: number): Promise<void> {
+  await sql`update app.roles set deleted_at = now() where id = ${id}::integer`
+}

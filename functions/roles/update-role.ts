@@ -1,0 +1,35 @@
+import * as v from 'valibot'
+import { recordAudit } from '#shared/audit/record-audit.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { forbidden } from '#shared/problem.ts'
+import { holdsAll } from '#shared/role/permissions.ts'
+import { changeableRole } from './changeable-role.ts'
+import { replaceAdded, requireRole, setLabel } from './queries.ts'
+import { AddedPermissions, ListedRole, RoleLabel } from './tenant-role.ts'
+
+export const updateRole = endpoint({
+  route: 'PATCH /v1/roles/{id}',
+  integerId: true,
+  access: { permission: 'member.manage', exclusive: true },
+  summary: 'Change the label of a role of the tenant, or replace the permissions that it adds',
+  body: v.object({ label: v.optional(RoleLabel), add: v.optional(AddedPermissions) }),
+  reply: ListedRole,
+  problems: [403, 404],
+  async handle(context) {
+    const { body, params, principal, sql } = context
+    const role = await changeableRole(sql, Number(params.id), principal)
+    if (body.add !== undefined && !holdsAll(principal.permissions, body.add))
+      throw forbidden('the role would permit more than the principal may')
+    if (body.label !== undefined) await setLabel(sql, role.id, body.label)
+    if (body.add !== undefined) await replaceAdded(sql, role.id, body.add)
+    const changed = await requireRole(sql, role.id)
+    await recordAudit(context, {
+      action: 'role.changed',
+      targetId: null,
+      before: { id: role.id, label: role.label, permissions: role.permissions },
+      after: { id: role.id, label: changed.label, permissions: changed.permissions },
+    })
+    return ok(changed)
+  },
+})
