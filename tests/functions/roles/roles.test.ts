@@ -78,7 +78,7 @@ it('can be invited to and accepted like a role of the platform', async () => {
     token: shop.owner.token,
     body: { email, role: role.code },
   })
-  expect(invited.body.role).toEqual({ id: role.id, code: role.code, label: 'Night shift', rank: 40 })
+  expect(invited.body).toMatchObject({ role: role.code })
   expectProblem(await remove(shop.owner.token, role.id), 'role-in-use')
 })
 

@@ -2,7 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isTenantAccess } from '#shared/http/endpoint.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
-import { fieldsOf, type Ids, type Route, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
+import {
+  fieldsOf,
+  type Ids,
+  type Route,
+  routes,
+  takesId,
+  withId,
+  unknownId,
+  withUnknownId,
+} from '#tests/support/routes.ts'
 import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
 import { type Answer, startService, type TestService } from '#tests/support/service.ts'
 
@@ -233,7 +242,10 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
           body: sampleBody(route, ids),
           headers: { 'x-request-id': requestId },
         })
-      const [theirs, random] = [await request(foreignIds(route.endpoint.path)), await request({ id: randomUUID() })]
+      const [theirs, random] = [
+        await request(foreignIds(route.endpoint.path)),
+        await request({ id: unknownId(route.endpoint.path) }),
+      ]
       const expected = slug === null && isTenantAccess(route.endpoint.access) ? 403 : 404
       expect(theirs.status).toBe(expected)
       expect(theirs.text).toBe(random.text)
@@ -246,7 +258,7 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
   it.each(withIds)('$name finds the same resource in its own tenant', async (route) => {
     const ids = await makeResource(service, route.endpoint.path, TENANT)
     const [holder] = await service.database.admin<{ email: string }[]>`
-      select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id = ${ids.id}`
+      select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id::text = ${ids.id}`
     const { token } = await mintSession(service.database.admin, {
       email: holder?.email ?? 'owner@acme.test',
       slug: TENANT,
