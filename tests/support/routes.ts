@@ -38,8 +38,10 @@ export const withId = (path: string, ids: string | Ids): string =>
 
 const integerPaths = new Set(routes.filter(({ endpoint }) => endpoint.integerId).map(({ endpoint }) => endpoint.path))
 
-/** Returns the path with ids that nothing has. */
-export const withUnknownId = (path: string): string => withId(path, integerPaths.has(path) ? '999999999' : randomUUID())
+/** Returns an id that nothing has, as this path takes it. */
+export const unknownId = (path: string): string => (integerPaths.has(path) ? '999999999' : randomUUID())
+
+export const withUnknownId = (path: string): string => withId(path, unknownId(path))
 
 export const takesId = (path: string): boolean => path.includes('{')
 
