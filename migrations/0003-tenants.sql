@@ -11,6 +11,7 @@ create table app.tenants (
   settings     jsonb not null default '{}' check (jsonb_typeof(settings) = 'object'),
   suspended_at timestamptz,
   created_at   timestamptz not null default now(),
+  updated_at   timestamptz not null default now(),
   deleted_at   timestamptz,
   -- A deal refers to the currency of its tenant, which therefore cannot change after the first deal.
   unique (id, currency),
@@ -24,9 +25,8 @@ alter table app.tenants
 
 select app.enforce_tenant('app.tenants', 'id');
 
-grant select on app.tenants to identity_app;
 -- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. app.keep_an_owner (0006) takes that lock for a change of a member.
-grant update (settings) on app.tenants to identity_app;
+grant select, update (legal_name, timezone, currency, settings, updated_at) on app.tenants to identity_app;
 
 -- Mails contain name and time zone. The worker reads the status, because it calls no vendor for a tenant that is not open.
 grant select (id, legal_name, timezone, status) on app.tenants to identity_worker;
@@ -34,7 +34,7 @@ grant select (id, legal_name, timezone, status) on app.tenants to identity_worke
 -- Operators see every tenant. To reach any other row of a tenant, they set it first, as every other role does.
 create policy operator_read on app.tenants for select to identity_operator using (true);
 grant select (id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at),
-  insert (id, slug, legal_name, timezone, currency), update (status, suspended_at) on app.tenants to identity_operator;
+  insert (id, slug, legal_name, timezone, currency), update (status, suspended_at, updated_at) on app.tenants to identity_operator;
 
 create policy resolver_read on app.tenants for select to identity_resolver using (true);
 grant select on app.tenants to identity_resolver;
@@ -54,4 +54,4 @@ grant execute on function app.is_open(text) to identity_app, identity_worker, id
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tenants is
-  'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, deleted_at';
+  'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, updated_at, deleted_at';

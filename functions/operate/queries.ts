@@ -57,7 +57,8 @@ export async function insertTenant(
 export async function setStatus(sql: TenantTransaction, id: string, status: TenantStatus): Promise<boolean> {
   const [tenant] = await sql<{ open: boolean }>`
     update app.tenants
-       set status = ${status}, suspended_at = case when ${status} = 'suspended' then now() end
+       set status = ${status}, suspended_at = case when ${status} = 'suspended' then now() end,
+           updated_at = clock_timestamp()
      where id = ${id}
     returning app.is_open(status) as open`
   return tenant?.open ?? false

@@ -30,6 +30,7 @@ export const AUDIT_ACTIONS = {
   'session.sign_in_failed': 'user',
   'session.signed_out': 'session',
   'session.tenant_selected': 'session',
+  'tenant.changed': 'tenant',
   'tenant.created': 'tenant',
   'tenant.status_changed': 'tenant',
   'user.disabled': 'user',

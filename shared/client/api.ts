@@ -9,6 +9,7 @@ import type { group as members } from '#functions/members/group.ts'
 import type { group as notFound } from '#functions/not-found/group.ts'
 import type { group as openapi } from '#functions/openapi/group.ts'
 import type { group as roles } from '#functions/roles/group.ts'
+import type { group as tenant } from '#functions/tenant/group.ts'
 import type { group as vendorAccounts } from '#functions/vendor-accounts/group.ts'
 
 /** Every endpoint of the service, as types alone. */
@@ -25,5 +26,6 @@ interface Groups {
   readonly notFound: typeof notFound
   readonly openapi: typeof openapi
   readonly roles: typeof roles
+  readonly tenant: typeof tenant
   readonly vendorAccounts: typeof vendorAccounts
 }

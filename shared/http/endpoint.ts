@@ -74,6 +74,8 @@ export type RequestContext<R extends string, A extends Access, N extends Need, P
   readonly sentToken: string | null
   readonly client: ClientInfo
   readonly requestId: string
+  /** The value of `If-Match`, for `requireMatch` of an endpoint with an `etag`. */
+  readonly ifMatch: string | null
   readonly runtime: RuntimeFor<N>
 } & ('database' extends N ? { readonly sql: SqlFor<A, R> } : unknown)
 
@@ -120,6 +122,10 @@ interface Definition<
   readonly reply?: P
   /** The problems that do not follow from the access, the parameters, the query, the body and the limits. */
   readonly problems?: readonly DeclaredProblem[]
+  /** Whether the response carries an ETag, and a write compares `If-Match` with it: see shared/http/etag.ts. */
+  readonly etag?: true
+  /** Whether the body is a JSON merge patch (RFC 7396), and may be sent as application/merge-patch+json. */
+  readonly mergePatch?: true
   /** The cache-control of a success. A failure always gets `no-store`. */
   readonly cache?: string
   /** Why a success leaves no entry in an audit log. Every other write route must leave one. */
@@ -154,6 +160,8 @@ export interface Endpoint {
   readonly reply: Schema | null
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
+  readonly etag: boolean
+  readonly mergePatch: boolean
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
   readonly handle: (context: RequestContext<string, Access, Need, unknown, unknown, unknown>) => Promise<Reply>
@@ -177,6 +185,8 @@ const DEFAULTS = {
   reply: null,
   problems: [],
   cache: 'no-store',
+  etag: false,
+  mergePatch: false,
   audit: null,
   limits: null,
 }

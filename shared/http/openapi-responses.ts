@@ -56,7 +56,7 @@ export function failureResponses(
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] {
-  const { access, path, query, body, limits, problems } = endpoint
+  const { access, path, query, body, etag, limits, problems } = endpoint
   return [
     ...gateway,
     toRefusal(500),
@@ -69,6 +69,7 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
       ? []
       : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415), toRefusal('validation-failed')]),
     ...(limits === null ? [] : [toRefusal('rate-limited')]),
+    ...(etag && body !== null ? [toRefusal('precondition-failed')] : []),
     ...problems.map(toRefusal),
   ]
 }
@@ -144,6 +145,11 @@ const FIELD_ERRORS = {
 /** The header components of the API document. */
 export const HEADERS = {
   ContentSecurityPolicy: { required: true, schema: { const: FIXED_HEADERS['content-security-policy'] } },
+  ETag: {
+    description: 'The version of the resource, for `If-Match`.',
+    required: true,
+    schema: { type: 'string', pattern: '^"[\\w-]{22}"$' },
+  },
   NoStore: { required: true, schema: { const: 'no-store' } },
   Nosniff: { required: true, schema: { const: FIXED_HEADERS['x-content-type-options'] } },
   RateLimit: {
@@ -189,8 +195,9 @@ const COMMON_HEADERS = {
 }
 
 /** Returns the headers of a success. */
-export const successHeaders = ({ access, cache }: Endpoint): Part => ({
+export const successHeaders = ({ access, cache, etag }: Endpoint): Part => ({
   ...COMMON_HEADERS,
+  ...(etag ? { etag: header('ETag') } : {}),
   'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
   ...(access === 'anyone' ? {} : { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }),
 })

@@ -78,14 +78,21 @@ export function openApiDocument(
       security: access === 'anyone' ? [] : [{ session: [] }],
       ...(isTenantAccess(access) && access.permission !== null ? { 'x-permission': access.permission } : {}),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
-      parameters: [...pathParameters(endpoint), ...(query === null ? [] : queryParameters(jsonSchema(query)))],
+      parameters: [
+        ...pathParameters(endpoint),
+        ...(query === null ? [] : queryParameters(jsonSchema(query))),
+        ...(endpoint.etag && body !== null ? [IF_MATCH] : []),
+      ],
       ...(body === null
         ? {}
         : {
             requestBody: {
               description: `JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
               required: true,
-              content: { 'application/json': media(jsonSchema(body)) },
+              content: {
+                'application/json': media(jsonSchema(body)),
+                ...(endpoint.mergePatch ? { 'application/merge-patch+json': media(jsonSchema(body)) } : {}),
+              },
             },
           }),
       responses: Object.fromEntries([[reply === null ? 204 : 200, success], ...failures]),
@@ -112,6 +119,14 @@ export function openApiDocument(
 function convert(schema: Schema, config: ConversionConfig = conversion): JsonSchema {
   const { $schema: _, $defs: __, ...converted } = toJsonSchema(schema, config)
   return converted
+}
+
+const IF_MATCH: Part = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'ETags that a response carried. With another current one, the request changes nothing and gets a 412.',
+  schema: { type: 'string', examples: ['"UhJ1Yg0aP3x7cWZkQvM5bA"'] },
 }
 
 const pathParameters = ({ path, integerId }: Endpoint): Part[] =>

@@ -22,6 +22,8 @@ export interface RequestState {
   principal: Principal | null
   /** The well-formed session token of the request. Nobody has checked it where no session is required. */
   sentToken: string | null
+  /** The value of `If-Match`. */
+  readonly ifMatch: string | null
   query: unknown
   body: unknown
 }
@@ -58,6 +60,7 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
     matched: null,
     principal: null,
     sentToken: null,
+    ifMatch: header(event, 'if-match') ?? null,
     query: null,
     body: null,
   }

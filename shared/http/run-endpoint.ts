@@ -7,9 +7,9 @@ import { type RequestState, matched } from '#shared/http/request.ts'
 /** Runs the matched endpoint in the transaction that its access requires. */
 export function runEndpoint(state: RequestState): Promise<Reply> {
   const { endpoint, runtime, params } = matched(state)
-  const { query, body, principal, sentToken, client, requestId } = state
+  const { query, body, principal, sentToken, client, requestId, ifMatch } = state
   const { access, method } = endpoint
-  const request = { params, query, body, principal, sentToken, client, requestId, runtime }
+  const request = { params, query, body, principal, sentToken, client, requestId, ifMatch, runtime }
   if (access === 'anyone' || (access === 'session' && method === 'GET')) {
     // A getter, because an endpoint for anyone may belong to a group without a database.
     const context = {

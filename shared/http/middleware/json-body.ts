@@ -11,14 +11,15 @@ export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
     const { endpoint } = matched(context.request)
     if (endpoint.query !== null) context.request.query = parse(endpoint.query, queryOf(event))
-    if (endpoint.body !== null) context.request.body = parse(endpoint.body, json(event, limitBytes))
+    if (endpoint.body !== null)
+      context.request.body = parse(endpoint.body, json(event, limitBytes, endpoint.mergePatch))
   },
 })
 
-function json(event: APIGatewayProxyEvent, limitBytes: number): unknown {
+function json(event: APIGatewayProxyEvent, limitBytes: number, mergePatch: boolean): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
   if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body is larger than ${limitBytes} bytes.` })
-  if (!isJson(event)) throw new Problem(415, { detail: 'The content type must be application/json.' })
+  if (!isJson(event, mergePatch)) throw new Problem(415, { detail: 'The content type must be application/json.' })
   const malformed = (detail: string) => new Problem('malformed-json', { detail })
   let text: string
   try {
@@ -27,17 +28,23 @@ function json(event: APIGatewayProxyEvent, limitBytes: number): unknown {
     throw malformed('The body is not valid UTF-8.')
   }
   if (tooDeep(text)) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`)
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
     // The parser's own message would repeat a part of the body.
     throw malformed('The body is not valid JSON.')
   }
+  // To a schema without required fields, an empty array is an object.
+  if (Array.isArray(value)) throw invalid([{ pointer: '#', detail: 'must be an object' }])
+  return value
 }
 
-function isJson(event: APIGatewayProxyEvent): boolean {
+function isJson(event: APIGatewayProxyEvent, mergePatch: boolean): boolean {
   const types = Object.entries(event.headers ?? {}).filter(([key]) => key.toLowerCase() === 'content-type')
-  return types.length === 1 && /^application\/json *(; *charset="?utf-8"? *)?$/i.test(types[0]?.[1] ?? '')
+  const [, subtype] =
+    /^application\/(json|merge-patch\+json) *(?:; *charset="?utf-8"? *)?$/i.exec(types[0]?.[1] ?? '') ?? []
+  return types.length === 1 && (subtype?.toLowerCase() === 'json' || (mergePatch && subtype !== undefined))
 }
 
 function tooDeep(text: string): boolean {
@@ -69,14 +76,19 @@ function parse(schema: v.GenericSchema<unknown, unknown>, input: unknown): unkno
   const result = v.safeParse(schema, input, { abortPipeEarly: true })
   if (result.success) return result.output
   const errors = result.issues.slice(0, MAX_ERRORS).map((issue): FieldError => {
-    const path = (issue.path ?? []).map(({ key }) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    const known = issue.expected === UNKNOWN_KEY ? issue.path?.slice(0, -1) : issue.path
+    const path = (known ?? []).map(({ key }) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
     return { pointer: `#${path.join('')}`, detail: detailOf(issue) }
   })
   throw invalid(errors)
 }
 
+// What valibot expects of a key that a strict object does not have. Its name is not repeated.
+const UNKNOWN_KEY = 'never'
+
 // Valibot's own messages repeat the received value. Those of the schemas do not.
 const detailOf = (issue: v.BaseIssue<unknown>): string => {
+  if (issue.expected === UNKNOWN_KEY) return 'has an unknown field'
   if (issue.received === 'undefined') return 'is required'
   return issue.message.includes('received') ? 'is not valid' : issue.message
 }

@@ -149,6 +149,7 @@ function answerOf(name: string, status: number, body: unknown): SeenAnswer {
   const { headers, content } =
     declared.$ref === undefined ? declared : components.responses[declared.$ref.split('/').at(-1)]
   const values: Record<string, string> = {
+    ETag: '"UhJ1Yg0aP3x7cWZkQvM5bA"',
     RequestId: 'abcdefgh',
     StrictTransportSecurity: 'max-age=63072000; includeSubDomains',
     TenantId: '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b',

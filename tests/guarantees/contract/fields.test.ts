@@ -78,12 +78,14 @@ describe('a field of a body', () => {
     '\ufdfa'.repeat(400),
   ]
 
-  it.each(withBody)('$name accepts its sample body and drops unknown fields', ({ name, endpoint }) => {
+  it.each(withBody)('$name accepts its sample body, and drops or rejects unknown fields', ({ name, endpoint }) => {
     const schema = endpoint.body ?? v.never()
     const sample = sampleBody({ name, endpoint })
     expect(refusedBy(schema, sample)).toEqual([])
     const forged = Object.fromEntries(FORGED.map((field) => [field, 1]))
-    expect(v.parse(schema, { ...forged, ...sample })).toEqual(v.parse(schema, sample))
+    // A merge patch rejects them, so that nobody believes that it changed one.
+    if (endpoint.mergePatch) expect(refusedBy(schema, { ...forged, ...sample })).not.toEqual([])
+    else expect(v.parse(schema, { ...forged, ...sample })).toEqual(v.parse(schema, sample))
   })
 
   it.each(withRequired)('$name rejects a body without a required field and names the field', async (route) => {
@@ -102,6 +104,7 @@ describe('a field of a body', () => {
         const body = { ...sampleBody(route), [name]: value }
         expect(refusedBy(route.endpoint.body, body), `${name}: ${JSON.stringify(value)}`).toEqual([name])
       }
+      if (type === 'object') continue
       const answer = await send(route, { ...sampleBody(route), [name]: { [CANARY]: CANARY } })
       expectRefusal(route, answer, new RegExp(`^#/${name}(/|$)`), name)
     }

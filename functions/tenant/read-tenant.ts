@@ -1,0 +1,17 @@
+import { endpoint } from '#shared/http/endpoint.ts'
+import { etagOf } from '#shared/http/etag.ts'
+import { ok } from '#shared/http/reply.ts'
+import { findTenant } from './queries.ts'
+import { OwnTenant } from './tenant.ts'
+
+export const readTenant = endpoint({
+  route: 'GET /v1/tenant',
+  access: { permission: 'company.read' },
+  summary: 'The tenant and its settings',
+  reply: OwnTenant,
+  etag: true,
+  async handle({ sql }) {
+    const tenant = await findTenant(sql)
+    return ok(tenant, { headers: { etag: etagOf(tenant) } })
+  },
+})
