@@ -57,8 +57,9 @@ export async function findDeal(sql: TenantTransaction, id: string): Promise<Deal
 
 /** Locks a deal until the transaction ends, so that its changes take turns. Returns it with its lines, or null. */
 export async function lockDeal(sql: TenantTransaction, id: string): Promise<Deal | null> {
-  await sql`select from app.deals where id = ${id} for no key update`
-  return findDeal(sql, id)
+  // These statements travel together and run in this order, so that the deal is read after the lock.
+  const [, deal] = await Promise.all([sql`select from app.deals where id = ${id} for no key update`, findDeal(sql, id)])
+  return deal
 }
 
 /** Creates a deal in the tenant's currency, which the lock keeps from changing. */

@@ -45,14 +45,18 @@ export function priceLines(sql: TenantTransaction, lines: readonly SentLine[]): 
      order by position`
 }
 
-/** Replaces the lines of a locked deal. */
+/** Replaces the lines of a locked deal, which counts as a change of the deal. */
 export async function storeLines(sql: TenantTransaction, dealId: string, lines: readonly PricedLine[]): Promise<void> {
-  await sql`delete from app.deal_lines where tenant_id = (select app.current_tenant()) and deal_id = ${dealId}`
-  await sql`
-    insert into app.deal_lines
-      (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
-    select app.current_tenant(), ${dealId}, l.*
-      from json_to_recordset(${JSON.stringify(lines)}::text::json)
-           as l (position smallint, style_id uuid, style_scope uuid, color text, size_id smallint, quantity integer,
-                 unit_price numeric, price_source text)`
+  // These statements travel together and run in this order.
+  await Promise.all([
+    sql`delete from app.deal_lines where tenant_id = (select app.current_tenant()) and deal_id = ${dealId}`,
+    sql`
+      insert into app.deal_lines
+        (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
+      select app.current_tenant(), ${dealId}, l.*
+        from json_to_recordset(${JSON.stringify(lines)}::text::json)
+             as l (position smallint, style_id uuid, style_scope uuid, color text, size_id smallint, quantity integer,
+                   unit_price numeric, price_source text)`,
+    sql`update app.deals set updated_at = clock_timestamp() where id = ${dealId}`,
+  ])
 }

@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { type FieldError, forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
 import { holds } from '#shared/role/permissions.ts'
 import { Deal, SentLines } from './deal.ts'
-import { findDeal, lockDeal, updateDeal } from './deal-queries.ts'
+import { findDeal, lockDeal } from './deal-queries.ts'
 import { type PricedLine, priceLines, storeLines } from './line-queries.ts'
 import { visibleDeal } from './visible-prices.ts'
 
@@ -28,7 +28,6 @@ export const replaceLines = endpoint({
     const errors = errorsOf(lines)
     if (errors.length > 0) throw invalid(errors)
     await storeLines(sql, deal.id, lines)
-    await updateDeal(sql, { id: deal.id, customerName: deal.customer_name, status: deal.status })
     // No prices: a role that reads the audit log may be one that may not read prices.
     await recordAudit(context, {
       action: 'deal.lines_replaced',

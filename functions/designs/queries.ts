@@ -58,8 +58,12 @@ export async function insertDesign(
 
 /** Locks a design until the transaction ends, so that its changes take turns. Returns it with its assets, or null. */
 export async function lockDesign(sql: TenantTransaction, id: string): Promise<Design | null> {
-  await sql`select from app.designs where id = ${id} for no key update`
-  return findDesign(sql, id)
+  // Both statements travel together and run in this order, so that the design is read after the lock.
+  const [, design] = await Promise.all([
+    sql`select from app.designs where id = ${id} for no key update`,
+    findDesign(sql, id),
+  ])
+  return design
 }
 
 /** Adds an asset to a locked design. */
