@@ -139,6 +139,10 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   'actor-not-checked': [
     ['app.audit_log', 'drop policy actor_insert on app.audit_log'],
     ['app.audit_log', 'alter policy actor_insert on app.audit_log with check (true)'],
+    [
+      'app.audit_log',
+      'alter policy actor_insert on app.audit_log with check (actor_user_id is not distinct from (select app.current_actor()) or true)',
+    ],
     ['app.audit_log', 'alter policy actor_insert on app.audit_log to identity_vault'],
   ],
   'policy-calls-for-each-row': [
