@@ -146,10 +146,11 @@ const isAny: Statement = {
   },
 }
 
+// AWS WAF accepts no capturing groups.
 const hasOneAddress: Statement = {
   regexMatchStatement: {
     fieldToMatch: { singleHeader: { Name: 'x-forwarded-for' } },
-    regexString: '^([0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$',
+    regexString: '^[0-9]+[.][0-9]+[.][0-9]+[.][0-9]+$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$',
     textTransformations: untransformed,
   },
 }

@@ -77,7 +77,7 @@ export async function deploy(
         resolve,
         caFile,
         endpoints: urls,
-        replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '' },
+        replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '', SESSION_SLIDE_STEP_SECONDS: '0' },
       }),
     )
     await migrate(functions, secrets)

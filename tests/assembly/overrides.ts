@@ -15,6 +15,8 @@ export const REPLACED_SETTINGS = [
   'VENDOR_URLS',
   // Tests call nothing on the internet.
   'PWNED_PASSWORDS_URL',
+  // Tests see the idle expiry move at each use.
+  'SESSION_SLIDE_STEP_SECONDS',
 ] as const
 
 /** Fields of secrets, by the beginning of the secret's id. The template must have each field. */

@@ -100,7 +100,7 @@ export async function startFromAssembly(
       resolve,
       caFile,
       endpoints: { ...endpoints.urls, AWS_ENDPOINT_URL_SESV2: mail.sesUrl },
-      replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '' },
+      replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '', SESSION_SLIDE_STEP_SECONDS: '0' },
       added: env,
     })
     const keep = (text: string) => {

@@ -229,6 +229,13 @@ describe('a function', () => {
     expect(PWNED_PASSWORDS_URL).toBe('https://api.pwnedpasswords.com')
   })
 
+  it('writes the idle expiry of a session at most once a minute in staging and prod', () => {
+    expect([STAGES.staging.slideStepSeconds, STAGES.prod.slideStepSeconds]).toEqual([60, 60])
+    const { SESSION_SLIDE_STEP_SECONDS } =
+      functionsOf(prod, 'prod').get('members')?.Properties.Environment.Variables ?? {}
+    expect(SESSION_SLIDE_STEP_SECONDS).toBe('60')
+  })
+
   it('verifies the database’s certificate whenever it connects', () => {
     for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
       const { DATABASE_SECRET_ID, DATABASE_TLS } = Properties.Environment.Variables
