@@ -51,30 +51,31 @@ create function app.password_salt(p_email text, p_parameters text) returns text
   set client_min_messages = warning
   as $$
 declare
+  v_salt text := '^([$]argon2id[$]v=19[$]m=[0-9]+,t=[0-9]+,p=1[$][A-Za-z0-9+/]+)[$][A-Za-z0-9+/]{43}$';
   v_decoy text;
   v_stored text;
 begin
   select p_parameters || '$' || rtrim(encode(substr(sha256(s.salt_key ||
            sha256(convert_to(lower(p_email collate "C"), 'UTF8'))), 1, 16), 'base64'), '=')
     into v_decoy from app.seal s;
-  select substring(u.password_hash from '^([$]argon2id[$]v=19[$]m=[0-9]+,t=[0-9]+,p=1[$][A-Za-z0-9+/]+)[$][A-Za-z0-9+/]{43}$')
-    into v_stored from app.users u where u.email = p_email;
-  return coalesce(v_stored, v_decoy);
+  select u.password_hash into v_stored from app.users u where u.email = p_email;
+  -- The same work for an address without a password.
+  return coalesce(substring(coalesce(v_stored, v_decoy || '$' || repeat('A', 43)) from v_salt), v_decoy);
 end
 $$;
 
--- Returns whether a digest is the one of a password hash. It compares hashes with a random prefix, so its duration says nothing
--- about the stored digest.
+-- Returns whether a digest is the one of a password hash, the last 43 characters of which are its digest. It compares hashes with
+-- a random prefix, so its duration says nothing about the stored digest. It does the same work without a password hash.
 create function app.is_digest_of(p_digest bytea, p_password_hash text) returns boolean
   language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   as $$
 declare
   v_prefix bytea := uuid_send(gen_random_uuid());
-  v_stored text := coalesce(substring(p_password_hash from '[^$]*$'), '');
+  v_equal boolean := sha256(v_prefix || convert_to(right(coalesce(p_password_hash, ''), 43), 'UTF8'))
+                   = sha256(v_prefix || convert_to(rtrim(encode(p_digest, 'base64'), '='), 'UTF8'));
 begin
-  return coalesce(length(p_digest) = 32 and sha256(v_prefix || convert_to(v_stored, 'UTF8'))
-    = sha256(v_prefix || convert_to(rtrim(encode(p_digest, 'base64'), '='), 'UTF8')), false);
+  return coalesce(v_equal and length(p_digest) = 32, false);
 end
 $$;
 
