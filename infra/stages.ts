@@ -48,6 +48,11 @@ export interface Stage {
    * refuses more with 403.
    */
   readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number; readonly together: number }
+  /**
+   * Whether the vault key can get a replica in another Region, without which vendor secrets cannot be decrypted there. It
+   * costs nothing and cannot be changed: another value replaces the key.
+   */
+  readonly multiRegionVaultKey: boolean
   readonly logDays: number
   /** The account's costs in a month. More than this, spent or forecast, is mailed to the stage's `alarmEmail`. */
   readonly monthlyBudgetUsd: number
@@ -81,6 +86,7 @@ export const STAGES = {
     concurrency: null,
     throttle: { rate: 50, burst: 100, signIn: { rate: 20, burst: 40 } },
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 60_000 },
+    multiRegionVaultKey: false,
     logDays: 14,
     monthlyBudgetUsd: 200,
     slideStepSeconds: 0,
@@ -102,6 +108,7 @@ export const STAGES = {
     concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'not-found': 5, 'deliver-mail': 2, operate: 2 } },
     throttle: { rate: 200, burst: 400, signIn: { rate: 50, burst: 100 } },
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 180_000 },
+    multiRegionVaultKey: true,
     logDays: 30,
     monthlyBudgetUsd: 200,
     slideStepSeconds: 60,
@@ -129,6 +136,7 @@ export const STAGES = {
     },
     throttle: { rate: 1000, burst: 2000, signIn: { rate: 200, burst: 400 } },
     firewall: { perAddress: 5000, signInPerAddress: 500, together: 900_000 },
+    multiRegionVaultKey: true,
     logDays: 365,
     monthlyBudgetUsd: 1000,
     slideStepSeconds: 60,

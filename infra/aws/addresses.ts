@@ -32,6 +32,18 @@ export const Addresses = v.strictObject({
    */
   launched: v.optional(v.boolean(), false),
   /**
+   * Copies for the loss of the region or of the account: `region` receives the pepper and the mail key, and `backupVaults` are
+   * the ARNs of vaults of AWS Backup that receive a copy of each daily backup of the database.
+   */
+  recovery: v.optional(
+    v.object({ region: v.string(), backupVaults: v.array(v.pipe(v.string(), v.regex(/^arn:aws[\w-]*:backup:/))) }),
+  ),
+  /**
+   * The ARN of a cluster snapshot that a new stack's database begins with. It must stay for the life of the stack: without it
+   * CloudFormation replaces the database with an empty one.
+   */
+  restoreFrom: v.optional(v.pipe(v.string(), v.regex(/^arn:aws[\w-]*:rds:/))),
+  /**
    * The ARNs of further KMS keys for tenants' data keys. The first wraps new data keys, and `operate rewrap` moves existing
    * ones to it. Their key policies must allow the stage's roles to use them.
    */

@@ -2,6 +2,7 @@ import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import { type ISecurityGroup, Port, SecurityGroup, SubnetType, type Vpc } from 'aws-cdk-lib/aws-ec2'
 import {
   AuroraPostgresEngineVersion,
+  CfnDBCluster,
   ClientPasswordAuthType,
   ClusterInstance,
   Credentials,
@@ -44,10 +45,17 @@ export class Database extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { vpc: Vpc; clients: ISecurityGroup; keys: Keys; launched: boolean; config: Stage['database'] },
+    props: {
+      vpc: Vpc
+      clients: ISecurityGroup
+      keys: Keys
+      launched: boolean
+      config: Stage['database']
+      restoreFrom: string | undefined
+    },
   ) {
     super(scope, id)
-    const { vpc, clients, keys, launched, config } = props
+    const { vpc, clients, keys, launched, config, restoreFrom } = props
     this.vpc = vpc
     const engine = DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_9 })
     // The needed capacity: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html
@@ -98,6 +106,7 @@ export class Database extends Construct {
       deletionProtection: config.keep && launched,
       removalPolicy: config.keep ? RemovalPolicy.SNAPSHOT : RemovalPolicy.DESTROY,
     })
+    if (restoreFrom !== undefined) beginWith(this.cluster, restoreFrom)
     this.writer = this.cluster.node.findChild('Writer')
     const { secret: owner } = this.cluster
     if (owner === undefined) throw new Error('the cluster generated no secret for its owner')
@@ -166,4 +175,11 @@ function rotatingFunction(rotation: SecretRotation): string {
       return parameters.functionName
   }
   throw new Error('a rotation names no function')
+}
+
+/** Makes a new cluster begin with a snapshot, which brings the database. The owner gets the password of the new secret. */
+function beginWith({ node: { defaultChild } }: DatabaseCluster, snapshot: string): void {
+  if (!(defaultChild instanceof CfnDBCluster)) throw new Error('the cluster has no CfnDBCluster')
+  defaultChild.snapshotIdentifier = snapshot
+  defaultChild.databaseName = undefined
 }

@@ -44,9 +44,13 @@ export class Keys extends Construct {
   readonly wrapping: string
   private readonly otherVaultKeys: readonly string[]
 
-  constructor(scope: Construct, id: string, props: { keep: boolean; otherVaultKeys?: readonly string[] | undefined }) {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { keep: boolean; multiRegionVaultKey: boolean; otherVaultKeys?: readonly string[] | undefined },
+  ) {
     super(scope, id)
-    const { keep, otherVaultKeys = [] } = props
+    const { keep, multiRegionVaultKey, otherVaultKeys = [] } = props
     this.otherVaultKeys = otherVaultKeys
     const removalPolicy = keep ? KEPT : RemovalPolicy.DESTROY
     const made = (name: string, props: KeyProps): Key =>
@@ -56,6 +60,7 @@ export class Keys extends Construct {
     // Not the default policy: under it, any IAM policy in the account could grant use of the key.
     this.vault = made('Vault', {
       description: 'Tenantry: the data keys of the tenants',
+      multiRegion: multiRegionVaultKey,
       policy: new PolicyDocument({
         statements: [
           new PolicyStatement({ principals: [new AccountRootPrincipal()], actions: ADMINISTRATION, resources: ['*'] }),

@@ -1,6 +1,6 @@
 import { RemovalPolicy } from 'aws-cdk-lib'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
-import { Secret, type SecretStringGenerator } from 'aws-cdk-lib/aws-secretsmanager'
+import { Secret, type SecretProps, type SecretStringGenerator } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct } from 'constructs'
 import { KEPT } from './logs.ts'
 
@@ -20,11 +20,23 @@ export class Secrets extends Construct {
   /** Email and password of the user that probes the API. The operator creates the user and fills in the email. */
   readonly probe: Secret
 
-  constructor(scope: Construct, id: string, { key, keep }: { key: IKey; keep: boolean }) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { key, keep, replica }: { key: IKey; keep: boolean; replica: string | undefined },
+  ) {
     super(scope, id)
+    // Without them no session and no link would be valid in another region.
+    const replicaRegions = replica === undefined ? [] : [{ region: replica }]
     const removalPolicy = keep ? KEPT : RemovalPolicy.DESTROY
-    const secret = (name: string, generateSecretString: SecretStringGenerator, description: string) =>
+    const secret = (
+      name: string,
+      generateSecretString: SecretStringGenerator,
+      description: string,
+      more: SecretProps = {},
+    ) =>
       new Secret(this, name, {
+        ...more,
         encryptionKey: key,
         removalPolicy,
         generateSecretString,
@@ -34,11 +46,13 @@ export class Secrets extends Construct {
       'Pepper',
       { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'pepper' },
       'The pepper, which hashes tokens and personal values',
+      { replicaRegions },
     )
     this.mailKey = secret(
       'MailKey',
       { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'mail_key' },
       'The mail key, from which single-use tokens are derived',
+      { replicaRegions },
     )
     // This URL never responds. Until the operator replaces it, the database counts rate limits alone.
     this.cache = secret(

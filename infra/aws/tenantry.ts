@@ -15,6 +15,7 @@ import { logGroup, type LogKeeping, logOtherFunctions } from './logs.ts'
 import { Mail } from './mail.ts'
 import { Network } from './network.ts'
 import { Operations } from './operations.ts'
+import { Recovery } from './recovery.ts'
 import { Secrets } from './secrets.ts'
 
 const PROBE_JOB = 'probe-sign-in'
@@ -35,12 +36,22 @@ export class Tenantry extends Stack {
     const { stage, config, addresses } = props
     const { keep } = config.database
     const { launched } = addresses
-    const keys = new Keys(this, 'Keys', { keep, otherVaultKeys: addresses.vaultKeys })
+    const { recovery, restoreFrom, vaultKeys: otherVaultKeys } = addresses
+    const { multiRegionVaultKey } = config
+    const keys = new Keys(this, 'Keys', { keep, multiRegionVaultKey, otherVaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
     const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, zones: addresses.zones })
     const { vpc, functions: clients } = network
-    const database = new Database(this, 'Database', { vpc, clients, keys, launched, config: config.database })
-    const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep })
+    const database = new Database(this, 'Database', {
+      vpc,
+      clients,
+      keys,
+      launched,
+      config: config.database,
+      restoreFrom,
+    })
+    const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep, replica: recovery?.region })
+    if (recovery !== undefined) new Recovery(this, 'Recovery', { database, keys, copyTo: recovery.backupVaults, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const settings = {

@@ -69,6 +69,13 @@ const encryptionContext = ({ tenantId, purpose }: KeyContext): Record<string, st
   service: 'tenantry',
 })
 
+/**
+ * Returns the ARN of a key's replica in a region. All replicas of a multi-Region key have its id, and KMS decrypts only with keys
+ * of its own region. Returns any other ARN unchanged.
+ */
+export const inRegion = (region: string, keyArn: string): string =>
+  keyArn.replace(/^(arn:[\w-]+:kms:)[\w-]+(:\d+:key\/mrk-)/, `$1${region}$2`)
+
 /** Returns the key service of a KMS client. The KMS key `keyId` wraps new data keys. */
 export function keyService(client: KMSClient, keyId: string): KeyService {
   const request = async <Output>(send: (options: { abortSignal: AbortSignal }) => Promise<Output>): Promise<Output> => {
@@ -101,7 +108,7 @@ export function keyService(client: KMSClient, keyId: string): KeyService {
     },
     unwrap: async ({ kmsKeyArn, wrapped }, context) => {
       const command = new DecryptCommand({
-        KeyId: kmsKeyArn,
+        KeyId: inRegion(await client.config.region(), kmsKeyArn),
         CiphertextBlob: wrapped,
         EncryptionContext: encryptionContext(context),
       })
@@ -111,7 +118,7 @@ export function keyService(client: KMSClient, keyId: string): KeyService {
     rewrap: async ({ kmsKeyArn, wrapped }, context, toKeyId) => {
       const command = new ReEncryptCommand({
         CiphertextBlob: wrapped,
-        SourceKeyId: kmsKeyArn,
+        SourceKeyId: inRegion(await client.config.region(), kmsKeyArn),
         SourceEncryptionContext: encryptionContext(context),
         DestinationKeyId: toKeyId,
         DestinationEncryptionContext: encryptionContext(context),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { KINDS } from '#functions/measure/queries.ts'
+import { EXERCISES, printed } from '#infra/tools/game-day/exercises.ts'
 import { METRICS, type MetricName } from '#shared/metrics.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
@@ -178,6 +179,29 @@ describe('an alarm', () => {
       .ofType('AWS::Serverless::Application')
       .map(({ Properties }) => Properties.Parameters.functionName)
     expect(new Set(watched.map(({ Value }: any) => Value))).toEqual(new Set(rotating))
+  })
+})
+
+describe('an exercise of the game day', () => {
+  it('names only resources, functions and alarms that the stage has', () => {
+    const text = printed(EXERCISES, 'prod')
+    expect(text).not.toContain('STAGE')
+    const resources = [...text.matchAll(/\$\(id (\S+) (\w+)\)/g)]
+    expect(resources.length).toBeGreaterThan(10)
+    for (const [, type = '', prefix = ''] of resources)
+      expect(
+        [...prod.resources].filter(([id, { Type }]) => Type === type && id.startsWith(prefix)),
+        `${type} ${prefix}`,
+      ).toHaveLength(1)
+    const functions = prod.ofType('AWS::Lambda::Function').map(({ Properties }) => Properties.FunctionName)
+    for (const [, name] of text.matchAll(/--function-name (\S+)/g)) expect(functions).toContain(name)
+    const names = alarms(prod).map(({ AlarmName }) => AlarmName)
+    for (const [, name] of text.matchAll(/--alarm-names (\S+)/g)) expect(names).toContain(name)
+  })
+
+  it('is described in the runbook', () => {
+    const runbook = readFileSync('infra/runbook.md', 'utf8')
+    for (const { name } of EXERCISES) expect(runbook).toContain(`\`${name}\``)
   })
 })
 

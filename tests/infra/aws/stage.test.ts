@@ -25,6 +25,8 @@ let prod: Synthesized
 const OWN_DOMAIN = { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' }
 const ANOTHER_KEY = 'arn:aws:kms:us-east-1:123456789012:key/another'
 // A stage with keep: false, a proxy, its own domain and another vault key.
+const COPY_VAULT = 'arn:aws:backup:us-west-2:210987654321:backup-vault:tenantry'
+const SNAPSHOT = 'arn:aws:rds:us-east-1:123456789012:cluster-snapshot:last'
 let other: Synthesized
 beforeAll(async () => {
   prod = await synthesized('prod')
@@ -35,6 +37,8 @@ beforeAll(async () => {
       vaultKeys: [ANOTHER_KEY],
       trustedProxies: ['203.0.113.0/24'],
       zones: ['us-east-1b', 'us-east-1d'],
+      recovery: { region: 'us-west-2', backupVaults: [COPY_VAULT] },
+      restoreFrom: SNAPSHOT,
     },
   })
 })
@@ -461,6 +465,33 @@ describe('stored data', () => {
       })
     for (const { Properties } of prod.ofType('AWS::SecretsManager::Secret'))
       expect(Properties.SecretString).toBeUndefined()
+  })
+})
+
+describe('recovery', () => {
+  it('copies each daily backup to the vaults of cdk.json, whose accounts may decrypt it', () => {
+    const { BackupPlan } = other.one('AWS::Backup::BackupPlan').Properties
+    expect(BackupPlan.BackupPlanRule[0].CopyActions).toMatchObject([{ DestinationBackupVaultArn: COPY_VAULT }])
+    expect(other.one('AWS::Backup::BackupSelection').Properties.BackupSelection.Resources).toHaveLength(1)
+    const policy = other.one('AWS::KMS::Key', 'KeysDatabase').Properties.KeyPolicy
+    expect(JSON.stringify(policy)).toContain(':iam::210987654321:root')
+    expect(prod.ofType('AWS::Backup::BackupPlan')).toEqual([])
+  })
+
+  it('has in another Region what the data needs: a replica of pepper and mail key, and a vault key that may get one', () => {
+    for (const id of ['SecretsPepper', 'SecretsMailKey']) {
+      const { ReplicaRegions } = other.one('AWS::SecretsManager::Secret', id).Properties
+      expect(ReplicaRegions).toEqual([{ Region: 'us-west-2' }])
+    }
+    const multiRegion = [prod, other].map((stage) => stage.one('AWS::KMS::Key', 'KeysVault').Properties.MultiRegion)
+    expect(multiRegion).toEqual([true, false])
+  })
+
+  it('begins with a snapshot that cdk.json names, under the owner’s new password', () => {
+    const { SnapshotIdentifier, DatabaseName, MasterUserPassword } = other.one('AWS::RDS::DBCluster').Properties
+    expect([SnapshotIdentifier, DatabaseName]).toEqual([SNAPSHOT, undefined])
+    expect(MasterUserPassword).toBeDefined()
+    expect(prod.one('AWS::RDS::DBCluster').Properties.SnapshotIdentifier).toBeUndefined()
   })
 })
 

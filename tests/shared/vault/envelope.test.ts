@@ -8,6 +8,7 @@ import {
   DecryptionFailed,
   encryptText,
 } from '#shared/vault/envelope.ts'
+import { inRegion } from '#shared/vault/kms.ts'
 
 const key = randomBytes(32)
 const binding: Binding = {
@@ -102,5 +103,15 @@ describe('encryptText and decryptText', () => {
     expect(opened(encryptText(key, TEXT, quoted), { ...binding, purpose: 'a', field: 'b","c' })).toEqual(
       new DecryptionFailed(),
     )
+  })
+})
+
+describe('inRegion', () => {
+  const arn = (region: string, id: string) => `arn:aws:kms:${region}:123456789012:key/${id}`
+
+  it('names the replica of a multi-Region key in the own region, and leaves every other key as it is', () => {
+    expect(inRegion('us-west-2', arn('us-east-1', 'mrk-1234'))).toBe(arn('us-west-2', 'mrk-1234'))
+    expect(inRegion('us-west-2', arn('us-east-1', '1234'))).toBe(arn('us-east-1', '1234'))
+    expect(inRegion('us-west-2', 'alias/vault')).toBe('alias/vault')
   })
 })
