@@ -102,7 +102,7 @@ export const SETTINGS = {
       name: 'VENDOR_URLS',
       type: 'JSON object',
       fallback: '{}',
-      description: 'URL of each vendor by its code; https only, except on this machine',
+      description: 'URL of each vendor by its code, of its pricing by CODE-pricing; https only, except on this machine',
       schema: VendorUrlsSetting,
     },
     tenantLimit: limit('VENDOR_TENANT_LIMIT', 300, 'vendor checks per tenant and hour'),

@@ -4,14 +4,22 @@ const PARTS = ['cache', 'kms', 'ses', 'vendor', 'postgres'] as const
 
 export type Part = (typeof PARTS)[number]
 
-const FaultInput = v.strictObject({
-  part: v.picklist(PARTS, `must be one of ${PARTS.join(', ')}`),
-  mode: v.picklist(['ok', 'refuse', 'hang', 'slow'], 'must be one of ok, refuse, hang, slow'),
-  ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(600_000)), 1000),
-  share: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
-})
+const MODES = ['ok', 'refuse', 'hang', 'slow', 'garble'] as const
 
-/** How a part treats calls: `ms` is the delay of 'slow', `share` the fraction of calls affected, 0 to 1. */
+const FaultInput = v.pipe(
+  v.strictObject({
+    part: v.picklist(PARTS, `must be one of ${PARTS.join(', ')}`),
+    mode: v.picklist(MODES, `must be one of ${MODES.join(', ')}`),
+    ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(600_000)), 1000),
+    share: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
+  }),
+  v.check(({ part, mode }) => mode !== 'garble' || part === 'vendor', 'garble is a mode of the vendor only'),
+)
+
+/**
+ * How a part treats calls: `ms` is the delay of 'slow', `share` the fraction of calls affected, 0 to 1. 'garble' cuts the
+ * responses of the vendors in half.
+ */
 export type Fault = Readonly<v.InferOutput<typeof FaultInput>>
 
 /** A fault that does not parse. The message names each wrong field. */

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type postgres from 'postgres'
 import { type Cost, hashPassword } from '#shared/password/argon2.ts'
+import { seedStyles } from './seed-styles.ts'
 
 export const SEED_PASSWORD = 'correct horse battery staple'
 
@@ -34,30 +34,6 @@ const nameOf = (email: string): string =>
     .split(/[@.]/, 2)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join(' ')
-
-const FITS = [
-  { suffix: '', label: '' },
-  { suffix: 'L', label: 'Women’s ' },
-  { suffix: 'B', label: 'Youth ' },
-]
-const ONE_FIT = new Set(['Headwear', 'Bags', 'Workwear'])
-
-/** Returns the styles of seed-styles.csv, each in all its fits. */
-const seedStyles = () =>
-  readFileSync(new URL('./seed-styles.csv', import.meta.url), 'utf8')
-    .trim()
-    .split('\n')
-    .slice(1)
-    .flatMap((line) => {
-      const [brand = '', number = '', name = '', category = '', vendors = ''] = line.split(',')
-      return FITS.filter(({ suffix }) => suffix === '' || !ONE_FIT.has(category)).map(({ suffix, label }) => ({
-        style_number: number + suffix,
-        name: label + name,
-        brand,
-        category,
-        vendors: vendors.split(' '),
-      }))
-    })
 
 /** The designs of each tenant, oldest first, with the files of each. */
 const DESIGNS: Readonly<Record<string, readonly string[]>> = {

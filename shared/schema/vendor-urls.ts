@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-/** The URL of each vendor, by vendor code. It comes only from the environment, never from a request or a row. */
+/** The URL of each vendor, by vendor code; that of a separate service for pricing is `CODE-pricing`. It comes only from the environment, never from a request or a row. */
 export type VendorUrls = ReadonlyMap<string, URL>
 
 const isLoopback = (hostname: string): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 
-/** The largest response body that is read from a vendor. */
+/** The largest response body that is read from a vendor, unless the request says otherwise. */
 export const MAX_RESPONSE_BYTES = 1_048_576
 
 /** Why a vendor gave no verdict. The API shows these codes; they quote nothing from the vendor. */
@@ -35,6 +35,9 @@ export interface BoundedRequest {
   readonly statuses: readonly number[]
   /** Limits the whole request, from the DNS lookup to the last byte of the response. */
   readonly timeoutMs: number
+  readonly maxBytes?: number
+  /** Takes the body part by part, as it arrives. The response then has none. */
+  readonly onText?: (part: string) => void
 }
 
 export interface BoundedResponse {
@@ -85,7 +88,7 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
     const status = response.statusCode ?? 0
     if (!options.statuses.includes(status)) throw new VendorUnreachable(reasonOfStatus(status))
     const [mediaType = ''] = (response.headers['content-type'] ?? '').toLowerCase().split(';')
-    const body = await readBounded(response)
+    const body = await readBounded(response, options)
     // When the timeout closes the connection, a body without a content length looks complete.
     signal.throwIfAborted()
     return { status, mediaType: mediaType.trim(), body }
@@ -109,14 +112,20 @@ function reasonOfStatus(status: number): UnreachableReason {
 const isParseError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_')
 
-async function readBounded(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
+async function readBounded(
+  response: IncomingMessage,
+  { maxBytes = MAX_RESPONSE_BYTES, onText }: BoundedRequest,
+): Promise<string> {
+  const decoder = new TextDecoder()
+  const parts: string[] = []
+  const take = onText ?? ((part: string) => void parts.push(part))
   let bytes = 0
   for await (const chunk of response) {
     const part = Buffer.from(chunk)
     bytes += part.length
-    if (bytes > MAX_RESPONSE_BYTES) throw new VendorUnreachable('too_large')
-    chunks.push(part)
+    if (bytes > maxBytes) throw new VendorUnreachable('too_large')
+    take(decoder.decode(part, { stream: true }))
   }
-  return new TextDecoder().decode(Buffer.concat(chunks, bytes))
+  take(decoder.decode())
+  return parts.join('')
 }

@@ -3,7 +3,7 @@ import { readEncryptedSecret, recordOpening } from '#shared/vault/queries.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 import { secretContext } from '#shared/vendor/account.ts'
 
-/** A decrypted credential. Use it for one call to the vendor; never log it, store it or put it into an error. */
+/** A decrypted credential. Use it for one piece of work with the vendor; never log it, store it or put it into an error. */
 export interface OpenCredential {
   readonly vendor: string
   readonly accountNumber: string

@@ -1,5 +1,5 @@
-import { textFaults, type VendorAdapter } from '#shared/vendor/adapter.ts'
-import { boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
+import { textFaults, type VendorAdapter, type VendorCredential } from '#shared/vendor/adapter.ts'
+import { type BoundedResponse, boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 
 /**
  * Verifies a credential with S&S Activewear's REST API: HTTP Basic with the account number and the API key. The URL is
@@ -16,25 +16,28 @@ export const ssActivewear: VendorAdapter = {
       ? [{ field: 'account_number', detail: 'must not contain a colon' } as const]
       : []),
   ],
-  verify: async (url, { accountNumber, secret }, timeoutMs) => {
-    const base = url.pathname.endsWith('/') ? url : new URL(`${url.pathname}/`, url)
-    const { status, mediaType, body } = await boundedRequest(
-      new URL('v2/styles/?styleid=39&fields=StyleID&mediatype=json', base),
-      {
-        method: 'GET',
-        headers: {
-          accept: 'application/json',
-          authorization: `Basic ${Buffer.from(`${accountNumber}:${secret}`).toString('base64')}`,
-        },
-        statuses: [200, 401, 403],
-        timeoutMs,
-      },
-    )
-    if (status === 401 || (status === 403 && mediaType === 'application/json')) return 'refused'
-    if (status === 200 && isList(body)) return 'accepted'
+  verify: async (url, credential, timeoutMs) => {
+    const response = await boundedRequest(pathOf(url, 'v2/styles/?styleid=39&fields=StyleID&mediatype=json'), {
+      method: 'GET',
+      headers: { accept: 'application/json', authorization: basicCredential(credential) },
+      statuses: [200, 401, 403],
+      timeoutMs,
+    })
+    if (isRefusal(response)) return 'refused'
+    if (response.status === 200 && isList(response.body)) return 'accepted'
     throw new VendorUnreachable('unexpected_response')
   },
 }
+
+/** Returns the URL of a path below the vendor's. */
+export const pathOf = (url: URL, path: string): URL =>
+  new URL(path, url.pathname.endsWith('/') ? url : new URL(`${url.pathname}/`, url))
+
+export const basicCredential = ({ accountNumber, secret }: VendorCredential): string =>
+  `Basic ${Buffer.from(`${accountNumber}:${secret}`).toString('base64')}`
+
+export const isRefusal = ({ status, mediaType }: BoundedResponse): boolean =>
+  status === 401 || (status === 403 && mediaType === 'application/json')
 
 function isList(body: string): boolean {
   try {

@@ -23,13 +23,23 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 export const escapeXml = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character)
 
+/** Parses an XML document that arrives in parts. */
+export interface XmlParser {
+  /** Throws XmlError. */
+  write(text: string): void
+  /** Ends the document and returns its root. Throws XmlError. */
+  end(): XmlElement
+}
+
 /**
- * Parses an XML document with namespaces and returns its root. Throws XmlError. It rejects a document type declaration,
- * so only XML's five predefined entities exist, and nothing is expanded or fetched.
+ * Returns a parser of XML with namespaces. It rejects a document type declaration, so only XML's five predefined entities
+ * exist, and nothing is expanded or fetched. `take` gets each element when it ends. An element that it takes, by returning
+ * true, is no child of its parent: so a long document needs little memory.
  */
-export function parseXml(text: string): XmlElement {
+export function xmlParser(take: (element: XmlElement) => boolean = () => false): XmlParser {
   const document = { children: new Array<XmlElement>() }
-  const open: { text: string; readonly children: XmlElement[] }[] = []
+  const open: { text: string; readonly namespace: string; readonly name: string; readonly children: XmlElement[] }[] =
+    []
   const parser = new SaxesParser({ xmlns: true })
   const append = (part: string) => {
     const element = open.at(-1)
@@ -40,21 +50,36 @@ export function parseXml(text: string): XmlElement {
   })
   parser.on('opentag', ({ uri, local }) => {
     if (open.length === MAX_DEPTH) throw new XmlError('The document nests too deep')
-    const element = { namespace: uri, name: local, text: '', children: new Array<XmlElement>() }
-    const parent = open.at(-1) ?? document
-    parent.children.push(element)
-    open.push(element)
+    open.push({ namespace: uri, name: local, text: '', children: new Array<XmlElement>() })
   })
-  parser.on('closetag', () => void open.pop())
+  parser.on('closetag', () => {
+    const element = open.pop()
+    if (element !== undefined && !take(element)) (open.at(-1) ?? document).children.push(element)
+  })
   parser.on('text', append)
   parser.on('cdata', append)
-  try {
-    parser.write(text).close()
-  } catch (error) {
-    // The parser's own messages quote the document.
-    throw error instanceof XmlError ? error : new XmlError('The document is not well formed')
+  const attempt = (work: () => void) => {
+    try {
+      work()
+    } catch (error) {
+      // The parser's own messages quote the document.
+      throw error instanceof XmlError ? error : new XmlError('The document is not well formed')
+    }
   }
-  const [root] = document.children
-  if (root === undefined) throw new XmlError('The document is empty')
-  return root
+  return {
+    write: (text) => attempt(() => parser.write(text)),
+    end: () => {
+      attempt(() => parser.close())
+      const [root] = document.children
+      if (root === undefined) throw new XmlError('The document is empty')
+      return root
+    },
+  }
+}
+
+/** Parses an XML document and returns its root. Throws XmlError. */
+export function parseXml(text: string): XmlElement {
+  const parser = xmlParser()
+  parser.write(text)
+  return parser.end()
 }

@@ -1,35 +1,163 @@
 import type { LocalReply, LocalRequest } from '#infra/local/http-server.ts'
+import { escapeXml } from '#shared/vendor/xml.ts'
+import type { LocalProduct, LocalSku } from './products.ts'
 
-// Product Data 2.0.0. The codes come from the PromoStandards list of service messages.
-const NAMESPACE = 'http://www.promostandards.org/WSDL/ProductDataService/2.0.0/'
-const OPERATION = 'GetProductDateModified'
+const PRODUCT_DATA = 'http://www.promostandards.org/WSDL/ProductDataService/2.0.0/'
+const PRICING = 'http://www.promostandards.org/WSDL/PricingAndConfiguration/1.0.0/'
 
-/**
- * Serves the SOAP 1.1 operation getProductDateModified. A wrong account gets service message 105 with status 200, as vendors
- * send it. No product ever changes.
- */
+interface Operation {
+  readonly namespace: string
+  readonly version: string
+  readonly required: readonly string[]
+  readonly respond: (field: (name: string) => string, products: readonly LocalProduct[]) => string | Message
+}
+
+/** A service message. The codes come from the PromoStandards list. */
+interface Message {
+  readonly code: number
+  readonly description: string
+  readonly severity?: 'Information'
+}
+
+const LOCALIZATION = ['localizationCountry', 'localizationLanguage']
+
+/** The operations by the name of their SOAPAction. */
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  getProductDateModified: {
+    namespace: PRODUCT_DATA,
+    version: '2.0.0',
+    required: ['changeTimeStamp'],
+    respond: (field) =>
+      Number.isNaN(Date.parse(field('changeTimeStamp')))
+        ? { code: 120, description: 'The following field(s) are required changeTimeStamp' }
+        : { code: 160, description: 'No Results Found', severity: 'Information' },
+  },
+  getProductSellable: {
+    namespace: PRODUCT_DATA,
+    version: '2.0.0',
+    required: [...LOCALIZATION, 'isSellable'],
+    respond: (_, products) => {
+      const sellable = products.flatMap(({ style, skus }) =>
+        skus.map(({ sku }) => tag('ProductSellable', shared('productId', style.style_number) + shared('partId', sku))),
+      )
+      return tag('ProductSellableArray', sellable.join(''))
+    },
+  },
+  getProduct: {
+    namespace: PRODUCT_DATA,
+    version: '2.0.0',
+    required: [...LOCALIZATION, 'productId'],
+    respond: (field, products) => {
+      const product = products.find(({ style }) => style.style_number === field('productId'))
+      return product === undefined ? NO_PRODUCT : productOf(product)
+    },
+  },
+  getConfigurationAndPricing: {
+    namespace: PRICING,
+    version: '1.0.0',
+    required: ['productId', 'currency', 'fobId', 'priceType', ...LOCALIZATION, 'configurationType'],
+    respond: (field, products) => {
+      const product = products.find(({ style }) => style.style_number === field('productId'))
+      return product === undefined ? NO_PRODUCT : configurationOf(product, field)
+    },
+  },
+}
+
+const NO_PRODUCT: Message = { code: 130, description: 'Product Id not found' }
+
+/** Serves SOAP 1.1. A wrong account gets service message 105 with status 200, as vendors send it. No product ever changes. */
 export function answerSoap(
   { method, headers, body }: LocalRequest,
+  products: readonly LocalProduct[],
   accepts: (id: string, password: string) => boolean,
 ): LocalReply {
   if (method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
   if (!/^text\/xml\s*(;|$)/i.test(headers['content-type'] ?? '')) return { status: 415 }
   const text = body.toString()
-  const [, prefix, request] = /<(?:[\w-]+:)?Body[^>]*>\s*<(?:([\w-]+):)?(\w+)/.exec(text) ?? []
-  if (request === undefined) return fault('The body is not a SOAP envelope')
-  const namespaced = text.includes(`xmlns${prefix === undefined ? '' : `:${prefix}`}="${NAMESPACE}"`)
-  if (request !== `${OPERATION}Request` || !namespaced) return fault(`${request} is not served here`)
+  const [, prefix, request = ''] = /<(?:[\w-]+:)?Body[^>]*>\s*<(?:([\w-]+):)?(\w+)/.exec(text) ?? []
+  if (request === '') return fault('The body is not a SOAP envelope')
   const action = String(headers['soapaction'] ?? '').replaceAll('"', '')
-  if (action !== 'getProductDateModified') return fault(`The given SOAPAction ${action} does not match an operation`)
-  const [id, password] = [element(text, 'id'), element(text, 'password')]
-  if (element(text, 'wsVersion') !== '2.0.0') return serviceMessage(115, 'wsVersion not found')
-  if (id === '') return serviceMessage(100, 'ID (customerID) not found')
-  if (password === '') return serviceMessage(110, 'Authentication Credentials required')
-  if (!accepts(id, password)) return serviceMessage(105, 'Authentication Credentials failed')
-  if (Number.isNaN(Date.parse(element(text, 'changeTimeStamp'))))
-    return serviceMessage(120, 'The following field(s) are required changeTimeStamp')
-  return serviceMessage(160, 'No Results Found', 'Information')
+  const operation = OPERATIONS[request.charAt(0).toLowerCase() + request.slice(1).replace(/Request$/, '')]
+  const namespaced = text.includes(`xmlns${prefix === undefined ? '' : `:${prefix}`}="${operation?.namespace}"`)
+  if (operation === undefined || !namespaced) return fault(`${request} is not served here`)
+  if (`${action.charAt(0).toUpperCase()}${action.slice(1)}Request` !== request)
+    return fault(`The given SOAPAction ${action} does not match an operation`)
+  const field = (name: string) => element(text, name)
+  const message = refusalOf(operation, field, accepts)
+  const content = message ?? operation.respond(field, products)
+  const { namespace } = operation
+  const inner = typeof content === 'string' ? content : messageOf(operation, content)
+  const name = request.replace(/Request$/, 'Response')
+  return soap(200, `<${name} xmlns="${namespace}" xmlns:s="${namespace}SharedObjects/">${inner}</${name}>`)
 }
+
+function refusalOf(
+  { version, required }: Operation,
+  field: (name: string) => string,
+  accepts: (id: string, password: string) => boolean,
+): Message | undefined {
+  const [id, password] = [field('id'), field('password')]
+  if (field('wsVersion') !== version) return { code: 115, description: 'wsVersion not found' }
+  if (id === '') return { code: 100, description: 'ID (customerID) not found' }
+  if (password === '') return { code: 110, description: 'Authentication Credentials required' }
+  if (!accepts(id, password)) return { code: 105, description: 'Authentication Credentials failed' }
+  const missing = required.filter((name) => field(name) === '')
+  return missing.length === 0
+    ? undefined
+    : { code: 120, description: `The following field(s) are required ${missing.join(', ')}` }
+}
+
+function productOf({ style, skus }: LocalProduct): string {
+  const parts = skus.map(({ sku, color, size }) =>
+    tag(
+      'ProductPart',
+      shared('partId', sku) +
+        (color === null ? '' : tag('ColorArray', tag('Color', shared('colorName', color)))) +
+        tag('ApparelSize', shared('apparelStyle', 'Unisex') + labelOf(size)),
+    ),
+  )
+  return tag(
+    'Product',
+    shared('productId', style.style_number) +
+      shared('productName', style.name) +
+      shared('description', style.name) +
+      shared('productBrand', style.brand) +
+      tag('ProductCategoryArray', tag('ProductCategory', shared('category', style.category))) +
+      tag('ProductPartArray', parts.join('')),
+  )
+}
+
+/** The standard lists label sizes. Any other text is a custom size. */
+const labelOf = (size: string): string =>
+  /^\d+x\d+$|-/i.test(size) && !/large|small/i.test(size)
+    ? shared('labelSize', 'CUSTOM') + shared('customSize', size)
+    : shared('labelSize', size)
+
+function configurationOf({ style, skus }: LocalProduct, field: (name: string) => string): string {
+  const priced = skus.filter(({ price }) => price !== null)
+  const parts = priced.map((sku) => tag('Part', shared('partId', sku.sku) + tag('PartPriceArray', pricesOf(sku))))
+  return tag(
+    'Configuration',
+    tag('PartArray', parts.join('')) +
+      shared('productId', style.style_number) +
+      shared('currency', field('currency')) +
+      shared('priceType', field('priceType')),
+  )
+}
+
+/** A price for each piece, and after it one for a case, which is no price of a piece. */
+const pricesOf = ({ price }: LocalSku): string =>
+  [
+    ['72', '0.01', 'CA'],
+    ['1', price ?? '', 'EA'],
+  ]
+    .map(([minQuantity = '', amount = '', uom = '']) =>
+      tag('PartPrice', shared('minQuantity', minQuantity) + shared('price', amount) + shared('priceUom', uom)),
+    )
+    .join('')
+
+const tag = (name: string, content: string): string => `<${name}>${content}</${name}>`
+const shared = (name: string, text: string): string => `<s:${name}>${escapeXml(text)}</s:${name}>`
 
 const ENTITIES = new Map([
   ['lt', '<'],
@@ -48,13 +176,12 @@ function element(xml: string, name: string): string {
   })
 }
 
-const serviceMessage = (code: number, description: string, severity = 'Error'): LocalReply =>
-  soap(
-    200,
-    `<${OPERATION}Response xmlns="${NAMESPACE}" xmlns:s="${NAMESPACE}SharedObjects/"><s:ServiceMessageArray>` +
-      `<s:ServiceMessage><s:code>${code}</s:code><s:description>${description}</s:description>` +
-      `<s:severity>${severity}</s:severity></s:ServiceMessage></s:ServiceMessageArray></${OPERATION}Response>`,
-  )
+/** Product Data has a list of service messages, Pricing and Configuration one error message. */
+const messageOf = ({ namespace }: Operation, { code, description, severity }: Message): string =>
+  namespace === PRICING
+    ? tag('ErrorMessage', shared('code', String(code)) + shared('description', description))
+    : `<s:ServiceMessageArray><s:ServiceMessage><s:code>${code}</s:code><s:description>${description}</s:description>` +
+      `<s:severity>${severity ?? 'Error'}</s:severity></s:ServiceMessage></s:ServiceMessageArray>`
 
 const soap = (status: number, content: string): LocalReply => ({
   status,

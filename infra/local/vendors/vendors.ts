@@ -1,7 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Faults } from '#infra/local/faults.ts'
-import { type HttpServer, json, type LocalReply, type LocalRequest, startHttpServer } from '#infra/local/http-server.ts'
+import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+import { localProducts } from './products.ts'
 import { answerSoap } from './promo-standards.ts'
+import { answerRest } from './ss-activewear.ts'
 
 export interface VendorAccount {
   readonly code: 'ss-activewear' | 'sanmar'
@@ -19,67 +21,50 @@ const SANMAR: VendorAccount = { code: 'sanmar', account_number: '284719', secret
 /** The one account that each local vendor accepts. */
 export const vendorAccounts: readonly VendorAccount[] = [SS_ACTIVEWEAR, SANMAR]
 
+const PRODUCTS = 320
+
 export interface Vendors extends HttpServer {
-  /** The URL of each vendor: the base of the REST paths `/v2/...`, and the SOAP endpoint. */
-  readonly urls: Readonly<Record<VendorAccount['code'], string>>
+  /** The URLs of VENDOR_URLS. */
+  readonly urls: Readonly<Record<VendorAccount['code'] | 'sanmar-pricing', string>>
 }
 
-// The shape of https://api.ssactivewear.com/V2/Styles.aspx, reduced to the fields that name a style.
-const STYLES = [
-  ['39', 'B00060', 'Gildan', '2000', 'Ultra Cotton T-Shirt', 'T-Shirts'],
-  ['71', 'B15453', 'Gildan', '18500', 'Heavy Blend Hooded Sweatshirt', 'Fleece'],
-  ['2570', 'B08253', 'BELLA + CANVAS', '3001', 'Jersey Tee', 'T-Shirts'],
-  ['8711', 'B12260', 'Next Level', '3600', 'Cotton T-Shirt', 'T-Shirts'],
-].map(([styleID, partNumber, brandName, styleName, title, baseCategory]) => ({
-  styleID: Number(styleID),
-  partNumber,
-  brandName,
-  styleName,
-  title,
-  description: `<ul><li>${title}</li></ul>`,
-  baseCategory,
-  newStyle: false,
-}))
-
-/** Serves two vendors at one address: a REST API like S&S Activewear's and a PromoStandards SOAP service. */
+/** Serves two vendors at one address: a REST API like S&S Activewear's and the PromoStandards SOAP services of a supplier. */
 export async function startVendors(
-  options: { readonly faults?: Faults; readonly port?: number } = {},
+  options: { readonly faults?: Faults; readonly port?: number; readonly products?: number } = {},
 ): Promise<Vendors> {
-  const { faults, port } = options
+  const { faults, port, products = PRODUCTS } = options
+  const catalogs = { rest: localProducts('ss-activewear', products), soap: localProducts('sanmar', products) }
   const server = await startHttpServer({
     port,
     meet: faults && (() => faults.meet('vendor')),
     answer: (request) => {
       const path = request.url.pathname.replace(/\/$/, '').toLowerCase()
-      if (path === '/v2/styles') return answerStyles(request)
-      if (path === '/promostandards/productdata')
-        return answerSoap(request, (id, password) => accepts(SANMAR, id, password))
-      return json(404, { message: `No HTTP resource was found that matches ${request.url.pathname}.` })
+      const isGarbled = faults?.draw('vendor') === 'garble'
+      const answer = () => {
+        if (path === '/v2/styles' || path === '/v2/products')
+          return answerRest(request, catalogs.rest, (number, secret) => accepts(SS_ACTIVEWEAR, number, secret))
+        if (path === '/promostandards/productdata' || path === '/promostandards/pricing')
+          return answerSoap(request, catalogs.soap, (id, password) => accepts(SANMAR, id, password))
+        return json(404, { message: `No HTTP resource was found that matches ${request.url.pathname}.` })
+      }
+      return isGarbled ? garbled(answer()) : answer()
     },
   })
-  return { ...server, urls: { 'ss-activewear': server.url, sanmar: `${server.url}/promostandards/productdata` } }
-}
-
-function answerStyles({ method, url, headers }: LocalRequest): LocalReply {
-  if (method !== 'GET') return json(405, { message: `The requested resource does not support ${method}.` })
-  const [scheme = '', credentials = ''] = (headers.authorization ?? '').split(' ')
-  const [, number = '', secret = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(credentials, 'base64').toString()) ?? []
-  if (scheme.toLowerCase() !== 'basic' || !accepts(SS_ACTIVEWEAR, number, secret)) {
-    const challenge = { 'www-authenticate': 'Basic realm="S&S Activewear"' }
-    return json(401, { message: 'Authorization has been denied for this request.' }, challenge)
+  return {
+    ...server,
+    urls: {
+      'ss-activewear': server.url,
+      sanmar: `${server.url}/promostandards/productdata`,
+      'sanmar-pricing': `${server.url}/promostandards/pricing`,
+    },
   }
-  const listed = (name: string) => url.searchParams.get(name)?.split(',')
-  const [names, ids, fields] = [listed('style'), listed('styleid'), listed('fields')]
-  const found = STYLES.filter(
-    ({ styleName = '', styleID }) => (names?.includes(styleName) ?? true) && (ids?.includes(String(styleID)) ?? true),
-  )
-  return json(200, fields ? found.map((style) => picked(style, fields)) : found)
 }
 
-function picked(style: object, fields: readonly string[]): object {
-  const wanted = new Set(fields.map((field) => field.toLowerCase()))
-  return Object.fromEntries(Object.entries(style).filter(([name]) => wanted.has(name.toLowerCase())))
-}
+/** Cuts a response in half. */
+const garbled = (reply: LocalReply): LocalReply => ({
+  ...reply,
+  body: String(reply.body ?? '').slice(0, Math.floor(String(reply.body ?? '').length / 2)),
+})
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 

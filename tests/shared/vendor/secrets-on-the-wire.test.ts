@@ -46,7 +46,7 @@ describe('credentials on the wire', () => {
         const credential = { accountNumber, secret }
         fc.pre(credentialFaults('promostandards', credential).length === 0)
         const since = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678))
-        expect(parsed(dateModifiedRequest(credential, since))).toEqual([
+        expect(parsed(dateModifiedRequest(credential, since).body)).toEqual([
           { name: `{${SOAP}}Envelope`, text: '' },
           { name: `{${SOAP}}Body`, text: '' },
           { name: `{${PRODUCT_DATA}}GetProductDateModifiedRequest`, text: '' },
