@@ -105,7 +105,11 @@ export const STAGES = {
       proxy: false,
     },
     memoryMib,
-    concurrency: { group: 20, job: 1, named: { auth: 60, openapi: 5, 'not-found': 5, 'deliver-mail': 2, operate: 2 } },
+    concurrency: {
+      group: 20,
+      job: 1,
+      named: { auth: 60, openapi: 5, 'not-found': 5, 'deliver-mail': 2, 'sync-catalog': 2, operate: 2 },
+    },
     throttle: { rate: 200, burst: 400, signIn: { rate: 50, burst: 100 } },
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 180_000 },
     multiRegionVaultKey: true,
@@ -132,7 +136,16 @@ export const STAGES = {
     concurrency: {
       group: 40,
       job: 1,
-      named: { auth: 200, health: 10, openapi: 10, 'not-found': 5, 'verify-vendors': 2, 'deliver-mail': 4, operate: 2 },
+      named: {
+        auth: 200,
+        health: 10,
+        openapi: 10,
+        'not-found': 5,
+        'verify-vendors': 2,
+        'deliver-mail': 4,
+        'sync-catalog': 4,
+        operate: 2,
+      },
     },
     throttle: { rate: 1000, burst: 2000, signIn: { rate: 200, burst: 400 } },
     firewall: { perAddress: 5000, signInPerAddress: 500, together: 900_000 },
@@ -148,8 +161,9 @@ export const STAGES = {
 export const reservedConcurrency = ({ concurrency }: Stage, kind: 'group' | 'job', name: string): number | null =>
   concurrency === null ? null : (concurrency.named[name] ?? concurrency[kind])
 
-/** The vendors' APIs, the same for every stage: a base URL for REST, the product data service for SOAP. */
+/** The vendors' APIs, the same for every stage: a base URL for REST; for SOAP the services for product data and for pricing. */
 export const VENDOR_URLS = {
   'ss-activewear': 'https://api.ssactivewear.com',
   sanmar: 'https://ws.sanmar.com:8080/promostandards/ProductDataServiceBindingV2',
+  'sanmar-pricing': 'https://ws.sanmar.com:8080/promostandards/PricingAndConfigurationServiceBinding',
 }

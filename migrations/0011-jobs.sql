@@ -102,6 +102,19 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
   returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
 end;
 
+-- Extends a lease that has not ended. Returns false, and changes nothing, when it has.
+create function app.renew_lease(p_job uuid, p_lease_token uuid, p_lease_seconds integer) returns boolean
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  update app.jobs j set leased_until = now() + make_interval(secs => p_lease_seconds)
+   where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null;
+  return found;
+end
+$$;
+
 -- Ends a lease, with an error or without. With an error the job is retried after p_delay_seconds, or dead-lettered when that
 -- is null. Returns false, and changes nothing, when another worker has the lease.
 create function app.end_lease(p_job uuid, p_lease_token uuid, p_error text, p_delay_seconds double precision) returns boolean
@@ -152,13 +165,14 @@ begin
 end
 $$;
 
-revoke all on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision),
-  app.return_job(uuid, uuid, text), app.lease_ticket(uuid, uuid) from public;
-grant execute on function app.claim_jobs(text, integer, integer, integer), app.end_lease(uuid, uuid, text, double precision),
-  app.return_job(uuid, uuid, text) to identity_worker;
+revoke all on function app.claim_jobs(text, integer, integer, integer), app.renew_lease(uuid, uuid, integer),
+  app.end_lease(uuid, uuid, text, double precision), app.return_job(uuid, uuid, text), app.lease_ticket(uuid, uuid) from public;
+grant execute on function app.claim_jobs(text, integer, integer, integer), app.renew_lease(uuid, uuid, integer),
+  app.end_lease(uuid, uuid, text, double precision), app.return_job(uuid, uuid, text) to identity_worker;
 grant execute on function app.lease_ticket(uuid, uuid) to identity_worker, identity_vault;
 grant create on schema app to identity_gate;
 alter function app.claim_jobs(text, integer, integer, integer) owner to identity_gate;
+alter function app.renew_lease(uuid, uuid, integer) owner to identity_gate;
 alter function app.end_lease(uuid, uuid, text, double precision) owner to identity_gate;
 alter function app.return_job(uuid, uuid, text) owner to identity_gate;
 alter function app.lease_ticket(uuid, uuid) owner to identity_gate;

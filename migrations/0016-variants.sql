@@ -62,10 +62,10 @@ create table app.vendor_prices (
 );
 select app.enforce_tenant('app.vendor_prices');
 grant select on app.vendor_prices to identity_app, identity_worker;
-grant insert, update (variant_scope, unit_price, currency, synced_at), delete on app.vendor_prices to identity_worker;
+grant insert, update (unit_price, currency, synced_at), delete on app.vendor_prices to identity_worker;
 
 -- A sync reads and writes these too.
-grant select, insert (tenant_id, style_number, name, brand, category, vendors), update (name, category, vendors)
+grant select, insert (tenant_id, style_number, name, brand, category, vendors), update (vendors)
   on app.styles to identity_worker;
 grant select on app.sizes, app.size_aliases to identity_worker;
 grant execute on function app.resolve_size(text) to identity_worker;

@@ -11,8 +11,9 @@ create table app.sync_runs (
   created_at        timestamptz not null default now(),
   started_at        timestamptz,
   finished_at       timestamptz,
-  -- When a worker last had the run.
+  -- When a worker last took the run or stored a page of it, and how often it was taken since then without a page.
   touched_at        timestamptz not null default now(),
+  takes             smallint not null default 0,
   -- The vendor's ids of the products to read, in the vendor's order, and how many of them were read.
   products          text[],
   position          integer not null default 0,
@@ -35,10 +36,10 @@ select app.enforce_tenant('app.sync_runs');
 grant select, insert (tenant_id, vendor, vendor_account_id, started_by), update (status, finished_at, error)
   on app.sync_runs to identity_app;
 grant select,
-  update (status, started_at, finished_at, touched_at, products, position, styles, variants, prices, unresolved, error)
+  update (status, started_at, finished_at, touched_at, takes, products, position, styles, variants, prices, unresolved, error)
   on app.sync_runs to identity_worker;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.sync_runs is
-  'linked: started_by; tenant: id, tenant_id, vendor, vendor_account_id, status, created_at, started_at, finished_at, touched_at, '
+  'linked: started_by; tenant: id, tenant_id, vendor, vendor_account_id, status, created_at, started_at, finished_at, touched_at, takes, '
   'products, position, styles, variants, prices, unresolved, unresolved_sizes, error';

@@ -34,6 +34,8 @@ export const METRICS = {
   /** An encrypted secret or its data key could not be decrypted in the context in which it is stored. */
   DecryptionFailed: { unit: 'Count', by: null },
   VendorUnreachable: { unit: 'Count', by: 'vendor' },
+  /** A sync run failed, by its error. A credential that the vendor refused does not count: that is the tenant's to correct. */
+  SyncFailed: { unit: 'Count', by: 'error', total: true },
   /** A job failed and will be retried. */
   JobFailed: { unit: 'Count', by: 'kind' },
   /** A job was dead-lettered. */

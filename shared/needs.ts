@@ -10,7 +10,7 @@ export type ServiceRole = (typeof SERVICE_ROLES)[number]
 export type DatabaseRole = ServiceRole | 'owner'
 
 /** The jobs that other functions may invoke. */
-export const INVOKED_JOBS = ['deliver-mail'] as const
+export const INVOKED_JOBS = ['deliver-mail', 'sync-catalog'] as const
 
 export type InvokedJob = (typeof INVOKED_JOBS)[number]
 

@@ -34,6 +34,7 @@ export const PROBLEMS = {
   'role-limit': { status: 409, title: 'Too many roles' },
   'last-owner': { status: 409, title: 'Last owner' },
   'password-rejected': { status: 422, title: 'Unacceptable password' },
+  'sync-active': { status: 409, title: 'Sync in progress' },
   'vendor-rejected': { status: 422, title: 'Credentials refused by the vendor' },
   'vendor-unreachable': { status: 503, title: 'Vendor unreachable' },
   'currency-in-use': { status: 409, title: 'Currency in use' },

@@ -260,6 +260,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       missing: 'normal',
       description: 'A job was dead-lettered within the last hour: it failed for good and will not be retried.',
     },
+    'syncs-failing': {
+      metric: own('SyncFailed'),
+      over: 2,
+      periods: [3, 3],
+      missing: 'normal',
+      description:
+        'For 15 minutes at least 3 sync runs failed in each 5 minutes, for another reason than a refused credential. Catalogs and prices of tenants stay as they were.',
+    },
     'dead-letters': {
       metric: metrics.deadLetters,
       over: 0,

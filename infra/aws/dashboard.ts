@@ -56,7 +56,7 @@ export class Dashboard extends Construct {
           [own('KmsFailed'), own('DecryptionFailed')],
           [own('SecretRefreshFailed')],
         ),
-        graph('Vendors unreachable', [ownEach('VendorUnreachable')]),
+        graph('Vendors unreachable, and failed sync runs', [ownEach('VendorUnreachable')], [ownEach('SyncFailed')]),
       ],
       [
         graph(

@@ -80,7 +80,7 @@ const QUERIES: Readonly<Record<string, Query>> = {
   'vendor-failures': {
     in: 'functions',
     fields: ['@timestamp', '@log', 'message', 'vendor', 'reason', 'kind', 'error.name'],
-    filter: 'ispresent(vendor) or kind = "verify-vendor"',
+    filter: 'ispresent(vendor) or kind = "verify-vendor" or kind = "sync-catalog"',
     sort: '@timestamp desc',
     limit: 200,
   },

@@ -30,6 +30,8 @@ export const AUDIT_ACTIONS = {
   'session.sign_in_failed': 'user',
   'session.signed_out': 'session',
   'session.tenant_selected': 'session',
+  'sync_run.abandoned': 'sync_run',
+  'sync_run.created': 'sync_run',
   'tenant.changed': 'tenant',
   'tenant.created': 'tenant',
   'tenant.status_changed': 'tenant',

@@ -43,6 +43,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
   'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind
+  'app.renew_lease(uuid, uuid, integer)', // extends a lease of a job
   'app.end_lease(uuid, uuid, text, double precision)', // ends a lease of a job
   'app.return_job(uuid, uuid, text)', // ends a lease as if the job had not been leased
   'app.password_salt(text, text)', // returns the salt and cost of a password, or invented ones

@@ -4,19 +4,22 @@ import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
 import { JOB_KINDS, type JobKind, type JobPayload } from '#shared/queue/kinds.ts'
-import { claimJobs, completeJob, failJob, type LeasedJob, returnJob } from '#shared/queue/queries.ts'
+import { claimJobs, completeJob, failJob, invoking, type LeasedJob, returnJob } from '#shared/queue/queries.ts'
 
 /** How the jobs of one kind are done. */
 export interface Work<Kind extends JobKind> {
   readonly kind: Kind
   /** How many jobs are leased, and run, concurrently. */
   readonly concurrency: number
-  /** Longer than `concurrency` jobs can take. */
+  /** Longer than `concurrency` jobs can take, unless `run` renews the lease. */
   readonly leaseSeconds: number
   /** After so many failed attempts the job is dead-lettered. Null: only a final error ends it. */
   readonly attempts: number | null
-  /** Runs one job, possibly for the second time: a worker can die before it completes the job. Returns whether it counts. */
-  readonly run: (job: LeasedJob<JobPayload<Kind>>) => Promise<boolean>
+  /**
+   * Runs one job, possibly for the second time: a worker can die before it completes the job. Returns whether it counts, or
+   * 'unfinished' for a job that continues in another invocation.
+   */
+  readonly run: (job: LeasedJob<JobPayload<Kind>>) => Promise<boolean | 'unfinished'>
   /** Whether a retry cannot help. */
   readonly isFinal: (error: unknown) => boolean
   /** Whether no job of the kind can be done now. The attempt does not count, and the run ends: the next one tries again. */
@@ -59,8 +62,9 @@ async function runJob<Kind extends JobKind>(database: Database, work: Work<Kind>
     const payload = v.safeParse(kinds[work.kind].payload, job.payload)
     if (!payload.success) throw new UnreadableJob('the payload of a job does not parse')
     const counts = await work.run({ ...job, payload: payload.output })
-    await completeJob(database.sql, job)
-    return counts ? 'counts' : 'does not count'
+    if (counts === 'unfinished') await returnJob(invoking(database.sql, work.kind), job, 'Unfinished')
+    else await completeJob(database.sql, job)
+    return counts === true ? 'counts' : 'does not count'
   } catch (error) {
     const { id, attempts } = job
     const name = error instanceof Error ? error.name : 'unknown'

@@ -17,6 +17,7 @@ export const JOB_KINDS = {
     ]),
     invokes: 'deliver-mail',
   },
+  'sync-catalog': { payload: v.object({ run_id: Id }), invokes: 'sync-catalog' },
   'verify-vendor': { payload: v.object({ account_id: Id }), invokes: null },
 } as const satisfies Record<string, { payload: v.GenericSchema; invokes: InvokedJob | null }>
 

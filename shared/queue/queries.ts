@@ -12,6 +12,12 @@ export interface LeasedJob<Payload = unknown> {
   readonly created_at: Date
 }
 
+/** Returns the tag that invokes the Lambda of a kind after the commit of its statement, if the kind has one. */
+export function invoking(sql: Sql, kind: JobKind): Sql {
+  const { invokes } = JOB_KINDS[kind]
+  return invokes === null ? sql : sql.invoking(invokes)
+}
+
 /**
  * Adds a job in the caller's transaction: of its tenant or, when none is set, of the platform. Where the kind says so, its
  * Lambda is invoked after the commit. Adding a job again under the same key changes nothing.
@@ -23,8 +29,7 @@ export async function enqueue<Kind extends JobKind>(
   idempotencyKey?: string,
 ): Promise<void> {
   const text = JSON.stringify(payload)
-  const { invokes } = JOB_KINDS[kind]
-  const run = invokes === null ? sql : sql.invoking(invokes)
+  const run = invoking(sql, kind)
   if (idempotencyKey === undefined) await run`select app.enqueue(${kind}, ${text}::text::jsonb)`
   else await run`select app.enqueue(${kind}, ${text}::text::jsonb, ${idempotencyKey})`
 }
@@ -50,6 +55,13 @@ export const claimJobs = (
 ): Promise<LeasedJob[]> =>
   sql<LeasedJob>`
     select * from app.claim_jobs(${claim.kind}, ${claim.most}, ${claim.leaseSeconds}, ${claim.attempts})`
+
+/** Extends a lease. Returns false when it has ended: another worker may have the job by now. */
+export async function renewLease(sql: Sql, job: LeasedJob, leaseSeconds: number): Promise<boolean> {
+  const [row] = await sql<{ renewed: boolean }>`
+    select app.renew_lease(${job.id}, ${job.lease_token}, ${leaseSeconds}) as renewed`
+  return row?.renewed ?? false
+}
 
 /** Completes a job. Returns false, and changes nothing, when another worker has the lease by now. */
 export async function completeJob(sql: Sql, job: LeasedJob): Promise<boolean> {

@@ -19,6 +19,7 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   'not-found': 560,
   openapi: 670,
   operate: 475,
+  'sync-catalog': 560,
   'vendor-accounts': 660,
   'verify-vendors': 400,
 }

@@ -116,18 +116,30 @@ const newDeal: Maker = async (service, slug) => {
   return { id: await create(service, slug, 'POST /v1/deals'), style_id: style.id }
 }
 
+const newAccount = throughApi('POST /v1/vendor-accounts')
+
+/** Makes a sync run that has ended, so that another one may start. */
+const newSyncRun: Maker = async (service, slug) => {
+  const { id: account } = await newAccount(service, slug)
+  const [row] = await service.database.admin<Ids[]>`
+    insert into app.sync_runs (tenant_id, vendor, vendor_account_id, status, error, finished_at)
+    select tenant_id, vendor, id, 'failed', 'vendor-rejected', now() from app.vendor_accounts where id = ${account} returning id`
+  return row ?? { id: '' }
+}
+
 /** By the path up to its parameter. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
   '/v1/auth/sessions/{': newSession,
   '/v1/catalog/styles/{': newStyle,
+  '/v1/catalog/sync-runs/{': newSyncRun,
   '/v1/deals/{': newDeal,
   '/v1/designs/{': newDesign,
   '/v1/members/{': newMember,
   '/v1/members/invitations/{': throughApi('POST /v1/members/invite'),
   '/v1/price-breaks/{': newStyle,
   '/v1/roles/{': newRole,
-  '/v1/vendor-accounts/{': throughApi('POST /v1/vendor-accounts'),
+  '/v1/vendor-accounts/{': newAccount,
 }
 
 /** Makes a resource of the tenant that the ids of this path name, and returns them. Throws if MAKERS has no maker for it. */

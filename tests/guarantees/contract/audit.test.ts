@@ -32,6 +32,10 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
     const { token } = await mintSession(service.sql, { email: 'viewer@acme.test', slug: 'acme-print' })
     return { token, body: { current_password: PASSWORD, new_password: 'a passphrase of the audit' } }
   },
+  'POST /v1/catalog/sync-runs': async ({ slug }) => {
+    const { id } = await makeResource(service, '/v1/vendor-accounts/{id}', slug)
+    return { body: { vendor_account_id: id } }
+  },
   'POST /v1/auth/password/reset': async ({ slug }) => {
     const email = `owner@${slug}.test`
     await service.request('POST /v1/auth/password/forgot', { body: { email } })

@@ -129,6 +129,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_vault: 'jobs decrypt secrets',
   },
   'app.claim_jobs(text, integer, integer, integer)': { identity_worker: 'leases jobs' },
+  'app.renew_lease(uuid, uuid, integer)': { identity_worker: 'renews its leases' },
   'app.end_lease(uuid, uuid, text, double precision)': { identity_worker: 'ends its leases' },
   'app.return_job(uuid, uuid, text)': { identity_worker: 'gives back jobs that it cannot do now' },
   'app.password_salt(text, text)': { identity_auth: 'computes the digest of a sent password' },

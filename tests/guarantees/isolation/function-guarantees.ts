@@ -379,6 +379,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   operator_ticket: operatorTicketGuarantee,
   lease_ticket: leaseGuarantee,
   claim_jobs: leaseGuarantee,
+  renew_lease: leaseGuarantee,
   end_lease: leaseGuarantee,
   return_job: leaseGuarantee,
   password_salt: passwordGuarantee,

@@ -226,6 +226,10 @@ export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
         sql<{ ended: boolean }[]>`select app.end_lease(${job.id}, ${token}, null, null) as ended`
       const giveBack = (token: string) =>
         sql<{ ended: boolean }[]>`select app.return_job(${job.id}, ${token}, 'blocked') as ended`
+      const renew = (token: string) =>
+        sql<{ renewed: boolean }[]>`select app.renew_lease(${job.id}, ${token}, 60) as renewed`
+      assert.deepEqual([...(await renew(randomUUID()))], [{ renewed: false }])
+      assert.deepEqual([...(await renew(job.lease_token))], [{ renewed: true }])
       assert.deepEqual(
         [...(await end(randomUUID())), ...(await giveBack(randomUUID()))],
         [{ ended: false }, { ended: false }],
@@ -235,6 +239,7 @@ export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
       assert.equal((await attempt(sql, enter, [job.id, job.lease_token])).code, 'TN403', 'a lease that was given back')
       await sql`rollback to savepoint given_back`
       assert.deepEqual([...(await end(job.lease_token))], [{ ended: true }])
+      assert.deepEqual([...(await renew(job.lease_token))], [{ renewed: false }], 'an ended lease')
       assert.equal((await attempt(sql, enter, [job.id, job.lease_token])).code, 'TN403', 'an ended lease')
     })
   },

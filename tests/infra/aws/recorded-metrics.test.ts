@@ -20,7 +20,7 @@ beforeAll(async () => {
   // SES refuses every mail.
   ses = await startHttpServer({ answer: () => json(500, {}) })
   stack = await startWholeStack({
-    functions: ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'measure'],
+    functions: ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'sync-catalog', 'measure'],
     env: {
       _X_AMZN_TRACE_ID: `Root=${TRACE};Parent=557abcec3ee5a047;Sampled=1`,
       LOGIN_EMAIL_LIMIT: '3',
@@ -223,6 +223,8 @@ describe('a deployed job', () => {
     expect(values).toMatchObject({ 'JobFailed mail': 1, 'JobDead mail': 1 })
     await enqueue('verify-vendor', {})
     expect((await run('verify-vendors', {}, wrote('JobDead'))).values).toMatchObject({ 'JobDead verify-vendor': 1 })
+    await enqueue('sync-catalog', {})
+    expect((await run('sync-catalog', {}, wrote('JobDead'))).values).toMatchObject({ 'JobDead sync-catalog': 1 })
   })
 
   it('measures the queue by kind, including empty kinds', async () => {
@@ -238,7 +240,7 @@ describe('a deployed job', () => {
     await stack.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, run_at, leased_until)
       values ('mail', '{}', 'held', now() - interval '1 day', now() + interval '1 minute')`
-    const { values } = await measure(3)
+    const { values } = await measure(4)
     expect(values).toMatchObject({
       'QueueWaiting mail': 2,
       'QueueDead mail': 1,
@@ -260,7 +262,7 @@ describe('a deployed job', () => {
     await stack.database.admin`select pg_stat_force_next_flush()`
     await vi.waitUntil(
       async () => {
-        const { values } = await measure(3)
+        const { values } = await measure(4)
         return values['AuditRowsWithoutPartition'] === 3
       },
       { timeout: 15_000, interval: 100 },

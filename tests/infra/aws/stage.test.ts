@@ -103,6 +103,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: {
       'vendor-accounts': 'encrypts the vendor secrets that tenants enter, and checks them with the vendor',
       'verify-vendors': 'decrypts vendor secrets to check them with the vendor',
+      'sync-catalog': 'decrypts vendor secrets to read the catalog and prices of the tenant',
       operate: 'rotates, rewraps and destroys data keys',
     },
   },
@@ -124,6 +125,13 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
       auth: 'has links mailed right after the commit',
       members: 'has invitations mailed right after the commit',
       operate: "has an owner's invitation mailed right after the commit",
+    },
+  },
+  {
+    grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-sync-catalog'],
+    mayHave: {
+      catalog: 'has a sync run started right after the commit',
+      'sync-catalog': 'continues a sync run in another invocation',
     },
   },
   {
