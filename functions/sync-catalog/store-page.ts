@@ -28,11 +28,13 @@ export async function storePage(
 ): Promise<boolean> {
   if (!(await lockRun(sql, run.id, position))) return false
   await storeStyles(sql, run.vendor, styles)
-  const rows = styles.flatMap(({ brand, styleNumber: number, skus }) => skus.map((sku) => ({ ...sku, brand, number })))
+  const rows: Row[] = []
+  for (const { brand, styleNumber: number, skus } of styles)
+    for (const { sku, color, size, price, currency } of skus)
+      rows.push({ n: rows.length, sku, brand, number, color, size, price, currency })
   const unresolved = new Set<string>()
   for (let from = 0; from < rows.length; from += BATCH) {
-    const batch = rows.slice(from, from + BATCH).map((row, n): Row => ({ ...row, n }))
-    for (const text of await storeVariants(sql, run, batch)) unresolved.add(text)
+    for (const text of await storeVariants(sql, run, rows.slice(from, from + BATCH))) unresolved.add(text)
   }
   await recordProgress(sql, run.id, {
     next,
@@ -56,7 +58,7 @@ async function lockRun(sql: TenantTransaction, id: string, position: number): Pr
 
 /** Stores the styles that the platform does not have. The first vendor of a style names it. */
 async function storeStyles(sql: TenantTransaction, vendor: string, styles: readonly VendorStyle[]): Promise<void> {
-  const rows = styles.map(({ skus: _, ...style }) => style)
+  const rows = styles.map(({ styleNumber, name, brand, category }) => ({ styleNumber, name, brand, category }))
   await sql`
     insert into app.styles (tenant_id, style_number, name, brand, category, vendors)
     select distinct on (s.brand, s."styleNumber")

@@ -1,6 +1,9 @@
 import type postgres from 'postgres'
+import { storePage } from '#functions/sync-catalog/store-page.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { type Cost, hashPassword } from '#shared/password/argon2.ts'
 import { seedStyles } from './seed-styles.ts'
+import { localProducts } from './vendors/products.ts'
 
 export const SEED_PASSWORD = 'correct horse battery staple'
 
@@ -101,6 +104,36 @@ async function seedDeals(tx: postgres.TransactionSql, slug: string): Promise<voi
   await tx`select app.set_tenant(null)`
 }
 
+const SYNCED_PRODUCTS = 12
+
+/** Inserts a finished sync run of each tenant, as if an account that is revoked by now had read the first products of a vendor. */
+async function seedSyncRun(tx: postgres.TransactionSql, slug: string): Promise<void> {
+  await tx`select app.set_tenant(id) from app.tenants where slug = ${slug}`
+  const [run] = await tx<{ id: string; vendor: string; started_at: Date }[]>`
+    with account as (
+      insert into app.vendor_accounts (tenant_id, vendor, label, account_number, status, created_by, revoked_at)
+      select m.tenant_id, 'ss-activewear', 'Earlier account', '50000', 'revoked', m.user_id, now()
+        from app.memberships m join app.roles r on r.id = m.role_id
+       where m.tenant_id = app.current_tenant() and r.code = 'owner'
+      returning *)
+    insert into app.sync_runs (tenant_id, vendor, vendor_account_id, status, started_by, started_at)
+    select tenant_id, vendor, id, 'running', created_by, now() from account
+    returning id, vendor, started_at`
+  if (run === undefined) throw new Error(`${slug} has no owner`)
+  const styles = localProducts('ss-activewear', 2 * SYNCED_PRODUCTS)
+    .slice(0, SYNCED_PRODUCTS)
+    .map(({ style: { style_number: styleNumber, name, brand, category }, skus }) => ({
+      styleNumber,
+      name,
+      brand,
+      category,
+      skus: skus.map(({ sku, color, size, price }) => ({ sku, color, size: size.trim(), price, currency: 'USD' })),
+    }))
+  await storePage(tx as unknown as TenantTransaction, run, { styles, position: 0, next: styles.length })
+  await tx`update app.sync_runs set status = 'succeeded', finished_at = now() where id = ${run.id}`
+  await tx`select app.set_tenant(null)`
+}
+
 /** Fills an empty database as its superuser, in one transaction. Does nothing if there is a tenant. */
 export async function seed(sql: postgres.Sql, cost: Cost): Promise<void> {
   const passwordHash = await hashPassword(SEED_PASSWORD, cost)
@@ -125,6 +158,7 @@ export async function seed(sql: postgres.Sql, cost: Cost): Promise<void> {
     for (const { slug } of TENANTS) {
       await seedDesigns(tx, slug)
       await seedDeals(tx, slug)
+      await seedSyncRun(tx, slug)
     }
   })
 }

@@ -89,7 +89,7 @@ async function catalogOf({ id }: Shop) {
     sanmar: of('sanmar'),
     ss: of('ss-activewear'),
     orphans: skus.filter(({ vendor }) => vendor === null).length,
-    runs: runs.map((row) => ({ ...row })),
+    runs: [...runs],
   }
 }
 
@@ -128,7 +128,7 @@ describe('a sync run', () => {
           join app.variants v on v.id = k.variant_id
           left join app.vendor_prices p on p.variant_id = v.id and p.vendor = k.vendor
          where k.tenant_id = ${calm.id} and k.sku = ${sku}`
-      return rows.map((row) => ({ ...row }))
+      return [...rows]
     }
     expect(await find('80000490')).toMatchObject([{ color: 'Gold', unit_price: '2.0000' }])
     expect(await find('80000590')).toMatchObject([{ unit_price: '3.1235' }])
@@ -156,7 +156,7 @@ describe('a sync run', () => {
     await work()
     const entries = await service.sql`
       select action, after->>'reason' as reason from app.audit_log where tenant_id = ${shop.id} and request_id = ${run}`
-    expect(entries.map((entry) => ({ ...entry }))).toEqual([{ action: 'vendor_account.opened', reason: 'catalog' }])
+    expect([...entries]).toEqual([{ action: 'vendor_account.opened', reason: 'catalog' }])
   })
 
   it('changes no row when it reads a page again, and only times when a later run reads it', async () => {
