@@ -145,11 +145,11 @@ async function storeSkus(
      where (p.unit_price, p.currency, p.synced_at) is distinct from (excluded.unit_price, excluded.currency, excluded.synced_at)`
 }
 
-/** Adds a page to the counts of the run. */
+/** Adds a page to the run: the next position, and how many styles, SKUs and prices it read. */
 async function recordProgress(
   sql: TenantTransaction,
   id: string,
-  page: { next: number; read: readonly [styles: number, skus: number, priced: number]; unresolved: readonly string[] },
+  page: { next: number; read: readonly [number, number, number]; unresolved: readonly string[] },
 ): Promise<void> {
   const [styles, skus, priced] = page.read
   await sql`
