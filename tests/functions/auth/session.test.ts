@@ -1,8 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
-import { lambda } from '#shared/http/lambda.ts'
+import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
-import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -120,12 +119,11 @@ describe('the idle expiry', () => {
   })
 
   it('is written only when the step has passed, and a revoked session ends at its next use all the same', async () => {
-    const { config } = service.runtime
-    const runtime = { ...service.runtime, config: { ...config, session: { ...config.session, slideStepSeconds: 60 } } }
-    const handle = lambda(group, { config, open: async () => runtime })
+    const { ask, close } = await startCounted(service.database, group, { SESSION_SLIDE_STEP_SECONDS: '60' })
+    onTestFinished(close)
     const { token, id } = await active()
     const use = async (route = 'GET /v1/auth/session') =>
-      (await handle(gatewayEvent({ route, headers: { authorization: `Bearer ${token}` } }), lambdaContext)).statusCode
+      (await ask(gatewayEvent({ route, headers: { authorization: `Bearer ${token}` } }))).status
     const seen = (ago: string) => service.sql`
       update app.sessions set idle_expires_at = now() + interval '1 hour', last_seen_at = now() - ${ago}::interval
        where id = ${id}`
