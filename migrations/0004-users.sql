@@ -14,6 +14,8 @@ create table app.users (
   disabled_at       timestamptz,
   -- Password resets that were requested before are void: the password has changed since, or the user was disabled.
   resets_valid_from timestamptz not null default '-infinity',
+  -- Mail to the address came back for good, or was marked as spam. It gets no more mail.
+  bounced_at        timestamptz,
   constraint users_email_key unique (email)
 ) with (fillfactor = 90);
 
@@ -34,7 +36,7 @@ create policy gate on app.users to identity_gate using (true);
 
 -- 0006 limits identity_app to the members of the transaction's tenant.
 grant select (id, email, full_name, avatar_url, disabled_at) on app.users to identity_app;
-grant select (id, email, email_verified_at, full_name, disabled_at, resets_valid_from) on app.users to identity_worker;
+grant select (id, email, email_verified_at, full_name, disabled_at, resets_valid_from, bounced_at) on app.users to identity_worker;
 grant select (id, email, full_name, disabled_at), update (disabled_at, resets_valid_from) on app.users to identity_operator;
 grant select (id, disabled_at) on app.users to identity_resolver;
 grant select, insert (email, full_name, password_hash, email_verified_at),
@@ -143,4 +145,4 @@ revoke create on schema app from identity_gate;
 -- The class of each column (infra/data-classification.md).
 comment on table app.users is
   'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, last_login_at, created_at, '
-  'disabled_at, resets_valid_from; linked: id';
+  'disabled_at, resets_valid_from, bounced_at; linked: id';

@@ -21,6 +21,8 @@ create table app.tokens (
   created_at  timestamptz not null default now(),
   -- When the current token was issued: the id and created_at of an invitation outlive its tokens.
   issued_at   timestamptz not null default now(),
+  -- The mail of an invitation came back for good, or was marked as spam. The invitation gets no more mail.
+  bounced_at  timestamptz,
   constraint tokens_role foreign key (role_scope, role_id) references app.roles (scope, id),
   constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
@@ -66,7 +68,7 @@ create policy gate on app.tokens to identity_gate using (true);
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
-grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, issued_at), delete,
+grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, issued_at, bounced_at), delete,
   update (role_id, invited_by) on app.tokens to identity_app;
 grant select, insert (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at),
   update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_gate;
@@ -77,7 +79,7 @@ grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, p
 -- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
 -- nothing of the user whom the address may belong to: a tenant must not learn whether there is one.
 create view app.invitations with (security_invoker = true) as
-select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expires_at
+select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expires_at, t.bounced_at
   from app.tokens t
  where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = (select app.current_tenant());
 grant select on app.invitations to identity_app;
@@ -322,4 +324,4 @@ revoke create on schema app from identity_gate;
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
-  'platform: purpose, expires_at, consumed_at, created_at, issued_at';
+  'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at';

@@ -7,6 +7,8 @@ export interface Job<N extends Need = Need> {
   /** How often the schedule invokes it, in addition to other functions; without it, there is no schedule. */
   readonly everySeconds?: number
   readonly timeoutSeconds: number
+  /** What invokes it with messages: `mail-events` are the bounces and complaints that SES reports. */
+  readonly receives?: 'mail-events'
 }
 
 /** Declares a job. The type of its runtime follows from its needs. */

@@ -27,6 +27,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   mail            sends mail
  *   probe-user      the credentials of the user that probes the API (PROBE_SECRET_ID)
+ *   suppressions    removes addresses from the list to which SES sends nothing
  *   invoke:JOB      invokes a job after a commit
  */
 export type Need =
@@ -39,6 +40,7 @@ export type Need =
   | 'vault'
   | 'mail'
   | 'probe-user'
+  | 'suppressions'
   | `invoke:${InvokedJob}`
 
 /** Returns the role that a function with these needs connects as, or null when it does not connect. Throws when there are two. */

@@ -1,5 +1,6 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
+import { recordBounce } from '#shared/mail/bounces.ts'
 import * as templates from '#shared/mail/templates.ts'
 import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
@@ -76,6 +77,11 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       // The invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
       if (open.expired) throw new Expired('the invitation could not be sent in time')
+      if (open.bounced) {
+        // The tenant learns it from the list of its invitations, as if SES had reported it now.
+        await recordBounce(database.sql, { jobId: job.id, address: open.email, cause: 'suppressed' })
+        return null
+      }
       const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
       return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
     }

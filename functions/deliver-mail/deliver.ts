@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SendEmailCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 import { log } from '#shared/log.ts'
+import { MAIL_TAG } from '#shared/mail/mail-tag.ts'
 import { oneLine, renderHtml, renderText } from '#shared/mail/email-message.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
@@ -73,6 +74,7 @@ async function deliver(
   await delay(await reserveSend(runtime.database.sql, sendsPerSecond * SHARE_OF_RATE))
   await ses.send(
     new SendEmailCommand({
+      EmailTags: [{ Name: MAIL_TAG, Value: job.id }],
       FromEmailAddress: runtime.config.mail.from,
       Destination: { ToAddresses: [email.to] },
       Content: {

@@ -6,6 +6,8 @@ export interface OpenInvitation {
   readonly email: string
   readonly expires_at: Date
   readonly expired: boolean
+  /** Whether mail to the address bounced before. */
+  readonly bounced: boolean
   readonly shop: string
   readonly timezone: string
   readonly role: string
@@ -16,7 +18,10 @@ export interface OpenInvitation {
 /** Returns an invitation with its current token hash, or null when it was accepted or cancelled, or its address is a disabled user's. */
 export async function findOpenInvitation(sql: TenantTransaction, id: string): Promise<OpenInvitation | null> {
   const [row] = await sql<OpenInvitation>`
-    select i.token_hash, i.email, i.expires_at, i.expires_at <= now() as expired, t.legal_name as shop, t.timezone, r.label as role,
+    select i.token_hash, i.email, i.expires_at, i.expires_at <= now() as expired,
+           i.bounced_at is not null or exists (
+             select from app.users bounced where bounced.email = i.email and bounced.bounced_at is not null) as bounced,
+           t.legal_name as shop, t.timezone, r.label as role,
            u.email as inviter
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id
@@ -34,10 +39,10 @@ export interface UserContact {
   readonly email_verified_at: Date | null
 }
 
-/** Returns a user who is not disabled, or null. */
+/** Returns a user who is not disabled and whose mail did not bounce, or null. */
 export async function findUserContact(sql: Sql, id: string): Promise<UserContact | null> {
   const [row] = await sql<UserContact>`
-    select id, email, email_verified_at from app.users where id = ${id} and disabled_at is null`
+    select id, email, email_verified_at from app.users where id = ${id} and disabled_at is null and bounced_at is null`
   return row ?? null
 }
 
@@ -45,7 +50,7 @@ export async function findUserContact(sql: Sql, id: string): Promise<UserContact
 export async function findResetContact(sql: Sql, email: string, requestedAt: Date): Promise<UserContact | null> {
   const [row] = await sql<UserContact>`
     select id, email, email_verified_at from app.users
-     where email = ${email} and disabled_at is null and resets_valid_from < ${requestedAt}`
+     where email = ${email} and disabled_at is null and bounced_at is null and resets_valid_from < ${requestedAt}`
   return row ?? null
 }
 
@@ -81,12 +86,12 @@ export interface MembershipContact {
   readonly role: string
 }
 
-/** Returns a user's membership in the tenant, also a revoked one. Returns null for a disabled user. */
+/** Returns a user's membership in the tenant, also a revoked one. Returns null like `findUserContact`. */
 export async function findMembershipContact(sql: TenantTransaction, userId: string): Promise<MembershipContact | null> {
   const [row] = await sql<MembershipContact>`
     select u.email, t.legal_name as shop, r.label as role
       from app.memberships m
-      join app.users u on u.id = m.user_id and u.disabled_at is null
+      join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null
       join app.tenants t on t.id = m.tenant_id
       join app.roles r on r.id = m.role_id
      where m.user_id = ${userId}`

@@ -12,7 +12,7 @@ export async function searchInvitations(
   const rows = await sql<InvitationRecord & { readonly sort_key: string }>`
     select i.id, i.email, json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
            case when i.expires_at <= now() then 'expired' else 'pending' end as status,
-           i.invited_by, i.created_at, i.expires_at, to_json(i.created_at) as sort_key
+           i.invited_by, i.created_at, i.expires_at, i.bounced_at, to_json(i.created_at) as sort_key
       from app.invitations i
       join app.roles r on r.id = i.role_id
      where (${id}::uuid is null or i.id = ${id}::uuid)

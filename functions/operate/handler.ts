@@ -1,3 +1,4 @@
+import { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { Context } from 'aws-lambda'
 import { metered } from '#shared/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
@@ -7,10 +8,12 @@ import { isKeyCommand, type Outcome } from './commands.ts'
 import { receive } from './instruction.ts'
 import { job } from './job.ts'
 import { operate, operateKeys } from './operate.ts'
+import { unsuppress } from './unsuppress.ts'
 
 const RESERVE_MS = 10_000
 
 const runtime = openRuntime(job, { openVault, invoke: invokeLambda })
+const ses = new SESv2Client({ maxAttempts: 2 })
 
 /** Operators invoke this with their AWS credentials. No route reaches it. */
 export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {
@@ -22,5 +25,6 @@ export const handler = metered(async (event: unknown, context: Context): Promise
     const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
     return operateKeys(opened, command, { ...instruction, vault: opened.vault, shouldStop })
   }
-  return operate(opened, command, instruction)
+  const refused = command.command === 'unsuppress' ? await unsuppress(ses, command.email) : null
+  return refused ?? operate(opened, command, instruction)
 })

@@ -93,9 +93,23 @@ function runCommand(
       return inviteOwner(runtime, sql, command, { audit, enter })
     case 'resend-invite':
       return resendInvite(runtime, sql, command, { audit, enter })
+    case 'unsuppress':
+      return clearBounces(sql, command, { audit, enter })
     case 'renew-seal':
       return renewSeal(sql)
   }
+}
+
+/** Lets an address get mail again. Requires that SES has it no longer on its list. */
+async function clearBounces(sql: Sql, { email }: Of<'unsuppress'>, { audit, enter }: Acts) {
+  const cleared = await queries.clearBounces(sql, email)
+  for (const { tenantId, type, id } of cleared) {
+    if (tenantId === null) continue
+    await enter(tenantId)
+    await audit(tenantId, { action: `${type}.bounce_cleared`, targetId: id })
+  }
+  const idsOf = (wanted: string) => new Set(cleared.filter(({ type }) => type === wanted).map(({ id }) => id)).size
+  return { email, invitations: idsOf('invitation'), users: idsOf('user') }
 }
 
 async function renewSeal(sql: Sql) {

@@ -148,6 +148,19 @@ export async function tenantsOf(sql: Sql, userId: string): Promise<string[]> {
   return rows.map((row) => row.tenant_id)
 }
 
+/** What an address was marked as bounced on, with the tenant whose audit log records the change. */
+export interface ClearedBounce {
+  readonly tenantId: string | null
+  readonly type: 'invitation' | 'user'
+  readonly id: string
+}
+
+/** Lets an address get mail again. Returns each invitation, and the user once for every tenant of theirs. */
+export async function clearBounces(sql: Sql, email: string): Promise<ClearedBounce[]> {
+  return sql<ClearedBounce>`
+    select tenant_id as "tenantId", target_type as type, target_id as id from app.clear_bounces(${email})`
+}
+
 interface OwnerInvitation {
   readonly tenantId: string
   readonly email: string

@@ -144,6 +144,9 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
   const { partition, region, account } = Stack.of(keys)
   if (needs.includes('vault')) keys.grantVault(role, { alsoRewrap: signsInAs === 'operator' })
   if (needs.includes('mail')) mail.grantSend(role)
+  // The action does not support resources.
+  if (needs.includes('suppressions'))
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:DeleteSuppressedDestination'], resources: ['*'] }))
   for (const need of needs) {
     if (!need.startsWith('invoke:')) continue
     const job = `${prefix(stage)}${need.slice('invoke:'.length)}`

@@ -3,10 +3,14 @@ import { type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Schedule, ScheduleExpression, ScheduleGroup } from 'aws-cdk-lib/aws-scheduler'
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets'
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources'
+import type { Topic } from 'aws-cdk-lib/aws-sns'
+import { SqsSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs'
 import { Trigger } from 'aws-cdk-lib/triggers'
 import { Construct, type IConstruct } from 'constructs'
 import type { DeployedJob } from '#infra/route-groups.ts'
+import type { Job } from '#shared/job.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 
 const MIGRATION_JOB = 'migrate'
@@ -29,18 +33,14 @@ export class Jobs extends Construct {
   ) {
     super(scope, id)
     const { jobs, context, key, after } = props
-    this.failed = new Queue(this, 'Failed', {
-      encryption: QueueEncryption.KMS,
-      encryptionMasterKey: key,
-      enforceSSL: true,
-      retentionPeriod: Duration.days(14),
-    })
+    const encrypted = { encryption: QueueEncryption.KMS, encryptionMasterKey: key, enforceSSL: true }
+    this.failed = new Queue(this, 'Failed', { ...encrypted, retentionPeriod: Duration.days(14) })
     this.schedules = new ScheduleGroup(this, 'Schedules', {
       scheduleGroupName: `tenantry-${context.stage}`,
       removalPolicy: RemovalPolicy.DESTROY,
     })
     this.functions = jobs.map(({ job, handlerFile }) => {
-      const { everySeconds } = job
+      const { everySeconds, receives } = job
       const made = new TenantryFunction(this, context, {
         kind: 'job',
         ...job,
@@ -62,6 +62,16 @@ export class Jobs extends Construct {
           target,
         })
       }
+      if (receives !== undefined) {
+        const queue = new Queue(made, 'Queue', {
+          ...encrypted,
+          // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html: six times the function's timeout.
+          visibilityTimeout: Duration.seconds(6 * job.timeoutSeconds),
+          deadLetterQueue: { queue: this.failed, maxReceiveCount: 5 },
+        })
+        this.topicOf(receives, context).addSubscription(new SqsSubscription(queue, { rawMessageDelivery: true }))
+        made.function.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }))
+      }
       return made
     })
     const migrate = this.functions.find(({ node }) => node.id === MIGRATION_JOB)
@@ -77,6 +87,10 @@ export class Jobs extends Construct {
     defaultChild.addPropertyOverride('ServiceTimeout', PROVIDER_TIMEOUT.toSeconds() + 60)
     for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
   }
+  private topicOf(messages: NonNullable<Job['receives']>, { mail }: FunctionContext): Topic {
+    return { 'mail-events': mail.events }[messages]
+  }
+
   /** Creates the role of a job's schedule. Only schedules of this stage may assume it. */
   private scheduleRole(made: TenantryFunction): Role {
     const conditions = {

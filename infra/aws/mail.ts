@@ -16,7 +16,7 @@ import { Construct } from 'constructs'
 /** The sending domain, and the topic for bounces and complaints. */
 export class Mail extends Construct {
   readonly from: string
-  /** Receives SES's events for bounces, complaints and rejects. Subscribe by hand. */
+  /** Receives SES's events for bounces, complaints and rejects. */
   readonly events: Topic
   /** The records that the domain's DNS needs, as `NAME TYPE VALUE`: DKIM, MAIL FROM (MX and SPF) and DMARC. */
   readonly records: readonly string[]

@@ -115,7 +115,9 @@ export async function startStack(options: {
       startControl(faults).then(opened),
       startVendors({ faults }).then(opened),
     ])
-    const ses = opened(await startSes({ mailbox, faults }))
+    const lambda = opened(await startLambda())
+    const publish = (event: object) => lambda.receive('mail-events', event)
+    const ses = opened(await startSes({ mailbox, faults, publish }))
     const sts = opened(await startSts())
     const login = (url: string) => JSON.stringify(loginOf(urlFor(url, { hostname: '127.0.0.1', port: wire.port })))
     const secretsManager = opened(
@@ -133,7 +135,6 @@ export async function startStack(options: {
     const logFile = join(stateDir, 'functions.log')
     // Every instance pipes two streams into it.
     const logs = createWriteStream(logFile, { flags: 'a', mode: 0o600 }).setMaxListeners(0)
-    const lambda = opened(await startLambda())
     let gatewayUrl = ''
     const web = opened(await startWeb({ port: options.webPort, gatewayUrl: () => gatewayUrl }))
     const functionEnv = {

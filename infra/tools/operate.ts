@@ -23,6 +23,7 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
                                  if a tenant would have no owner who can sign in, and names the tenants
   enable-user EMAIL              let a disabled user sign in again
   resend-invite SLUG EMAIL       send an open invitation again; the previous link stops working
+  unsuppress EMAIL               let an address get mail again after a bounce or a complaint, once its owner asks for it
   renew-seal                     replace the keys with which the database seals tickets. Requests in progress fail. Run it
                                  after a restore of a backup, or when somebody may have read the table app.seal
   rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
@@ -73,6 +74,7 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'disable-user': { words: ['email'], takes: ['force'] },
   'enable-user': { words: ['email'] },
   'resend-invite': { words: ['slug', 'email'] },
+  unsuppress: { words: ['email'] },
   'renew-seal': { words: [] },
   'rotate-data-key': { words: ['slug'] },
   rewrap: { words: ['slug'], needs: ['key'] },

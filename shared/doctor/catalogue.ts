@@ -57,6 +57,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.verify_email(bytea, bytea)', // verifies the address of the user of a token hash
   'app.find_reset(bytea, bytea)', // returns the user of a password reset and the names of their tenants
   'app.reset_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the user of a password reset
+  'app.record_bounce(uuid, text, text)', // marks what the mail of a job was for: an invitation, a user
+  'app.clear_bounces(text)', // clears the marks of an address
 ]
 
 /** The listed functions that check a proof. They run as identity_gate, which alone reads app.seal. */

@@ -40,6 +40,12 @@ export const Invitation = v.pipe(
     invited_by: v.nullable(Id),
     created_at: Timestamp,
     expires_at: Timestamp,
+    bounced_at: v.pipe(
+      v.nullable(Timestamp),
+      v.description(
+        'When the mail of the invitation came back for good, or was marked as spam. No more mail is sent to it.',
+      ),
+    ),
   }),
   v.title('Invitation'),
 )

@@ -21,6 +21,8 @@ export interface TestMail {
   readonly faults: Faults
   /** What SES allows. A test may change it. */
   readonly quota: { -readonly [Name in keyof Quota]: Quota[Name] }
+  /** The events that SES published, oldest first. */
+  readonly events: readonly object[]
   /** Delivers the mails that are due. Returns how many were sent. */
   deliver(): Promise<number>
   /** Returns the mails to an address, newest first. */
@@ -39,7 +41,9 @@ export async function startTestMail(
   const faults = createFaults()
   const mailbox = await startMailbox({ stateDir })
   const quota = { perDay: 1_000_000, perSecond: 10_000 }
-  const server = await startSes({ mailbox, faults, authorize, quota })
+  const events: object[] = []
+  const publish = (event: object) => void events.push(event)
+  const server = await startSes({ mailbox, faults, authorize, quota, publish })
   const ses = new SESv2Client({
     endpoint: server.url,
     region: 'us-east-1',
@@ -53,6 +57,7 @@ export async function startTestMail(
     sesUrl: server.url,
     faults,
     quota,
+    events,
     deliver,
     to: (address) => mailbox.messages(address),
     tokenFor: async (address) => {

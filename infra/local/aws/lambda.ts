@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { Job } from '#shared/job.ts'
 import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 
 /** The function of a job. */
 export interface Invokable {
-  readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds'>
+  readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds' | 'receives'>
   readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
 }
 
@@ -15,7 +16,14 @@ const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.ti
 export interface LocalLambda extends HttpServer {
   /** Registers a function under a name and starts its schedule. */
   serve(name: string, invokable: Invokable): void
+  /** Passes a message to the function that receives such messages, as the queue of a stage does. */
+  receive(messages: NonNullable<Job['receives']>, message: object): void
 }
+
+/** Returns the event with which a queue invokes a function. */
+export const queueEvent = (...messages: readonly object[]) => ({
+  Records: messages.map((message) => ({ messageId: randomUUID(), body: JSON.stringify(message) })),
+})
 
 /**
  * Serves Lambda's Invoke for the unmodified SDK client, and runs the schedules of the jobs. Replies to an asynchronous
@@ -56,6 +64,10 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
   return {
     ...server,
     serve,
+    receive: (messages, message) => {
+      for (const invokable of functions.values())
+        if (invokable.job.receives === messages) void run(invokable, queueEvent(message)).catch(() => {})
+    },
     close: async () => {
       for (const timer of timers) clearInterval(timer)
       await server.close()

@@ -1,12 +1,23 @@
+import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
+import {
+  asking,
+  AWS_ACCOUNT,
+  AWS_REGION,
+  AwsError,
+  type Authorize,
+  parseInput,
+  withAwsFailures,
+} from './aws-endpoints.ts'
 import type { Faults } from '#infra/local/faults.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 import type { EmailMessage, Mailbox } from '#infra/local/mail/mailbox.ts'
 
+const SuppressInput = v.object({ EmailAddress: v.string(), Reason: v.picklist(['BOUNCE', 'COMPLAINT']) })
 const Content = v.object({ Data: v.string() })
 const Addresses = v.optional(v.array(v.string()), [])
 const SendEmailInput = v.object({
+  EmailTags: v.optional(v.array(v.object({ Name: v.string(), Value: v.string() })), []),
   FromEmailAddress: v.pipe(v.string(), v.nonEmpty()),
   Destination: v.object({ ToAddresses: Addresses, CcAddresses: Addresses, BccAddresses: Addresses }),
   Content: v.object({
@@ -18,6 +29,40 @@ const SendEmailInput = v.object({
 })
 
 type SendEmail = v.InferOutput<typeof SendEmailInput>
+
+/**
+ * Returns the event that SES publishes for a recipient, without the mail, or null. The addresses are those of SES's mailbox
+ * simulator, which also take a label (`bounce+one@…`): https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html
+ */
+function eventOf(to: string, unwanted: boolean): object | null {
+  const [, kind = ''] = /^([a-z]+)(?:\+[^@]*)?@simulator\.amazonses\.com$/i.exec(to) ?? []
+  const bounce = (bounceSubType: string) => ({
+    eventType: 'Bounce',
+    bounce: { bounceType: 'Permanent', bounceSubType, bouncedRecipients: [{ emailAddress: to }] },
+  })
+  if (unwanted) return bounce('OnAccountSuppressionList')
+  switch (kind.toLowerCase()) {
+    case 'bounce':
+      return bounce('General')
+    case 'suppressionlist':
+      return bounce('Suppressed')
+    case 'complaint':
+      return {
+        eventType: 'Complaint',
+        complaint: { complaintFeedbackType: 'abuse', complainedRecipients: [{ emailAddress: to }] },
+      }
+    default:
+      return null
+  }
+}
+
+const mailOf = ({ EmailTags, FromEmailAddress, Destination }: SendEmail, messageId: string) => ({
+  timestamp: new Date().toISOString(),
+  messageId,
+  source: FromEmailAddress,
+  destination: Destination.ToAddresses,
+  tags: Object.fromEntries(EmailTags.map(({ Name, Value }) => [Name, [Value]])),
+})
 
 /** What SES allows an account. */
 export interface Quota {
@@ -43,8 +88,8 @@ function checkQuota({ perDay, perSecond, paused = false }: Quota, sent: readonly
 }
 
 /**
- * Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox, and GetAccount. Verifies
- * no sender. Asks for the rights as an account in the sandbox does, in which every recipient is an identity of the account.
+ * Serves SES version 2 for the unmodified SDK client: SendEmail of simple content, into the mailbox, GetAccount, and the suppression list.
+ * Verifies no sender. Publishes the events of bounces and complaints. Asks for the rights as an account in the sandbox does, in which every recipient is an identity of the account.
  */
 export const startSes = (options: {
   readonly mailbox: Mailbox
@@ -52,9 +97,12 @@ export const startSes = (options: {
   readonly port?: number
   readonly authorize?: Authorize | undefined
   readonly quota?: Quota
+  /** Receives the events that SES publishes. */
+  readonly publish?: (event: object) => void
 }): Promise<HttpServer> => {
-  const { mailbox, faults, port, authorize, quota = PRODUCTION_QUOTA } = options
+  const { mailbox, faults, port, authorize, quota = PRODUCTION_QUOTA, publish = () => {} } = options
   const sent: number[] = []
+  const suppressed = new Set<string>()
   return startHttpServer({
     port,
     meet: faults && (() => faults.meet('ses')),
@@ -64,16 +112,32 @@ export const startSes = (options: {
         ask('ses:GetAccount', '*')
         return json(200, accountOf(quota, sent.length))
       }
+      const [, list, address = ''] = /^(\/v2\/email\/suppression\/addresses)(?:\/([^/]+))?$/.exec(url.pathname) ?? []
+      if (list !== undefined && method === 'PUT') {
+        const { EmailAddress } = parseInput(SuppressInput, JSON.parse(body.toString()))
+        suppressed.add(EmailAddress.toLowerCase())
+        return json(200, {})
+      }
+      if (list !== undefined && method === 'DELETE') {
+        ask('ses:DeleteSuppressedDestination', '*')
+        if (suppressed.delete(decodeURIComponent(address).toLowerCase())) return json(200, {})
+        throw new AwsError('NotFoundException', 'The address is not on the suppression list.', 404)
+      }
       if (method !== 'POST' || url.pathname !== '/v2/email/outbound-emails') {
         throw new AwsError('NotFoundException', `No local operation ${method} ${url.pathname}`, 404)
       }
-      const email = emailOf(parseSendEmail(JSON.parse(body.toString())))
+      const input = parseSendEmail(JSON.parse(body.toString()))
+      const email = emailOf(input)
       const from = addressOf(email.from)
       for (const identity of [from.replace(/^.*@/, ''), ...recipientsOf(email)])
         ask('ses:SendEmail', identityArn(identity), { 'ses:FromAddress': from })
       checkQuota(quota, sent)
       sent.push(Date.now())
-      return json(200, { MessageId: await mailbox.keep(email) })
+      const unwanted = suppressed.has(email.to.toLowerCase())
+      const MessageId = unwanted ? randomUUID() : await mailbox.keep(email)
+      const event = eventOf(email.to, unwanted)
+      if (event !== null) publish({ ...event, mail: mailOf(input, MessageId) })
+      return json(200, { MessageId })
     }),
   })
 }

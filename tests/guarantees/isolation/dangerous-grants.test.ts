@@ -100,6 +100,8 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_operator: 'commands add mails',
   },
   'app.record_opening(uuid, text, text, text)': { identity_vault: 'audits before it decrypts' },
+  'app.record_bounce(uuid, text, text)': { identity_worker: 'records what SES reports for a mail' },
+  'app.clear_bounces(text)': { identity_operator: 'lets an address get mail again' },
   'app.open_vendor_secret(uuid, uuid)': { identity_vault: 'decrypts vendor secrets' },
   'app.create_audit_partition(date)': { identity_worker: 'creates the coming months' },
   'app.current_tenant()': {

@@ -129,6 +129,49 @@ const failedSignInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
+/** app.record_bounce and app.clear_bounces, called for the mail of every kind of user. */
+const bounceGuarantee = ({ users }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} refuses identity_app, and acts only on the user whom a mail was for, in each of their tenants`,
+  holds: async (sql) => {
+    for (const call of [`select app.record_bounce(gen_random_uuid(), '', '')`, `select app.clear_bounces('')`])
+      assert.equal((await attempt(sql, call)).code, REFUSED, call)
+    for (const { what, id, tenants } of users) {
+      const [mail] = await as(
+        sql,
+        'none',
+        () => sql<{ job: string; address: string }[]>`
+          with job as (
+            insert into app.jobs (kind, payload, idempotency_key)
+            values ('mail', jsonb_build_object('user_id', ${id}::uuid), gen_random_uuid()::text) returning id)
+          select job.id as job, coalesce(u.email, 'nobody@of.test') as address
+            from job left join app.users u on u.id = ${id}::uuid`,
+      )
+      const { job = '', address = '' } = mail ?? {}
+      await enterTenant(sql, null)
+      const report = (to: string, of = job) =>
+        as(sql, 'identity_worker', async () => {
+          const [row] = await sql<{ news: boolean }[]>`select app.record_bounce(${of}, ${to}, 'bounce') as news`
+          return row?.news
+        })
+      const entries = () => tenantsOf(sql, 'app.audit_log', `action = 'user.bounced' and target_id = $1`, [id])
+      assert.equal(await report('another@of.test'), false, `${what}, another address`)
+      assert.equal(await report(address, randomUUID()), false, `${what}, another job`)
+      assert.deepEqual(await entries(), [], what)
+      const exists = address !== 'nobody@of.test'
+      assert.equal(await report(address), exists, what)
+      assert.equal(await report(address), false, `${what}, again`)
+      assert.deepEqual(await entries(), tenants.toSorted(), what)
+      const cleared = await as(
+        sql,
+        'identity_operator',
+        () => sql<{ tenant_id: string }[]>`select tenant_id from app.clear_bounces(${address}) where target_id = ${id}`,
+      )
+      const expected = exists && tenants.length === 0 ? [null] : tenants
+      assert.deepEqual(cleared.map((row) => row.tenant_id).toSorted(nullsLast), expected.toSorted(nullsLast), what)
+    }
+  },
+})
+
 /** app.end_sessions, called with tickets of the user and of others, for their sessions and other ids. */
 const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} ends live sessions of the user alone, and audits each in its own tenant`,
@@ -377,6 +420,8 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   enter_to_read: readGuarantee,
   enter_to_write: ticketGuarantee,
   operator_ticket: operatorTicketGuarantee,
+  record_bounce: bounceGuarantee,
+  clear_bounces: bounceGuarantee,
   lease_ticket: leaseGuarantee,
   claim_jobs: leaseGuarantee,
   renew_lease: leaseGuarantee,

@@ -1,0 +1,70 @@
+-- Bounces and complaints, which SES reports for a mail by the id of its job. An invitation is marked for its tenant, and the
+-- user of the address for every tenant of theirs. Neither gets more mail until an operator clears the mark.
+set local role identity_owner;
+
+grant update (bounced_at) on app.users to identity_gate;
+grant update (bounced_at) on app.tokens to identity_gate;
+
+-- Records that the mail of a job to an address bounced. Returns whether it is news. Changes nothing for a job that is unknown, or
+-- that was not for this address, so a forged or repeated report changes nothing.
+create function app.record_bounce(p_job uuid, p_address text, p_cause text) returns boolean
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_tenant uuid;
+  v_payload jsonb;
+  v_invitation uuid;
+  v_user uuid;
+begin
+  select j.tenant_id, j.payload into v_tenant, v_payload from app.jobs j where j.id = p_job and j.kind = 'mail';
+  update app.tokens t set bounced_at = now()
+   where t.id = (v_payload ->> 'invitation_id')::uuid and t.purpose = 'invite' and t.tenant_id = v_tenant
+     and t.email = p_address and t.consumed_at is null and t.bounced_at is null
+  returning t.id into v_invitation;
+  if v_invitation is not null then
+    insert into app.audit_log (tenant_id, action, target_type, target_id, after)
+    values (v_tenant, 'invitation.bounced', 'invitation', v_invitation, jsonb_build_object('cause', p_cause));
+  end if;
+  update app.users u set bounced_at = now()
+   where u.email = p_address and u.bounced_at is null
+     and (u.id = (v_payload ->> 'user_id')::uuid or u.email = v_payload ->> 'email' or exists (
+       select from app.tokens t
+        where t.id = (v_payload ->> 'invitation_id')::uuid and t.purpose = 'invite' and t.tenant_id = v_tenant
+          and t.email = p_address))
+  returning u.id into v_user;
+  insert into app.audit_log (tenant_id, action, target_type, target_id, after)
+  select m.tenant_id, 'user.bounced', 'user', v_user, jsonb_build_object('cause', p_cause)
+    from app.memberships m where m.user_id = v_user and m.accepted_at is not null and m.revoked_at is null;
+  return v_invitation is not null or v_user is not null;
+end
+$$;
+
+-- Clears the marks of an address. Returns each with its tenant: a user once for every tenant of theirs, or once without any.
+create function app.clear_bounces(p_address text) returns table (tenant_id uuid, target_type text, target_id uuid)
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  begin atomic
+  with invitations as (
+    update app.tokens t set bounced_at = null
+     where t.purpose = 'invite' and t.email = p_address and t.bounced_at is not null
+    returning t.tenant_id, t.id
+  ), users as (
+    update app.users u set bounced_at = null where u.email = p_address and u.bounced_at is not null returning u.id
+  )
+  select i.tenant_id, 'invitation', i.id from invitations i
+  union all
+  select m.tenant_id, 'user', u.id
+    from users u
+    left join app.memberships m on m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null;
+end;
+
+revoke all on function app.record_bounce(uuid, text, text), app.clear_bounces(text) from public;
+grant execute on function app.record_bounce(uuid, text, text) to identity_worker;
+grant execute on function app.clear_bounces(text) to identity_operator;
+grant create on schema app to identity_gate;
+alter function app.record_bounce(uuid, text, text) owner to identity_gate;
+alter function app.clear_bounces(text) owner to identity_gate;
+revoke create on schema app from identity_gate;
