@@ -4,13 +4,11 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Schedule, ScheduleExpression, ScheduleGroup } from 'aws-cdk-lib/aws-scheduler'
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets'
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources'
-import type { Topic } from 'aws-cdk-lib/aws-sns'
-import { SqsSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
+import { Subscription, SubscriptionProtocol } from 'aws-cdk-lib/aws-sns'
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs'
 import { Trigger } from 'aws-cdk-lib/triggers'
 import { Construct, type IConstruct } from 'constructs'
 import type { DeployedJob } from '#infra/route-groups.ts'
-import type { Job } from '#shared/job.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 
 const MIGRATION_JOB = 'migrate'
@@ -69,7 +67,22 @@ export class Jobs extends Construct {
           visibilityTimeout: Duration.seconds(6 * job.timeoutSeconds),
           deadLetterQueue: { queue: this.failed, maxReceiveCount: 5 },
         })
-        this.topicOf(receives, context).addSubscription(new SqsSubscription(queue, { rawMessageDelivery: true }))
+        const topic = { 'mail-events': context.mail.events }[receives]
+        // Not an SqsSubscription: it names the topic in the policy of the key, which encrypts the topic.
+        new Subscription(made, 'Subscription', {
+          topic,
+          protocol: SubscriptionProtocol.SQS,
+          endpoint: queue.queueArn,
+          rawMessageDelivery: true,
+        })
+        queue.addToResourcePolicy(
+          new PolicyStatement({
+            principals: [new ServicePrincipal('sns.amazonaws.com')],
+            actions: ['sqs:SendMessage'],
+            resources: [queue.queueArn],
+            conditions: { ArnEquals: { 'aws:SourceArn': topic.topicArn } },
+          }),
+        )
         made.function.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }))
       }
       return made
@@ -87,10 +100,6 @@ export class Jobs extends Construct {
     defaultChild.addPropertyOverride('ServiceTimeout', PROVIDER_TIMEOUT.toSeconds() + 60)
     for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
   }
-  private topicOf(messages: NonNullable<Job['receives']>, { mail }: FunctionContext): Topic {
-    return { 'mail-events': mail.events }[messages]
-  }
-
   /** Creates the role of a job's schedule. Only schedules of this stage may assume it. */
   private scheduleRole(made: TenantryFunction): Role {
     const conditions = {

@@ -116,6 +116,16 @@ export class Keys extends Construct {
         },
       }),
     )
+    // https://docs.aws.amazon.com/sns/latest/dg/sns-enable-encryption-for-topic-sqs-queue-subscriptions.html: SNS writes to an
+    // encrypted queue.
+    this.service.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('sns.amazonaws.com')],
+        actions: ['kms:GenerateDataKey*', 'kms:Decrypt'],
+        resources: ['*'],
+        conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:sns:${region}:${account}:*` } },
+      }),
+    )
     // https://docs.aws.amazon.com/ses/latest/dg/configure-sns-notifications.html: SES writes to an encrypted topic.
     this.service.addToResourcePolicy(
       new PolicyStatement({

@@ -1,4 +1,5 @@
 import { gatewayResponse, PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
+import { queueEvent } from '#infra/local/aws/lambda.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { faultsOf } from '#tests/support/documented.ts'
 import { tokenIn } from '#tests/support/mail.ts'
@@ -79,6 +80,18 @@ async function invite(service: Service): Promise<void> {
   await ask(service, 200, 'POST /v1/auth/invitations/accept', undefined, body)
 }
 
+/** Invites an address that bounces, and records what SES reports. */
+async function bounce(service: Service): Promise<void> {
+  const owner = await newOwner(service)
+  const email = `bounce+${people}@simulator.amazonses.com`
+  await ask(service, 200, 'POST /v1/members/invite', owner.token, { email, role: 'viewer' })
+  await service.mail.deliver()
+  await service.invoke('record-bounces', queueEvent(...service.mail.events))
+  const { data } = await ask(service, 200, 'GET /v1/members/invitations?limit=100', owner.token)
+  if (data.find((each: any) => each.email === email)?.bounced_at === null)
+    throw new Error('the bounce was not recorded')
+}
+
 /** Connects a vendor account, whose secret another instance decrypts, and rotates the tenant's data key. */
 async function vendors(service: Service): Promise<void> {
   const { token } = await newOwner(service)
@@ -111,4 +124,4 @@ async function work(service: Service): Promise<void> {
 }
 
 /** The main flows of the service, by subject. */
-export const SMOKE = { operations, gateway, signIn, invite, vendors, work }
+export const SMOKE = { operations, gateway, signIn, invite, bounce, vendors, work }

@@ -50,6 +50,7 @@ describe('POST /v1/members/invite', () => {
       invited_by: owner.userId,
       created_at: expect.any(String),
       expires_at: expect.any(String),
+      bounced_at: null,
     })
     const days = (Date.parse(answer.body.expires_at) - Date.parse(answer.body.created_at)) / 86_400_000
     expect(days).toBeCloseTo(7, 3)

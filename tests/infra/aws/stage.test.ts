@@ -120,6 +120,19 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { 'deliver-mail': 'sends every mail, at the rate of the account' },
   },
   {
+    grants: ['ses:DeleteSuppressedDestination *'],
+    mayHave: { operate: 'lets an address get mail again' },
+  },
+  {
+    grants: [
+      ...['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'GetQueueUrl', 'ReceiveMessage'].map(
+        (action) => `sqs:${action} Jobsrecord-bouncesQueue`.replace('-', ''),
+      ),
+      'kms:Decrypt KeysService',
+    ],
+    mayHave: { 'record-bounces': 'receives the events of SES' },
+  },
+  {
     grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail'],
     mayHave: {
       auth: 'has links mailed right after the commit',
