@@ -13,7 +13,13 @@ const functions = { groups: await routeGroups(), jobs: await jobs() }
 for (const [stage, config] of Object.entries(STAGES)) {
   const stageAddresses = addresses[stage]
   if (stageAddresses === undefined) throw new Error(`cdk.json names no addresses for the stage ${stage}`)
-  const stack = new Tenantry(app, `tenantry-${stage}`, { stage, config, addresses: stageAddresses, ...functions })
+  const stack = new Tenantry(app, `tenantry-${stage}`, {
+    stage,
+    config: { ...config, canary: config.canary && app.node.tryGetContext('canary') !== 'off' },
+    addresses: stageAddresses,
+    restart: app.node.tryGetContext('restart'),
+    ...functions,
+  })
   // An error stops what is done with this stack, and not what is done with another.
   if (config.database.keep && app.node.tryGetContext('placeholders') !== 'allowed')
     for (const fault of addressFaults(stageAddresses)) Annotations.of(stack).addError(`cdk.json, ${stage}: ${fault}`)

@@ -56,6 +56,8 @@ export interface Stage {
   readonly logDays: number
   /** The account's costs in a month. More than this, spent or forecast, is mailed to the stage's `alarmEmail`. */
   readonly monthlyBudgetUsd: number
+  /** Whether a release gets 10 % of the invocations for five minutes, and goes back if an alarm goes off. */
+  readonly canary: boolean
   /** Time between two writes of a session's idle expiry. 0 writes at each use. */
   readonly slideStepSeconds: number
   /** The range API that says whether a new password is in a known breach; empty: none is asked. */
@@ -89,6 +91,7 @@ export const STAGES = {
     multiRegionVaultKey: false,
     logDays: 14,
     monthlyBudgetUsd: 200,
+    canary: false,
     slideStepSeconds: 0,
     pwnedPasswordsUrl: '',
   },
@@ -123,6 +126,7 @@ export const STAGES = {
     multiRegionVaultKey: true,
     logDays: 30,
     monthlyBudgetUsd: 200,
+    canary: true,
     slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },
@@ -161,6 +165,7 @@ export const STAGES = {
     multiRegionVaultKey: true,
     logDays: 365,
     monthlyBudgetUsd: 1000,
+    canary: true,
     slideStepSeconds: 60,
     pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
   },

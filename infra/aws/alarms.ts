@@ -27,9 +27,13 @@ interface AlarmDefinition {
   /** Whether missing data is normal, because only failures write data, or means that the source itself failed. */
   readonly missing: 'normal' | 'failure'
   readonly description: string
+  /** Only stops a release. It is too sensitive to wake somebody. */
+  readonly ofReleases?: true
 }
 
 const MINUTE = Duration.minutes(1)
+// Not those of hours: they stay on after the repair.
+const STOPS_RELEASES = /^(release-errors|release-failures|api-errors|api-latency|functions-throttled)(-\d+)?$/
 const HOUR = Duration.hours(1)
 // The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
 const ERROR_BUDGET_PERCENT = 0.1
@@ -45,6 +49,8 @@ const MAX_METRICS_PER_ALARM = 10
 export class Alarms extends Construct {
   readonly topic: Topic
   readonly alarms: readonly Alarm[]
+  /** Any of these stops a release, and moves it back. */
+  readonly ofReleases: readonly Alarm[]
 
   constructor(
     scope: Construct,
@@ -58,7 +64,7 @@ export class Alarms extends Construct {
     if (email !== undefined) this.topic.addSubscription(new EmailSubscription(email))
     new CfnOutput(Stack.of(this), 'AlarmTopic', { value: this.topic.topicArn })
     const action = new SnsAction(this.topic)
-    this.alarms = Object.entries(definitions(watched, stageMetrics(watched))).map(([name, definition]) => {
+    const all = Object.entries(definitions(watched, stageMetrics(watched))).map(([name, definition]) => {
       const { metric, over, below, periods, missing, description } = definition
       const [datapointsToAlarm, evaluationPeriods] = periods
       const alarm = new Alarm(this, name, {
@@ -72,10 +78,14 @@ export class Alarms extends Construct {
         evaluationPeriods,
         treatMissingData: missing === 'normal' ? TreatMissingData.NOT_BREACHING : TreatMissingData.BREACHING,
       })
-      alarm.addAlarmAction(action)
-      alarm.addOkAction(action)
-      return alarm
+      if (definition.ofReleases === undefined) {
+        alarm.addAlarmAction(action)
+        alarm.addOkAction(action)
+      }
+      return { name, alarm }
     })
+    this.alarms = all.map(({ alarm }) => alarm)
+    this.ofReleases = all.filter(({ name }) => STOPS_RELEASES.test(name)).map(({ alarm }) => alarm)
   }
 
   // Without both permissions an alarm goes off and no message is sent:
@@ -95,6 +105,32 @@ export class Alarms extends Construct {
     key.addToResourcePolicy(allowed(['kms:GenerateDataKey*', 'kms:Decrypt'], '*'))
     this.topic.addToResourcePolicy(allowed(['sns:Publish'], this.topic.topicArn))
   }
+}
+
+/** The alarms that only stop a release. They count single minutes, because a release waits five minutes for them. */
+function releaseAlarms({ serverErrors, requests, liveFailures }: StageMetrics): Record<string, AlarmDefinition> {
+  const common = { periods: [2, 5], missing: 'normal', ofReleases: true } as const
+  const errors: AlarmDefinition = {
+    ...common,
+    metric: new MathExpression({
+      label: '5xx, percent',
+      expression: 'IF(FILL(part, 0) > 0, 100 * FILL(part, 0) / whole, 0)',
+      usingMetrics: { part: serverErrors.with({ period: MINUTE }), whole: requests.with({ period: MINUTE }) },
+      period: MINUTE,
+    }),
+    over: 0.5,
+    description: 'In 2 of 5 minutes more than 0.5 % of the requests got a 5xx response.',
+  }
+  const failures = chunks(liveFailures, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
+    index === 0 ? 'release-failures' : `release-failures-${index + 1}`,
+    {
+      ...common,
+      metric: sumOf(part, 'failed'),
+      over: 0,
+      description: 'In 2 of 5 minutes an invocation of a function failed or timed out.',
+    },
+  ])
+  return { 'release-errors': errors, ...Object.fromEntries(failures) }
 }
 
 function definitions(watched: Watched, metrics: StageMetrics): Record<string, AlarmDefinition> {
@@ -149,6 +185,7 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       missing: 'normal',
       description: 'For 15 minutes 1 % of the requests took longer than 2 seconds.',
     },
+    ...(config.canary ? releaseAlarms(metrics) : {}),
     ...anyOf(
       'functions-throttled',
       metrics.throttles,

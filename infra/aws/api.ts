@@ -21,7 +21,8 @@ import { apiDefinition } from './api-definition.ts'
 import type { TenantryFunction } from './function.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 
-const STAGE_NAME = 'api'
+/** API Gateway's own name of its only stage. */
+export const STAGE_NAME = 'api'
 const FALLBACK_GROUP = 'not-found'
 
 // The access log never contains an IP address, a path with ids, a header or a query.
@@ -66,16 +67,7 @@ export class Api extends Construct {
     // Never set dataTraceEnabled: it logs bodies, which contain passwords. Metrics of each method cost 0.30 USD a month each,
     // and no alarm or graph reads them. Those of the stage are free.
     const logged = { loggingLevel: MethodLoggingLevel.ERROR, metricsEnabled: false }
-    const functionArns = new Map(
-      pathsOf(groups).map(
-        ([
-          path,
-          {
-            function: { functionArn },
-          },
-        ]) => [path, functionArn] as const,
-      ),
-    )
+    const functionArns = new Map(pathsOf(groups).map(([path, { live }]) => [path, live.functionArn] as const))
     this.rest = new SpecRestApi(this, 'Rest', {
       restApiName,
       apiDefinition: ApiDefinition.fromInline(
@@ -121,7 +113,7 @@ export class Api extends Construct {
     for (const { made } of groups) {
       const permission = new CfnPermission(made, 'InvokedByApi', {
         action: 'lambda:InvokeFunction',
-        functionName: made.function.functionArn,
+        functionName: made.live.functionArn,
         principal: 'apigateway.amazonaws.com',
         sourceArn: this.rest.arnForExecuteApi('*', '/*', STAGE_NAME),
       })

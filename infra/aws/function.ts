@@ -2,12 +2,13 @@ import { fileURLToPath } from 'node:url'
 import { Duration, Stack } from 'aws-cdk-lib'
 import { SubnetType } from 'aws-cdk-lib/aws-ec2'
 import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
+import { Alias, Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
 import { reservedConcurrency, type Stage, VENDOR_URLS } from '#infra/stages.ts'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { bundling } from './bundling.ts'
 import type { Database } from './database.ts'
@@ -52,6 +53,8 @@ const NETWORK_INTERFACES = [
 /** The Lambda `tenantry-STAGE-NAME`: its bundle, a role with only the grants that its needs imply, an encrypted log group. */
 export class TenantryFunction extends Construct {
   readonly function: NodejsFunction
+  /** What callers invoke. A release moves it to its version. */
+  readonly live: Alias
   readonly functionName: string
 
   constructor(
@@ -84,8 +87,7 @@ export class TenantryFunction extends Construct {
       memorySize: memoryMib[name] ?? memoryMib.default,
       timeout: Duration.seconds(timeoutSeconds),
       ...(concurrency === null ? {} : { reservedConcurrentExecutions: concurrency }),
-      // No retries: the next scheduled run does the work. The queue keeps the event of a failed run.
-      ...(deadLetterQueue === undefined ? {} : { deadLetterQueue, retryAttempts: 0, maxEventAge: Duration.minutes(5) }),
+      ...(deadLetterQueue === undefined ? {} : { deadLetterQueue }),
       role,
       logGroup: group,
       tracing: Tracing.ACTIVE,
@@ -104,6 +106,12 @@ export class TenantryFunction extends Construct {
       depsLockFilePath: `${ROOT}package-lock.json`,
       bundling: bundling(needs),
     })
+    this.live = new Alias(this, 'Live', {
+      aliasName: LIVE_ALIAS,
+      version: this.function.currentVersion,
+      // No retries: the next scheduled run does the work. The queue keeps the event of a failed run.
+      ...(deadLetterQueue === undefined ? {} : { retryAttempts: 0, maxEventAge: Duration.minutes(5) }),
+    })
   }
 
   private role(): Role {
@@ -120,7 +128,9 @@ export class TenantryFunction extends Construct {
         resources: ['*'],
         conditions: {
           ArnEquals: {
-            'lambda:SourceFunctionArn': `arn:${partition}:lambda:${region}:${account}:function:${this.functionName}`,
+            'lambda:SourceFunctionArn': ['', ':*'].map(
+              (version) => `arn:${partition}:lambda:${region}:${account}:function:${this.functionName}${version}`,
+            ),
           },
         },
       }),
@@ -153,7 +163,7 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
     role.addToPrincipalPolicy(
       new PolicyStatement({
         actions: ['lambda:InvokeFunction'],
-        resources: [`arn:${partition}:lambda:${region}:${account}:function:${job}`],
+        resources: [`arn:${partition}:lambda:${region}:${account}:function:${job}:${LIVE_ALIAS}`],
       }),
     )
   }

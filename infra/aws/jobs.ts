@@ -20,6 +20,7 @@ export class Jobs extends Construct {
   readonly functions: readonly TenantryFunction[]
   /** Runs the migrations when a deployment changes them. Resources that depend on it deploy only after they succeed. */
   readonly migrated: Trigger
+  readonly migrate: TenantryFunction
   readonly failed: Queue
   /** The schedules of this stage alone, whose metrics CloudWatch has by group. */
   readonly schedules: ScheduleGroup
@@ -48,7 +49,7 @@ export class Jobs extends Construct {
       if (everySeconds !== undefined) {
         const role = this.scheduleRole(made)
         for (const sender of [role, made.function.role]) this.grantDeadLetters(sender, key)
-        const target = new LambdaInvoke(made.function, {
+        const target = new LambdaInvoke(made.live, {
           role,
           deadLetterQueue: this.failed,
           retryAttempts: 0,
@@ -83,12 +84,13 @@ export class Jobs extends Construct {
             conditions: { ArnEquals: { 'aws:SourceArn': topic.topicArn } },
           }),
         )
-        made.function.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }))
+        made.live.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }))
       }
       return made
     })
     const migrate = this.functions.find(({ node }) => node.id === MIGRATION_JOB)
     if (migrate === undefined) throw new Error(`no job is named ${MIGRATION_JOB}`)
+    this.migrate = migrate
     migrate.function.node.addDependency(...after)
     this.migrated = new Trigger(this, 'Migrated', {
       handler: migrate.function,

@@ -1,9 +1,11 @@
 import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression, Metric, type MetricOptions, Stats } from 'aws-cdk-lib/aws-cloudwatch'
 import type { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
+import type { Stage } from '#infra/stages.ts'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { type DividedMetric, type MetricName, METRICS, type TotalMetric } from '#shared/metrics.ts'
 import type { JobKind } from '#shared/queue/kinds.ts'
-import type { Api } from './api.ts'
+import { type Api, STAGE_NAME } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Jobs } from './jobs.ts'
@@ -20,7 +22,7 @@ export interface Watched {
   readonly configurationSetName: string
   /** The names of the functions that rotate database passwords. */
   readonly rotations: readonly string[]
-  readonly config: { readonly maxCapacity: number; readonly minCapacity: number; readonly readers: number }
+  readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> & Pick<Stage, 'canary'>
 }
 
 const SERVICE = 'tenantry'
@@ -64,7 +66,9 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
   // Each proxy host writes its own data points, so they are added up: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
   const ofProxy = (name: string, { dbProxyName: ProxyName }: DatabaseProxy) =>
     aws('RDS', name, { ProxyName }, { statistic: Stats.SUM })
-  const { deploymentStage } = api.rest
+  // Names, not references: the aliases wait for the alarms of a release, and the API for the aliases.
+  const ofApi = (name: string, statistic: string, label: string) =>
+    aws('ApiGateway', name, { ApiName: `tenantry-${stage}`, Stage: STAGE_NAME }, { statistic, label })
   return {
     own,
     ownEach,
@@ -76,15 +80,24 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
       statistic: Stats.MAXIMUM,
       period: Duration.minutes(1),
     }),
-    requests: deploymentStage.metricCount({ statistic: Stats.SUM, label: 'requests' }),
-    serverErrors: deploymentStage.metricServerError({ statistic: Stats.SUM, label: '5xx' }),
-    clientErrors: deploymentStage.metricClientError({ statistic: Stats.SUM, label: '4xx' }),
-    latency: (statistic: string) => deploymentStage.metricLatency({ statistic, label: statistic }),
+    requests: ofApi('Count', Stats.SUM, 'requests'),
+    serverErrors: ofApi('5XXError', Stats.SUM, '5xx'),
+    clientErrors: ofApi('4XXError', Stats.SUM, '4xx'),
+    latency: (statistic: string) => ofApi('Latency', statistic, statistic),
     duration: ({ function: lambda, node }: TenantryFunction, statistic: string) =>
       lambda.metricDuration({ statistic, label: `${node.id} ${statistic}` }),
     throttles: groups.map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
     failures: [...groups, ...jobs.functions].map(({ function: lambda, node }) =>
       lambda.metricErrors({ label: node.id }),
+    ),
+    /** By alias: those of another version, which somebody invoked by hand, do not count. */
+    liveFailures: [...groups, ...jobs.functions].map(({ functionName, node }) =>
+      aws(
+        'Lambda',
+        'Errors',
+        { FunctionName: functionName, Resource: `${functionName}:${LIVE_ALIAS}` },
+        { statistic: Stats.SUM, period: Duration.minutes(1), label: node.id },
+      ),
     ),
     concurrency: groups.map(({ function: lambda, node }) =>
       lambda.metric('ConcurrentExecutions', { statistic: Stats.MAXIMUM, label: node.id }),

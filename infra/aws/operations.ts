@@ -17,6 +17,8 @@ import { Queries } from './queries.ts'
 
 /** The alarms, the dashboard and the saved queries of a stage. */
 export class Operations extends Construct {
+  readonly alarms: Alarms
+
   constructor(
     scope: Construct,
     id: string,
@@ -45,9 +47,9 @@ export class Operations extends Construct {
       proxy: below(database, DatabaseProxy)[0] ?? null,
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
       rotations: database.rotations,
-      config: { ...config.database },
+      config: { ...config.database, canary: config.canary },
     }
-    new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
+    this.alarms = new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
     if (alarmEmail !== undefined) budget(this, stage, config.monthlyBudgetUsd, alarmEmail)
     new Dashboard(this, 'Dashboard', watched)
     new Queries(this, 'Queries', {

@@ -16,6 +16,7 @@ import { Mail } from './mail.ts'
 import { Network } from './network.ts'
 import { Operations } from './operations.ts'
 import { Recovery } from './recovery.ts'
+import { Release } from './release.ts'
 import { Secrets } from './secrets.ts'
 
 const PROBE_JOB = 'probe-sign-in'
@@ -27,6 +28,8 @@ export interface TenantryProps extends StackProps {
   readonly addresses: Addresses
   readonly groups: readonly DeployedGroup[]
   readonly jobs: readonly DeployedJob[]
+  /** Any text. Another one starts new instances of all functions. */
+  readonly restart?: string | undefined
 }
 
 /** One stage of the service: all of its AWS resources, in one stack. */
@@ -56,6 +59,7 @@ export class Tenantry extends Stack {
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const settings = {
       STAGE: stage,
+      ...(props.restart === undefined ? {} : { RESTART: props.restart }),
       WEB_BASE_URL: addresses.webBaseUrl,
       PROBLEM_BASE_URL: problemBaseUrl,
       PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
@@ -123,12 +127,19 @@ export class Tenantry extends Stack {
       mail,
       groups: groups.map(({ made }) => made),
     })
+    // Not `migrate`: a deployment invokes its version, before it moves any alias.
+    const released = [...groups.map(({ made }) => made), ...jobs.functions].filter((made) => made !== jobs.migrate)
+    const { ofReleases } = operations.alarms
+    const release = config.canary
+      ? new Release(this, 'Release', { functions: released, alarms: ofReleases })
+      : undefined
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, {
       api,
       database,
       jobs,
       operations,
+      release,
       secrets,
       groups: groups.map(({ made }) => made),
       config,

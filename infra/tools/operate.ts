@@ -5,6 +5,7 @@ import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import type { Outcome } from '#functions/operate/commands.ts'
 import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { signCommand } from './sign-command.ts'
 
 const HELP = `npm run operate -- COMMAND [--stage NAME] [--reason TEXT] [--json]
@@ -119,7 +120,11 @@ async function lambdaOf(stage: string | undefined): Promise<{ client: LambdaClie
 async function invoke(command: object, stage: string | undefined): Promise<Outcome> {
   const { client, functionName } = await lambdaOf(stage)
   const event = { ...command, caller: await signCommand(client, { functionName, command }) }
-  const invocation = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(event) })
+  const invocation = new InvokeCommand({
+    FunctionName: functionName,
+    Qualifier: LIVE_ALIAS,
+    Payload: JSON.stringify(event),
+  })
   const response = await client.send(invocation).catch((error: unknown) => {
     const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
     throw refused && stage === undefined ? new Error(NOT_RUNNING) : error

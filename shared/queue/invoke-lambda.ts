@@ -1,4 +1,5 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { describeError, log } from '#shared/log.ts'
 import type { InvokedJob } from '#shared/needs.ts'
 
@@ -13,7 +14,11 @@ export async function invokeLambda(job: InvokedJob, mode?: 'rehearsal'): Promise
   lambda ??= new LambdaClient({ maxAttempts: 1 })
   try {
     const FunctionName = `${process.env['FUNCTION_PREFIX'] ?? ''}${job}`
-    const command = new InvokeCommand({ FunctionName, InvocationType: mode === 'rehearsal' ? 'DryRun' : 'Event' })
+    const command = new InvokeCommand({
+      FunctionName,
+      Qualifier: LIVE_ALIAS,
+      InvocationType: mode === 'rehearsal' ? 'DryRun' : 'Event',
+    })
     await lambda.send(command, { abortSignal: AbortSignal.timeout(INVOKE_TIMEOUT_MS) })
   } catch (error) {
     log.warn('could not invoke a job; its schedule will find the work', { job, error: describeError(error) })

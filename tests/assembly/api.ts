@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { GATEWAY_RESPONSES, type GatewayFailure, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import type { Api, ApiMethod, Invoke } from '#infra/local/gateway/gateway.ts'
-import { functionArn } from '#infra/local/aws/lambda.ts'
+import { liveArn } from '#infra/local/aws/lambda.ts'
 import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
 
 const { paths } = JSON.parse(readFileSync('functions/openapi/document.json', 'utf8'))
@@ -39,7 +39,7 @@ function declaredMethods(assembly: Assembly, resolve: Resolve, invokeOf: (name: 
       const uri = resolve(integration.uri, what)
       const [, arn = ''] =
         /^arn:aws:apigateway:[\w-]+:lambda:path\/2015-03-31\/functions\/(.+)\/invocations$/.exec(uri) ?? []
-      const target = functions.find(({ name }) => functionArn(name) === arn)
+      const target = functions.find(({ name }) => liveArn(name) === arn)
       if (integration.type !== 'aws_proxy' || integration.httpMethod !== 'POST' || target === undefined)
         throw new Undeployable(`${what} has no function as its integration: ${integration.type} ${uri}`)
       if (!permitted(target.name, method, path))
@@ -77,7 +77,7 @@ function permissions(assembly: Assembly, resolve: Resolve) {
   return (name: string, method: string, path: string): boolean =>
     granted.some(({ arn, source }) => {
       const pattern = source.map((text) => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*')
-      return arn === functionArn(name) && new RegExp(`^${pattern}$`).test(`${method === 'ANY' ? 'GET' : method}${path}`)
+      return arn === liveArn(name) && new RegExp(`^${pattern}$`).test(`${method === 'ANY' ? 'GET' : method}${path}`)
     })
 }
 

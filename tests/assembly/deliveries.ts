@@ -1,6 +1,6 @@
 import { type AwsCall, AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 import { policiesOf } from './policies.ts'
-import { type Assembly, ofType, type Resolve } from './template.ts'
+import { type Assembly, declaredFunctions, ofType, type Resolve } from './template.ts'
 
 /** What AWS sends for the stage: as one of its roles, or in the name of a service. */
 interface Delivery {
@@ -73,7 +73,7 @@ function deliveries(assembly: Assembly, resolve: Resolve): Delivery[] {
       const call = { action: 'lambda:InvokeFunction', resource: resolve(Target.Arn, id), context: TLS }
       return [{ sender, calls: [call] }, toQueue(Target.DeadLetterConfig.Arn, sender)]
     }),
-    ...ofType(assembly, 'AWS::CloudWatch::Alarm').flatMap(([, { AlarmName, AlarmActions }]) =>
+    ...ofType(assembly, 'AWS::CloudWatch::Alarm').flatMap(([, { AlarmName, AlarmActions = [] }]) =>
       AlarmActions.map((topic: unknown) =>
         toTopic(topic, 'cloudwatch.amazonaws.com', ours('cloudwatch', `alarm:${AlarmName}`)),
       ),
@@ -90,10 +90,11 @@ function deliveries(assembly: Assembly, resolve: Resolve): Delivery[] {
     ),
     // Lambda receives the messages of a queue as the function's role.
     ...ofType(assembly, 'AWS::Lambda::EventSourceMapping').map(([id, { FunctionName, EventSourceArn }]) => {
+      const name = resolve(FunctionName, id).split(':').at(-2) ?? ''
       const resource = resolve(EventSourceArn, id)
       const actions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes']
       return {
-        sender: { role: assembly.resources[FunctionName.Ref]?.Properties.Role['Fn::GetAtt'][0] },
+        sender: { role: declaredFunctions(assembly).get(name)?.role ?? '' },
         calls: [
           ...actions.map((action) => ({ action, resource, context: TLS })),
           ...encrypt(queueKeys.get(resource), { 'kms:ViaService': `sqs.${AWS_REGION}.amazonaws.com` }, ['kms:Decrypt']),

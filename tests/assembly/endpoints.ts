@@ -39,7 +39,7 @@ export async function startEndpoints(
     startLambda({
       authorize: (call) => {
         authorize(call)
-        const name = call.resource.split(':').at(-1) ?? ''
+        const name = call.resource.split(':')[6] ?? ''
         if (!functions.has(name)) refused.push(`${call.principal} invoked the unknown function ${name}`)
       },
     }),

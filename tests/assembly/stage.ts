@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
-import { functionArn } from '#infra/local/aws/lambda.ts'
+import { liveArn } from '#infra/local/aws/lambda.ts'
 import { ADDED_SETTINGS, CACHE_SECRET, placedAt, REPLACED_SETTINGS, SECRET_FIELDS } from './overrides.ts'
 import type { DeployedFunction } from './runtime-api.ts'
 import {
@@ -134,7 +134,7 @@ export function deployedFunction(
   for (const key of REPLACED_SETTINGS) if (settings[key] !== undefined) settings[key] = replaced[key]
   return {
     name,
-    arn: functionArn(name),
+    arn: liveArn(name),
     taskRoot: bundle,
     timeoutSeconds,
     environment: {
@@ -151,7 +151,7 @@ export function deployedFunction(
       AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMib),
       AWS_LAMBDA_FUNCTION_NAME: name,
-      AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+      AWS_LAMBDA_FUNCTION_VERSION: '1',
       AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
       AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${name}`,
       AWS_LAMBDA_LOG_STREAM_NAME: 'local',

@@ -114,6 +114,8 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         return secretArn(secretOf(assembly, id))
       case 'AWS::Lambda::Function':
         return resource?.Properties.FunctionName
+      case 'AWS::Lambda::Alias':
+        return `${functionArn(ref(resource?.Properties.FunctionName.Ref, where))}:${resource?.Properties.Name}`
       case 'AWS::SES::EmailIdentity':
         return resource?.Properties.EmailIdentity
       case 'AWS::ApiGateway::Stage':
@@ -163,6 +165,12 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         return attribute(argument[0], argument[1], where)
       case 'Fn::Join':
         return dynamic(argument[1].map((part: unknown) => resolve(part, where)).join(argument[0]), where)
+      case 'Fn::Select': {
+        const [separator, text] = argument[1]['Fn::Split'] ?? []
+        const part = resolve(text, where).split(separator)[Number(argument[0])]
+        if (part === undefined) throw new Undeployable(`${where}: ${JSON.stringify(value)} is out of range`)
+        return part
+      }
       case 'Fn::Sub': {
         const [text, own] = typeof argument === 'string' ? [argument, {}] : argument
         return text.replace(/\$\{(!?)([\w:.]+)\}/g, (_: string, bare: string, id: string) => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Job } from '#shared/job.ts'
 import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 
 /** The function of a job. */
@@ -10,6 +11,9 @@ export interface Invokable {
 }
 
 export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGION}:${AWS_ACCOUNT}:function:${name}`
+
+/** Returns the ARN under which callers invoke a function. */
+export const liveArn = (name: string): string => `${functionArn(name)}:${LIVE_ALIAS}`
 
 const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.timeoutSeconds * 1000)
 
@@ -26,7 +30,7 @@ export const queueEvent = (...messages: readonly object[]) => ({
 })
 
 /**
- * Serves Lambda's Invoke for the unmodified SDK client, and runs the schedules of the jobs. Replies to an asynchronous
+ * Serves Lambda's Invoke of the alias for the unmodified SDK client, and runs the schedules of the jobs. Replies to an asynchronous
  * invocation immediately. Does not retry one that fails: the job's schedule runs it again.
  */
 export async function startLambda({ authorize }: { authorize?: Authorize } = {}): Promise<LocalLambda> {
@@ -34,9 +38,13 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
   const server = await startHttpServer({
     answer: withAwsFailures(async ({ method, url, headers, body }) => {
       const [, name = ''] = /^\/2015-03-31\/functions\/([\w-]+)\/invocations$/.exec(url.pathname) ?? []
-      asking(authorize, headers)('lambda:InvokeFunction', functionArn(name))
+      const alias = url.searchParams.get('Qualifier')
+      asking(authorize, headers)(
+        'lambda:InvokeFunction',
+        alias === null ? functionArn(name) : `${functionArn(name)}:${alias}`,
+      )
       const invokable = functions.get(name)
-      if (method !== 'POST' || invokable === undefined) {
+      if (method !== 'POST' || invokable === undefined || alias !== LIVE_ALIAS) {
         throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)
       }
       if (headers['x-amz-invocation-type'] === 'DryRun') return { status: 204 }

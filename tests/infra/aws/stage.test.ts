@@ -52,6 +52,9 @@ const functionsOf = (stage: Synthesized, name: string) =>
       .map((each) => [String(each.Properties.FunctionName).replace(`tenantry-${name}-`, ''), each]),
   )
 
+/** The function of an alias. */
+const aliased = (stage: Synthesized, alias: unknown) => stage.referred(stage.referred(alias).Properties.FunctionName)
+
 /** What its role's policies allow each function, as `action resource`. Throws for a managed or an inline policy. */
 function grants(): Map<string, string[]> {
   const policies = prod.ofType('AWS::IAM::Policy')
@@ -133,7 +136,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { 'record-bounces': 'receives the events of SES' },
   },
   {
-    grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail'],
+    grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail:live'],
     mayHave: {
       auth: 'has links mailed right after the commit',
       members: 'has invitations mailed right after the commit',
@@ -141,7 +144,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     },
   },
   {
-    grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-sync-catalog'],
+    grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-sync-catalog:live'],
     mayHave: {
       catalog: 'has a sync run started right after the commit',
       'sync-catalog': 'continues a sync run in another invocation',
@@ -227,9 +230,13 @@ describe('a function', () => {
       .ofType('AWS::IAM::Policy')
       .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
       .filter(({ Effect }) => Effect === 'Deny')
-    const named = denied.map(({ Condition }) => prod.named(Condition.ArnEquals['lambda:SourceFunctionArn']))
+    const named = denied.flatMap(({ Condition }): string[] =>
+      Condition.ArnEquals['lambda:SourceFunctionArn'].map((each: unknown) => prod.named(each)),
+    )
     expect(named.toSorted()).toEqual(
-      [...functionsOf(prod, 'prod').keys()].map((name) => `arn::lambda:::function:tenantry-prod-${name}`).toSorted(),
+      [...functionsOf(prod, 'prod').keys()]
+        .flatMap((name) => ['', ':*'].map((version) => `arn::lambda:::function:tenantry-prod-${name}${version}`))
+        .toSorted(),
     )
   })
 
@@ -628,8 +635,8 @@ describe('the API', () => {
         timeoutInMillis: INTEGRATION_TIMEOUT_MS,
       })
       const [, parts] = integration.uri['Fn::Join']
-      const target = parts.find((part: any) => part['Fn::GetAtt'] !== undefined)
-      expect(prod.referred(target)).toBe(functionsOf(prod, 'prod').get(name))
+      const target = parts.find((part: any) => part.Ref?.startsWith('AWS::') === false)
+      expect(aliased(prod, target)).toBe(functionsOf(prod, 'prod').get(name))
     }
   })
 
@@ -799,6 +806,76 @@ describe('the mail domain', () => {
   })
 })
 
+describe('a release', () => {
+  const aliases = (stage: Synthesized) => [...stage.resources].filter(([, { Type }]) => Type === 'AWS::Lambda::Alias')
+
+  it('moves every function that callers invoke by its alias: 10 % first, and back when an alarm goes off', () => {
+    const moved = aliases(prod).filter(([, { UpdatePolicy }]) => UpdatePolicy !== undefined)
+    const names = moved.map(([id]) => prod.named({ Ref: id }))
+    expect(names).toHaveLength(functionsOf(prod, 'prod').size - 1)
+    expect(names.some((name) => name.includes('migrate'))).toBe(false)
+    const alarms = new Set<string>()
+    for (const [, { UpdatePolicy, Properties }] of moved) {
+      expect(Properties.Name).toBe('live')
+      const { ApplicationName, DeploymentGroupName } = UpdatePolicy.CodeDeployLambdaAliasUpdate
+      expect(prod.referred(ApplicationName).Type).toBe('AWS::CodeDeploy::Application')
+      const group = prod.referred(DeploymentGroupName).Properties
+      expect(group).toMatchObject({
+        DeploymentConfigName: 'CodeDeployDefault.LambdaCanary10Percent5Minutes',
+        AutoRollbackConfiguration: { Enabled: true, Events: expect.arrayContaining(['DEPLOYMENT_STOP_ON_ALARM']) },
+        AlarmConfiguration: { Enabled: true },
+      })
+      // CodeDeploy accepts ten.
+      expect(group.AlarmConfiguration.Alarms.length).toBeLessThanOrEqual(10)
+      for (const { Name } of group.AlarmConfiguration.Alarms) alarms.add(prod.referred(Name).Properties.AlarmName)
+    }
+    expect([...new Set([...alarms].map((name) => name.replace(/^tenantry-prod-|-\d$/g, '')))].toSorted()).toEqual([
+      'api-errors',
+      'api-latency',
+      'functions-throttled',
+      'release-errors',
+      'release-failures',
+    ])
+  })
+
+  it('watches the errors of every alias', () => {
+    const watched = prod
+      .ofType('AWS::CloudWatch::Alarm')
+      .flatMap(({ Properties }) => Properties.Metrics ?? [])
+      .flatMap(({ MetricStat }: any) => MetricStat?.Metric.Dimensions ?? [])
+      .filter(({ Name }: any) => Name === 'Resource')
+    expect(watched.map(({ Value }: any) => String(Value)).toSorted()).toEqual(
+      [...functionsOf(prod, 'prod').keys()].map((name) => `tenantry-prod-${name}:live`).toSorted(),
+    )
+  })
+
+  it('runs the migrations, then updates the functions, then moves their traffic, then changes the paths of the API', () => {
+    const [trigger] = [...prod.resources].find(([, { Type }]) => Type === 'Custom::Trigger') ?? []
+    for (const [id, { Properties }] of aliases(prod)) {
+      const lambda = aliased(prod, { Ref: id })
+      if (lambda !== functionsOf(prod, 'prod').get('migrate')) expect(lambda.DependsOn, id).toContain(trigger)
+      const version = prod.referred(Properties.FunctionVersion)
+      expect(prod.referred(version.Properties.FunctionName)).toBe(lambda)
+    }
+    expect(JSON.stringify(prod.one('AWS::ApiGateway::RestApi').Properties.Body)).toContain('Live')
+  })
+
+  it('retries no failed run of a job, whose alias has settings of its own for asynchronous invocations', () => {
+    const scheduled = deployedJobs.filter(({ job }) => job.everySeconds !== undefined)
+    const settings = prod.ofType('AWS::Lambda::EventInvokeConfig').map(({ Properties }) => Properties)
+    expect(settings).toHaveLength(scheduled.length)
+    for (const { Qualifier, MaximumRetryAttempts } of settings) {
+      expect(JSON.stringify(Qualifier)).toMatch(/"Ref":"Jobs\w+Live/)
+      expect(MaximumRetryAttempts).toBe(0)
+    }
+  })
+
+  it('goes to all at once in dev, which nobody depends on', () => {
+    expect(other.ofType('AWS::CodeDeploy::DeploymentGroup')).toEqual([])
+    for (const [, { UpdatePolicy }] of aliases(other)) expect(UpdatePolicy).toBeUndefined()
+  })
+})
+
 describe('a job', () => {
   it('runs by its schedule, and the dead-letter queue keeps the event of a failed run', () => {
     const schedules = prod.ofType('AWS::Scheduler::Schedule').map(({ Properties }) => Properties)
@@ -806,7 +883,7 @@ describe('a job', () => {
     expect(schedules).toHaveLength(scheduled.length)
     for (const { job } of scheduled) {
       const lambda = functionsOf(prod, 'prod').get(job.name)
-      const schedule = schedules.find(({ Target }) => prod.referred(Target.Arn) === lambda)
+      const schedule = schedules.find(({ Target }) => aliased(prod, Target.Arn) === lambda)
       expect(schedule?.ScheduleExpression).toBe(
         job.everySeconds === 3600
           ? 'rate(1 hour)'
@@ -823,7 +900,7 @@ describe('a job', () => {
     for (const { Principal, FunctionName, SourceArn } of open) {
       expect(Principal).toBe('apigateway.amazonaws.com')
       expect(prod.named(SourceArn)).toMatch(/^arn::execute-api:::ApiRest/)
-      const name = [...functionsOf(prod, 'prod')].find(([, f]) => prod.referred(FunctionName) === f)?.[0] ?? ''
+      const name = [...functionsOf(prod, 'prod')].find(([, f]) => aliased(prod, FunctionName) === f)?.[0] ?? ''
       expect(groups.map(({ group }) => group.name)).toContain(name)
     }
   })

@@ -15,6 +15,7 @@ interface Resource {
   readonly Properties: any
   readonly DependsOn?: readonly string[]
   readonly DeletionPolicy?: string
+  readonly UpdatePolicy?: any
   readonly UpdateReplacePolicy?: string
 }
 

@@ -10,7 +10,7 @@ import { Command, isKeyCommand } from '#functions/operate/commands.ts'
 import { job } from '#functions/operate/job.ts'
 import { type Instruction, receive } from '#functions/operate/instruction.ts'
 import { operate, operateKeys } from '#functions/operate/operate.ts'
-import { functionArn, startLambda } from '#infra/local/aws/lambda.ts'
+import { functionArn, liveArn, startLambda } from '#infra/local/aws/lambda.ts'
 import { LOCAL_CALLER, startSts } from '#infra/local/aws/sts.ts'
 import { operate as commandLine } from '#infra/tools/operate.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
@@ -47,7 +47,7 @@ beforeAll(async () => {
       : operate(worker, given, instruction)
   run = async (given) => perform(v.parse(Command, given), INSTRUCTION)
   invoke = async (event) => {
-    const context = { ...lambdaContext, functionName: 'operate', invokedFunctionArn: functionArn('operate') }
+    const context = { ...lambdaContext, functionName: 'operate', invokedFunctionArn: liveArn('operate') }
     const received = await receive(event, context)
     return 'command' in received ? perform(received.command, received.instruction) : received
   }
