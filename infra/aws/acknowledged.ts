@@ -125,6 +125,11 @@ export function acknowledge(
     )
   if (release !== undefined)
     accept(release, `${SOLUTIONS}-IAM5[Resource::*]`, 'cloudwatch:DescribeAlarms does not support resource ARNs')
+  accept(
+    jobs,
+    `${SERVERLESS}-LambdaEventSourceMappingDestination`,
+    'After five failures the queue passes a message to its dead-letter queue',
+  )
   accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
   accept(jobs.failed, `${CONTROL_TOWER}sqs_dlq_check`, 'It is itself the dead-letter queue')
 

@@ -75,6 +75,7 @@ export class Jobs extends Construct {
           protocol: SubscriptionProtocol.SQS,
           endpoint: queue.queueArn,
           rawMessageDelivery: true,
+          deadLetterQueue: this.failed,
         })
         queue.addToResourcePolicy(
           new PolicyStatement({

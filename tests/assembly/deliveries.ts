@@ -83,10 +83,11 @@ function deliveries(assembly: Assembly, resolve: Resolve): Delivery[] {
       const { TopicARN } = properties.EventDestination.SnsDestination
       return toTopic(TopicARN, 'ses.amazonaws.com', ours('ses', `configuration-set/${set}`))
     }),
-    ...ofType(assembly, 'AWS::SNS::Subscription').flatMap(([id, { Protocol, Endpoint, TopicArn }]) =>
-      Protocol === 'sqs'
-        ? [toQueue(Endpoint, { service: 'sns.amazonaws.com' }, { 'aws:SourceArn': resolve(TopicArn, id) })]
-        : [],
+    ...ofType(assembly, 'AWS::SNS::Subscription').flatMap(([id, { Protocol, Endpoint, TopicArn, RedrivePolicy }]) =>
+      [
+        ...(Protocol === 'sqs' ? [Endpoint] : []),
+        ...(RedrivePolicy === undefined ? [] : [RedrivePolicy.deadLetterTargetArn]),
+      ].map((queue) => toQueue(queue, { service: 'sns.amazonaws.com' }, { 'aws:SourceArn': resolve(TopicArn, id) })),
     ),
     // Lambda receives the messages of a queue as the function's role.
     ...ofType(assembly, 'AWS::Lambda::EventSourceMapping').map(([id, { FunctionName, EventSourceArn }]) => {

@@ -130,7 +130,8 @@ describe('an alarm', () => {
   })
 
   it('is mailed to the stage’s alarmEmail, and to nobody else', () => {
-    expect(other.ofType('AWS::SNS::Subscription').map(({ Properties }) => Properties)).toEqual([
+    const subscribed = other.ofType('AWS::SNS::Subscription').map(({ Properties }) => Properties)
+    expect(subscribed.filter(({ TopicArn }) => other.named(TopicArn) === 'OperationsAlarmsTopic')).toEqual([
       expect.objectContaining({ Protocol: 'email', Endpoint: 'night@shop.test' }),
     ])
   })
