@@ -32,20 +32,38 @@ create policy gate on app.jobs to identity_gate using (true);
 grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error)
   on app.jobs to identity_gate;
 
--- Adds a job for the transaction's tenant, or for the platform when none is set. Does nothing when the idempotency key exists.
--- The other roles have no privilege on the table: this function is their only way to add a job.
-create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns void
-  language sql volatile security definer
+-- Adds a job for the transaction's tenant, or for the platform when none is set, and returns its id. When the idempotency key
+-- exists, returns the id of the first job and adds nothing. The other roles have no privilege on the table: this function is
+-- their only way to add a job.
+create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns uuid
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  insert into app.jobs (tenant_id, kind, payload, idempotency_key)
-  values (app.current_tenant(), p_kind, p_payload, p_idempotency_key)
-  on conflict do nothing
+declare
+  v_tenant uuid := app.current_tenant();
+  v_job    uuid;
+begin
+  loop
+    insert into app.jobs as j (tenant_id, kind, payload, idempotency_key)
+    values (v_tenant, p_kind, p_payload, p_idempotency_key)
+    on conflict do nothing
+    returning j.id into v_job;
+    exit when found;
+    -- A statement of its own sees the first job, also when another transaction has only just committed it.
+    select j.id into v_job from app.jobs j
+     where j.kind = p_kind and j.idempotency_key = p_idempotency_key
+       and (j.tenant_id = v_tenant or (j.tenant_id is null and v_tenant is null));
+    exit when found;
+    -- The first job was deleted between the two statements.
+  end loop;
+  return v_job;
+end
 $$;
-create policy resolver_enqueue on app.jobs for insert to identity_resolver
-  with check (tenant_id is not distinct from (select app.current_tenant()));
-grant insert (tenant_id, kind, payload, idempotency_key) on app.jobs to identity_resolver;
+create policy resolver_enqueue on app.jobs to identity_resolver
+  using (tenant_id is not distinct from (select app.current_tenant()));
+grant select (id, tenant_id, kind, idempotency_key), insert (tenant_id, kind, payload, idempotency_key)
+  on app.jobs to identity_resolver;
 revoke all on function app.enqueue(text, jsonb, text) from public;
 grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_worker, identity_operator;
 grant create on schema app to identity_resolver;

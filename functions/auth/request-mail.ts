@@ -42,7 +42,7 @@ export async function requestMail(
     limit('email', recipient, config.forgot.emailLimit),
   ])
   const add = refusal === null && wanted ? enqueue : rehearseEnqueue
-  await write((sql) => add(sql, 'mail', payload))
+  await write(async (sql) => void (await add(sql, 'mail', payload)))
   log.info('mail requested', { request_id: requestId, route, dropped_by: refusal?.limit.name ?? null })
   return noContent()
 }

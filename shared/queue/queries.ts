@@ -20,18 +20,23 @@ export function invoking(sql: Sql, kind: JobKind): Sql {
 
 /**
  * Adds a job in the caller's transaction: of its tenant or, when none is set, of the platform. Where the kind says so, its
- * Lambda is invoked after the commit. Adding a job again under the same key changes nothing.
+ * Lambda is invoked after the commit. Returns the id of the job. Adding a job again under the same key changes nothing, and
+ * returns the id of the first one.
  */
 export async function enqueue<Kind extends JobKind>(
   sql: Sql,
   kind: Kind,
   payload: JobPayload<Kind>,
   idempotencyKey?: string,
-): Promise<void> {
+): Promise<string> {
   const text = JSON.stringify(payload)
   const run = invoking(sql, kind)
-  if (idempotencyKey === undefined) await run`select app.enqueue(${kind}, ${text}::text::jsonb)`
-  else await run`select app.enqueue(${kind}, ${text}::text::jsonb, ${idempotencyKey})`
+  const [job] =
+    idempotencyKey === undefined
+      ? await run<{ id: string }>`select app.enqueue(${kind}, ${text}::text::jsonb) as id`
+      : await run<{ id: string }>`select app.enqueue(${kind}, ${text}::text::jsonb, ${idempotencyKey}) as id`
+  if (job === undefined) throw new Error('app.enqueue returned no row')
+  return job.id
 }
 
 /**

@@ -289,12 +289,19 @@ function writers(): Guard[] {
     [definerGuarantee(world, callers[name] ?? name)],
   ]
   const ofJob = `coalesce((p_payload ->> 'tenant_id')::uuid, app.current_tenant())`
-  const anyTenant = 'alter policy resolver_enqueue on app.jobs with check (true)'
+  const anyTenant = 'alter policy resolver_enqueue on app.jobs using (true)'
   return [
     guard('enqueue', 'its tenant, with that of the payload instead', 'app.current_tenant()', ofJob),
     guard('enqueue', 'its tenant and its policy', 'app.current_tenant()', ofJob, anyTenant),
     guard('enqueue', 'its tenant, with null instead', 'app.current_tenant()', 'null', anyTenant),
     guard('enqueue', 'its ON CONFLICT', 'on conflict do nothing', ''),
+    guard(
+      'enqueue',
+      'the tenant of the job that it returns, and its policy',
+      'j.tenant_id = v_tenant or (j.tenant_id is null and v_tenant is null)',
+      'true',
+      anyTenant,
+    ),
     [
       'enqueue: the tenant in the key',
       ['create unique index on app.jobs (kind, idempotency_key)'],

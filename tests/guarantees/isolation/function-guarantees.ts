@@ -49,7 +49,7 @@ async function expectNothing(sql: postgres.Sql, call: string, parameters: (strin
 
 /** app.enqueue. The tenant of a job is the transaction's, even if its payload names another. */
 const enqueueGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} adds one job of the set tenant, or of the platform, and returns nothing`,
+  title: `guarantee 6: ${name} adds one job of the set tenant, or of the platform, and returns its id`,
   holds: async (sql) => {
     const before = await tenantsOf(sql, 'app.jobs', 'true', [])
     const key = randomUUID()
@@ -57,11 +57,12 @@ const enqueueGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee =
     for (const tenant of [own, other, null]) {
       added.push(tenant)
       await enterTenant(sql, tenant)
-      // The second call changes nothing and does not fail. A key that another tenant used is free.
+      // The second call changes nothing and returns the first job. A key that another tenant used is free.
       for (let time = 1; time <= 2; time++) {
         const payload = JSON.stringify({ tenant_id: tenant === other ? own : other, time })
-        await expectNothing(sql, `app.enqueue('send-mail', $1::text::jsonb, $2)`, [payload, key])
+        const [job] = await sql`select app.enqueue('send-mail', ${payload}::text::jsonb, ${key}) as id`
         assert.deepEqual(await tenantsOf(sql, 'app.jobs', 'idempotency_key = $1', [key]), added.toSorted(nullsLast))
+        assert.deepEqual(await tenantsOf(sql, 'app.jobs', 'id = $1', [job?.['id']]), [tenant])
       }
     }
     const after = await tenantsOf(sql, 'app.jobs', 'true', [])

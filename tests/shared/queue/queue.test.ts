@@ -42,8 +42,12 @@ const newKind = (): string =>
   `test-${randomUUID().replace(/[\d-]/g, (sign) => (sign === '-' ? '' : String.fromCharCode(103 + Number(sign))))}`
 
 /** Adds a job of any kind; `enqueue` takes only those of the table. */
-const add = (sql: Sql, kind: string, payload: object, key: string = randomUUID()) =>
-  sql`select app.enqueue(${kind}, ${JSON.stringify(payload)}::text::jsonb, ${key})`
+async function add(sql: Sql, kind: string, payload: object, key: string = randomUUID()): Promise<string | undefined> {
+  const [job] = await sql<{
+    id: string
+  }>`select app.enqueue(${kind}, ${JSON.stringify(payload)}::text::jsonb, ${key}) as id`
+  return job?.id
+}
 
 const claim = (kind: string, most = 10): Promise<LeasedJob[]> =>
   claimJobs(worker.sql, { kind, most, leaseSeconds: LEASE_SECONDS, attempts: ATTEMPTS })
@@ -114,7 +118,8 @@ describe('enqueue', () => {
   })
 
   it('invokes the job’s function after a statement of its own, but not after a failed one', async () => {
-    await enqueue(invoking.sql, 'mail', mail)
+    const id = await enqueue(invoking.sql, 'mail', mail)
+    expect(await rowsOf('mail')).toContainEqual(expect.objectContaining({ id }))
     expect(invoked).toEqual(['deliver-mail'])
     await expect(enqueue(invoking.sql, 'mail', mail, '')).rejects.toMatchObject({ code: '23514' })
     await invoking.sql`select`
@@ -176,39 +181,45 @@ describe('enqueue', () => {
     expect(await claim(kind)).toHaveLength(1)
   })
 
-  it('enqueues one job per key and tenant, even after it was completed', async () => {
+  it('enqueues one job per key and tenant, and returns its id again, while it waits and after it ended', async () => {
     const kind = newKind()
     const addFor = (tenant: string | null) =>
       app.transaction('read write', async (sql) => {
         if (tenant !== null) await proofFor(database.admin, tenant).enter(sql)
-        await add(sql, kind, {}, 'the-key')
+        return add(sql, kind, {}, 'the-key')
       })
-    for (const tenant of [acme, acme, bolt, null, null]) await addFor(tenant)
+    const tenants = [acme, bolt, null]
+    const first = await Promise.all(tenants.map(addFor))
+    const repeat = async () => expect(await Promise.all(tenants.map(addFor))).toEqual(first)
+    await repeat()
     const jobs = await claim(kind)
     expect(jobs).toHaveLength(3)
-    expect(new Set(jobs.map(({ tenant_id }) => tenant_id))).toEqual(new Set([acme, bolt, null]))
+    expect(tenants.map((tenant) => jobs.find((job) => job.tenant_id === tenant)?.id)).toEqual(first)
+    await repeat()
     for (const job of jobs) expect(await completeJob(worker.sql, job)).toBe(true)
-    for (const tenant of [acme, bolt, null]) await addFor(tenant)
+    await repeat()
     expect(await claim(kind)).toEqual([])
     expect(await rowsOf(kind)).toHaveLength(3)
   })
 
-  it('enqueues one job per key in eight concurrent transactions, even when one rolls back', async () => {
+  it('enqueues one job per key in eight concurrent transactions and returns its id to each, even when one rolls back', async () => {
     for (let round = 0; round < 25; round += 1) {
       const kind = newKind()
       const outcomes = await Promise.allSettled(
         Array.from({ length: 8 }, (_, index) =>
           app.transaction('read write', async (sql) => {
-            await add(sql, kind, { index }, 'the-key')
+            const id = await add(sql, kind, { index }, 'the-key')
             if (index === 0) throw new Error('the first failed')
+            return id
           }),
         ),
       )
-      expect(outcomes.map(({ status }) => status)).toEqual([
-        'rejected',
-        ...Array.from({ length: 7 }, () => 'fulfilled'),
+      const [job, ...others] = await rowsOf(kind)
+      expect(others).toEqual([])
+      expect(outcomes).toMatchObject([
+        { status: 'rejected' },
+        ...Array.from({ length: 7 }, () => ({ status: 'fulfilled', value: job?.id })),
       ])
-      expect(await rowsOf(kind)).toHaveLength(1)
     }
   })
 })
