@@ -19,7 +19,7 @@ export default defineConfig({
     setupFiles: ['tests/support/setup/documented.ts', 'tests/support/setup/restored.ts'],
     // Several times what the longest test takes on two free cores, so that a busy machine fails none.
     testTimeout: 120_000,
-    hookTimeout: 60_000,
+    hookTimeout: 180_000,
     pool: 'forks',
     provide: { thorough: false },
     env: { POWERTOOLS_LOG_LEVEL: 'SILENT', POWERTOOLS_METRICS_DISABLED: 'true' },

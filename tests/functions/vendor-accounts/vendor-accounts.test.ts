@@ -311,6 +311,7 @@ describe('the first secrets of a tenant', () => {
   it('creates one active data key for fifty concurrent first secrets', async () => {
     const slug = 'bolt-apparel'
     const tenant = await tenantId(service.sql, slug)
+    await service.sql`delete from app.sync_runs where tenant_id = ${tenant}`
     await service.sql`delete from app.vendor_accounts where tenant_id = ${tenant}`
     await service.sql`delete from app.data_keys where tenant_id = ${tenant}`
     const owner = await service.signIn('owner@bolt.test', slug)
