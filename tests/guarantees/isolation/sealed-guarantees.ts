@@ -267,7 +267,7 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
       ['a destroyed', gone.id],
       ['no', randomUUID()],
     ] as const) {
-      const under = `update app.vendor_accounts set data_key_id = $1 where tenant_id = $2`
+      const under = `update app.vendor_accounts set data_key_id = $1 where tenant_id = $2 and status <> 'revoked'`
       assert.deepEqual(await insert(id), foreign, `${what} key`)
       assert.deepEqual(await attempt(sql, under, [id, own]), foreign, `${what} key, later`)
       await as(sql, 'identity_vault', async () =>
@@ -277,7 +277,12 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
     await as(sql, 'identity_vault', async () => assert.deepEqual(await destroy(key.id), foreign, 'a key in use'))
     await as(sql, 'none', async () => assert.deepEqual(await destroy(key.id), foreign, 'a key in use, by a superuser'))
     const version = (to: number) =>
-      attempt(sql, `update app.vendor_accounts set secret_version = ${to} where tenant_id = $1`, [own], true)
+      attempt(
+        sql,
+        `update app.vendor_accounts set secret_version = ${to} where tenant_id = $1 and status <> 'revoked'`,
+        [own],
+        true,
+      )
     assert.deepEqual(await version(3), { count: 1, code: '' })
     assert.deepEqual(await version(2), { count: 0, code: '23514' })
     assert.deepEqual(await as(sql, 'none', () => version(2)), { count: 0, code: '23514' })
