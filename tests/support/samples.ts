@@ -45,12 +45,13 @@ export function sampleQuery({ endpoint: { query } }: Pick<Route, 'endpoint'>): s
 /** Makes a resource in the tenant of this slug, and returns its ids. */
 type Maker = (service: TestService, slug: string) => Promise<Ids>
 
+/** How many are made. A letter ends the number in a person's name, so that no name is a part of another. */
 let made = 0
 
 /** Calls a route with its sample body as a new owner of the tenant, and returns the id in the response. */
 async function create(service: TestService, slug: string, route: string, ids?: Ids): Promise<string> {
   made += 1
-  const email = `maker${made}@${slug}.test`
+  const email = `maker${made}x@${slug}.test`
   await createUser(service.database.admin, { email, slugs: [slug] })
   const { token } = await mintSession(service.database.admin, { email, slug })
   const sample = routes.filter(({ name }) => name === route).map((found) => sampleBody(found, ids))[0]
@@ -74,7 +75,7 @@ const newDesign: Maker = async (service, slug) => {
 const newMember: Maker = async (service, slug) => {
   made += 1
   const userId = await createUser(service.database.admin, {
-    email: `made${made}@${slug}.test`,
+    email: `made${made}x@${slug}.test`,
     role: 'viewer',
     slugs: [slug],
   })
@@ -93,7 +94,7 @@ const newRole: Maker = async (service, slug) => {
 
 const newSession: Maker = async (service, slug) => {
   made += 1
-  const email = `made${made}@${slug}.test`
+  const email = `made${made}x@${slug}.test`
   await createUser(service.database.admin, { email, slugs: [slug] })
   const { id } = await mintSession(service.database.admin, { email, slug })
   return { id }
