@@ -296,6 +296,10 @@ const passwordChangeGuarantee = (world: TwoTenants, name: string): Guarantee => 
       proofOf: (user) => sealedTicket(sql, { user, session: sessions.own }),
     })
     assert.deepEqual(await liveOf(sql, [sessions.own, sessions.other, sessions.pending]), [sessions.own])
+    for (const [why, session] of sessions.dead.filter(([of]) => of !== "a disabled user's")) {
+      const ticket = await sealedTicket(sql, { user: world.users[0]?.id ?? null, session })
+      assert.equal((await attempt(sql, `select ${change}`, [ticket, 'r'])).code, 'TN401', why)
+    }
     await passwordGuarantee(world).holds(sql)
   },
 })

@@ -20,7 +20,8 @@ export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee =>
     'guarantee 6: a digest signs in its user and changes their password, and any other digest nothing; no digest comes out',
   holds: async (sql) => {
     const { salt, digest, hash } = passwordOf('the password of the guarantee')
-    const user = users[0]?.id ?? null
+    const [user = null, neighbour = null] = users.map(({ id }) => id)
+    await as(sql, 'none', () => sql`update app.users set password_hash = ${hash} where id = ${neighbour}`)
     const [row] = await as(
       sql,
       'none',
@@ -79,6 +80,10 @@ export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee =>
     await sql`select app.rehash_password(${email}, ${digest}, ${hash.replace('t=1', 't=2')})`
     assert.match((await stored()) ?? '', /t=2/)
     assert.deepEqual(await outcomes(email, digest), [[user], true, true])
+    const same = await as(sql, 'none', () => sql`select id from app.users where password_hash = ${hash}`)
+    assert.deepEqual([...same], [{ id: neighbour }], 'a user with the same password hash')
+    await as(sql, 'none', () => sql`update app.users set password_hash = null where id = ${user}`)
+    assert.deepEqual(await outcomes(email, Buffer.alloc(0)), [[], false, false], 'a user without a password')
     await as(
       sql,
       'none',
@@ -93,12 +98,20 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
   title:
     'guarantee 6: the hash of an invitation or a verification acts once, for its own tenant and user; any other hash does nothing',
   holds: async (sql) => {
+    const expired = randomBytes(32)
+    await as(
+      sql,
+      'none',
+      () => sql`
+        insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+        values (${expired}, 'invite', ${own}, 'expired@shops.test', 7, now())`,
+    )
     const tokens = await as(
       sql,
       'none',
       () => sql<{ hash: Buffer; tenant: string; invite: boolean; consumed: boolean; email: string }[]>`
         select token_hash as hash, tenant_id as tenant, purpose = 'invite' as invite, consumed_at is not null as consumed, email
-          from app.tokens where tenant_id = any (${[own, other]})`,
+          from app.tokens where tenant_id = any (${[own, other]}) and expires_at > now()`,
     )
     assert.ok(tokens.length >= 6)
     const accept = (hash: Buffer) =>
@@ -109,6 +122,7 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
     for (const { hash, tenant, invite, consumed, email } of [
       ...tokens,
       { hash: randomBytes(32), tenant: own, invite: false, consumed: false, email: 'no token' },
+      { hash: expired, tenant: own, invite: false, consumed: false, email: 'an expired token' },
     ]) {
       await sql`savepoint token`
       await enterTenant(sql, null)

@@ -255,14 +255,15 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
       for (const [role, statement, code] of [
         ['identity_app', token('invite', own), REFUSED],
         ['identity_app', token('password_reset', null), REFUSED],
+        ['identity_app', `update app.tokens set invited_by = '${users[0]?.id}'`, tenant === own ? REFUSED : ''],
         ['identity_operator', token('invite', own), invited],
         ['identity_operator', token('invite', other), REFUSED],
         ['identity_operator', token('password_reset', null), REFUSED],
         ['identity_worker', token('password_reset', null), ''],
         ['identity_worker', token('invite', null), REFUSED],
       ] as const) {
-        const inserted = await as(sql, role, () => attempt(sql, statement))
-        assert.equal(inserted.code, code, `${role} ${statement} [${tenant}]`)
+        const outcome = await as(sql, role, () => attempt(sql, statement))
+        assert.equal(outcome.code, code, `${role} ${statement} [${tenant}]`)
       }
     }
   },
