@@ -1,9 +1,25 @@
 // Lambda's runtime in an instance: imports the bundle's handler, then handles one invocation after the other.
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 import { Agent, request } from 'node:http'
+import { Socket } from 'node:net'
 import { pathToFileURL } from 'node:url'
 
 const { AWS_LAMBDA_RUNTIME_API: api = '', LAMBDA_TASK_ROOT = '', _HANDLER = '', ...environment } = process.env
+
+// A security group drops what it does not let out. `ports` has the real port of a local address.
+const egress: { allowed: number[]; ports: Record<string, number> } = JSON.parse(environment['EGRESS'] ?? 'null') ?? {
+  allowed: [],
+  ports: {},
+}
+const connect = Socket.prototype.connect as (this: Socket, ...args: any[]) => Socket
+Socket.prototype.connect = function (this: Socket, ...args: any[]): Socket {
+  const options = Array.isArray(args[0]) ? args[0][0] : args[0]
+  const port = egress.ports[`${options?.host}:${options?.port}`]
+  if (port === undefined || egress.allowed.includes(port)) return connect.apply(this, args)
+  const message = `no security group of ${environment['AWS_LAMBDA_FUNCTION_NAME']} lets it connect to port ${port}`
+  console.error(JSON.stringify({ level: 'ERROR', message }))
+  return this.destroy(new Error(message))
+}
 const agent = new Agent({ keepAlive: true })
 
 type Reply = { readonly headers: NodeJS.Dict<string | string[]>; readonly body: string }

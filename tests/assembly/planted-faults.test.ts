@@ -291,6 +291,16 @@ describe('a missing grant is named', () => {
   })
 })
 
+describe('a port that no security group lets out', () => {
+  it('is named', async () => {
+    const closed = await errorsOf((assembly) => {
+      for (const [id, { SecurityGroupEgress }] of ofType(assembly, 'AWS::EC2::SecurityGroup'))
+        if (id.startsWith('NetworkVendors')) for (const rule of SecurityGroupEgress) rule.FromPort = rule.ToPort = 8443
+    }, 'vendors')
+    expect(closed).toMatch(/no security group of tenantry-\w+-vendor-accounts lets it connect to port 8080/)
+  })
+})
+
 describe('the bundle of another function', () => {
   it('is reported by its first route', async () => {
     const swapped = await errorsOf((assembly) => {

@@ -95,14 +95,17 @@ async function bounce(service: Service): Promise<void> {
 /** Connects a vendor account, whose secret another instance decrypts, and rotates the tenant's data key. */
 async function vendors(service: Service): Promise<void> {
   const { token } = await newOwner(service)
-  const [vendor] = vendorAccounts
-  const connect = async (label: string): Promise<string> => {
+  const connect = async (label: string, [vendor] = vendorAccounts): Promise<string> => {
     const account = { vendor: vendor?.code, label, account_number: vendor?.account_number, secret: vendor?.secret }
     return (await ask(service, 200, 'POST /v1/vendor-accounts', token, account)).status
   }
   people += 1
   const status = await connect(`Smoke ${people}`)
   if (status !== 'verified') throw new Error(`POST /v1/vendor-accounts: the vendor account is ${status}`)
+  for (const vendor of vendorAccounts.slice(1)) {
+    const other = await connect(`Smoke ${people}, ${vendor.code}`, [vendor])
+    if (other !== 'verified') throw new Error(`POST /v1/vendor-accounts: the account of ${vendor.code} is ${other}`)
+  }
   await service.vault.faults.set({ part: 'vendor', mode: 'refuse' })
   await connect(`Smoke ${people}, later`)
   await service.vault.faults.set({ part: 'vendor', mode: 'ok' })

@@ -108,6 +108,24 @@ export function passwords(secrets: SecretValues): Record<string, string> {
 }
 
 /**
+ * Returns the local URLs of the vendors, and by the address of each the port that the template names for it. All local vendors
+ * have one port. A vendor on another port than HTTPS gets another name of the host, so that its sockets can be told from the others.
+ */
+function localVendors(declared: string, local: string) {
+  const ports = new Map(
+    Object.entries<string>(JSON.parse(declared)).map(([code, url]) => [code, Number(new URL(url).port) || 443]),
+  )
+  const urls = Object.entries<string>(JSON.parse(local)).map(([code, url]): [string, string] => [
+    code,
+    ports.get(code) === 443 ? url : url.replace('127.0.0.1', 'localhost'),
+  ])
+  return {
+    urls: Object.fromEntries(urls),
+    ports: Object.fromEntries(urls.map(([code, url]) => [new URL(url).host, ports.get(code) ?? 443])),
+  }
+}
+
+/**
  * Returns a function with the environment that Lambda would give it: the template's variables, Lambda's own, and the AWS
  * endpoints, but nothing of this process's environment. The access key id is the function's name.
  */
@@ -122,7 +140,7 @@ export function deployedFunction(
   },
 ): DeployedFunction {
   const { resolve, caFile, endpoints, replaced, added = {} } = options
-  const { name, bundle, handler, variables, timeoutSeconds, memoryMib } = declared
+  const { name, bundle, handler, variables, timeoutSeconds, memoryMib, egressPorts } = declared
   const places = placedAt({ bundle, caFile })
   const place = (value: string): string => {
     const [from, to] = [...places].find(([path]) => value === path || value.startsWith(`${path}/`)) ?? ['', '']
@@ -131,7 +149,10 @@ export function deployedFunction(
   const settings = Object.fromEntries(
     Object.entries(variables).map(([key, value]) => [key, place(resolve(value, `${name}: ${key}`))]),
   )
+  const vendorUrls = settings['VENDOR_URLS'] ?? '{}'
   for (const key of REPLACED_SETTINGS) if (settings[key] !== undefined) settings[key] = replaced[key]
+  const vendors = localVendors(vendorUrls, settings['VENDOR_URLS'] ?? '{}')
+  if (settings['VENDOR_URLS'] !== undefined) settings['VENDOR_URLS'] = JSON.stringify(vendors.urls)
   return {
     name,
     arn: liveArn(name),
@@ -142,6 +163,7 @@ export function deployedFunction(
       ...settings,
       ...added,
       ...endpoints,
+      EGRESS: JSON.stringify({ allowed: egressPorts, ports: vendors.ports }),
       // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
       _HANDLER: handler,
       AWS_ACCESS_KEY_ID: name,

@@ -28,6 +28,8 @@ export interface DeclaredFunction {
   readonly handler: string
   readonly timeoutSeconds: number
   readonly memoryMib: number
+  /** The ports outside the VPC to which its security groups let it connect. Those to the database have no number in the template. */
+  readonly egressPorts: readonly number[]
   /** The environment variables, unresolved. */
   readonly variables: Readonly<Record<string, unknown>>
 }
@@ -51,7 +53,7 @@ export const ofType = ({ resources }: Assembly, type: string): [id: string, prop
 export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, DeclaredFunction> {
   const named = ofType(assembly, 'AWS::Lambda::Function').filter(([, { FunctionName }]) => FunctionName !== undefined)
   return new Map(
-    named.map(([id, { FunctionName, Role, Code, Handler, Timeout, MemorySize, Environment }]) => {
+    named.map(([id, { FunctionName, Role, Code, Handler, Timeout, MemorySize, Environment, VpcConfig }]) => {
       const role = Role['Fn::GetAtt'][0]
       return [
         FunctionName,
@@ -63,6 +65,11 @@ export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, Decla
           handler: Handler,
           timeoutSeconds: Timeout,
           memoryMib: MemorySize,
+          egressPorts: VpcConfig.SecurityGroupIds.flatMap((group: any) =>
+            (assembly.resources[group['Fn::GetAtt'][0]]?.Properties.SecurityGroupEgress ?? []).map(
+              ({ FromPort }: any) => FromPort,
+            ),
+          ),
           variables: Environment.Variables,
         },
       ]
