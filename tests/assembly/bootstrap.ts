@@ -11,7 +11,7 @@ const egress: { allowed: number[]; ports: Record<string, number> } = JSON.parse(
   allowed: [],
   ports: {},
 }
-const connect = Socket.prototype.connect as (this: Socket, ...args: any[]) => Socket
+const connect: (this: Socket, ...args: any[]) => Socket = Reflect.get(Socket.prototype, 'connect')
 Socket.prototype.connect = function (this: Socket, ...args: any[]): Socket {
   const options = Array.isArray(args[0]) ? args[0][0] : args[0]
   const port = egress.ports[`${options?.host}:${options?.port}`]
