@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { PersonName } from '#shared/schema/person-name.ts'
+import { PersonName } from '#shared/schema/name.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'

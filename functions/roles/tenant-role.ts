@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { EVERY_PERMISSION, PERMISSIONS } from '#shared/role/permissions.ts'
 import { Role } from '#shared/role/role.ts'
-import { text } from '#shared/schema/text.ts'
+import { name } from '#shared/schema/name.ts'
 
 export const NewRoleCode = v.pipe(
   v.string('must be a string'),
@@ -9,7 +9,7 @@ export const NewRoleCode = v.pipe(
   v.examples(['night-shift']),
 )
 
-export const RoleLabel = text({ max: 60, example: 'Night shift' })
+export const RoleLabel = name({ max: 60, example: 'Night shift' })
 
 /** The permissions that a role of a tenant adds to those of its base. */
 export const AddedPermissions = v.pipe(

@@ -5,7 +5,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { etagOf, requireMatch } from '#shared/http/etag.ts'
 import { ok } from '#shared/http/reply.ts'
 import { invalid, Problem } from '#shared/problem.ts'
-import { text } from '#shared/schema/text.ts'
+import { name } from '#shared/schema/name.ts'
 import { findTenant, knowsTimezone, updateTenant } from './queries.ts'
 import { fit, mergePatch, SettingsPatch } from './settings.ts'
 import { OwnTenant } from './tenant.ts'
@@ -19,7 +19,7 @@ export const changeTenant = endpoint({
   access: { permission: 'company.write', exclusive: true },
   summary: 'Change the tenant by a JSON merge patch; null removes a setting',
   body: v.strictObject({
-    legal_name: v.optional(text({ max: 200, example: 'Acme Print LLC' })),
+    legal_name: v.optional(name({ max: 200, example: 'Acme Print LLC' })),
     timezone: v.optional(
       v.pipe(v.string('must be a string'), v.check(isTimezone, UNKNOWN_TIMEZONE), v.examples(['America/Chicago'])),
     ),
@@ -40,12 +40,12 @@ export const changeTenant = endpoint({
     const { body, ifMatch, sql } = context
     const tenant = await findTenant(sql)
     requireMatch(ifMatch, tenant)
-    const { legal_name: name = tenant.legal_name, timezone = tenant.timezone, currency = tenant.currency } = body
+    const { legal_name: legalName = tenant.legal_name, timezone = tenant.timezone, currency = tenant.currency } = body
     const settings = mergePatch(tenant.settings, body.settings ?? {})
     if (!fit(settings)) throw invalid([{ pointer: '#/settings', detail: 'would have more than 16 KiB' }])
     if (timezone !== tenant.timezone && !(await knowsTimezone(sql, timezone)))
       throw invalid([{ pointer: '#/timezone', detail: UNKNOWN_TIMEZONE }])
-    const wanted = { ...tenant, legal_name: name, timezone, currency, settings }
+    const wanted = { ...tenant, legal_name: legalName, timezone, currency, settings }
     if (etagOf(wanted) === etagOf(tenant)) return ok(tenant, { headers: { etag: etagOf(tenant) } })
     const changed = await updateTenant(sql, wanted).catch((error: unknown) => {
       if (errorCode(error) !== FOREIGN_KEY_VIOLATION) throw error

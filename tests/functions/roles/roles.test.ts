@@ -109,6 +109,7 @@ it.each([
   ['an unknown base', { based_on: 'no-such-role' }],
   ['a code with capitals', { code: 'Night' }],
   ['a label of two lines', { label: 'Night\nshift' }],
+  ['a label with a link', { label: 'https://payroll.evil.test/login' }],
 ])('rejects %s', async (_what, body) => {
   expectProblem(await create(shop.owner.token, body), 'validation-failed')
 })

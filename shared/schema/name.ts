@@ -18,8 +18,9 @@ function isName(name: string): boolean {
   return !NOT_IN_A_NAME.some((pattern) => pattern.test(plain))
 }
 
-/** The name of a person, wherever one enters the service. It cannot carry a message, a link or a telephone number. */
-export const PersonName = v.pipe(
-  text({ max: 60, example: 'Ann Archer' }),
-  v.check(isName, 'must be a name, without web or email addresses and long numbers'),
-)
+/** Returns the schema of a name that mails contain. It cannot carry a link, an address or a telephone number. */
+export const name = (options: { max: number; example: string }) =>
+  v.pipe(text(options), v.check(isName, 'must be a name, without web or email addresses and long numbers'))
+
+/** The name of a person, wherever one enters the service. */
+export const PersonName = name({ max: 60, example: 'Ann Archer' })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { PersonName } from '#shared/schema/person-name.ts'
+import { PersonName } from '#shared/schema/name.ts'
 
 const VALID = [
   ['Ann Archer', "Seán O'Brien-Smith", 'J.R.R. Tolkien', 'J.-P. Archer', 'Dr. Ann B. Archer, Ph.D.', 'Gustaf K:son'],
