@@ -1,10 +1,8 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { notFound } from '#shared/problem.ts'
 import { Id } from '#shared/schema/id.ts'
 import { PageQuery, page, pageOf } from '#shared/schema/page.ts'
-import { findStyle } from './queries.ts'
 import { searchPrices, VendorPrice } from './price-queries.ts'
 
 export const listPrices = endpoint({
@@ -13,9 +11,7 @@ export const listPrices = endpoint({
   summary: 'The latest price of each vendor for each variant of a style',
   query: v.object({ ...PageQuery, style_id: Id }),
   reply: pageOf(VendorPrice),
-  problems: [404],
   async handle({ query: { style_id: styleId, cursor = null, limit }, sql }) {
-    if ((await findStyle(sql, styleId)) === null) throw notFound('no style with this id')
     return ok(page(await searchPrices(sql, { styleId, after: cursor, limit }), limit))
   },
 })

@@ -146,11 +146,6 @@ describe('the variants and prices of a style', () => {
     expect(await all(path, 1)).toEqual(prices)
     expectProblem(await get('prices'), 'validation-failed')
   })
-
-  it('finds no prices of a style that is unknown or of another tenant', async () => {
-    expect((await get(`prices?style_id=${styles.own}`)).body.data).toEqual([])
-    for (const id of [styles.other, own]) expect((await get(`prices?style_id=${id}`)).status).toBe(404)
-  })
 })
 
 describe('the database', () => {
