@@ -82,7 +82,7 @@ const waiting = (count: number) =>
       (
         await service.sql`
           select from pg_stat_activity
-           where datname = current_database() and usename = 'identity_app' and wait_event_type = 'Lock'`
+           where datname = current_database() and usename in ('identity_app', 'identity_auth') and wait_event_type = 'Lock'`
       ).length >= count,
     { timeout: 1200, interval: 5 },
   )
