@@ -144,8 +144,16 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[]
   })
 
 /** A number is text in a query: its schema validates text, and the document shows a number. */
-const inQuery = (schema: JsonSchema): JsonSchema =>
-  schema.type === 'integer' ? { ...schema, pattern: undefined, default: Number(schema.default) } : schema
+function inQuery({ default: unset, examples, ...schema }: JsonSchema): JsonSchema {
+  if (schema.type !== 'integer')
+    return { ...schema, ...(examples && { examples }), ...(unset !== undefined && { default: unset }) }
+  return {
+    ...schema,
+    pattern: undefined,
+    ...(examples && { examples: examples.map(Number) }),
+    ...(unset !== undefined && { default: Number(unset) }),
+  }
+}
 
 const EXAMPLE_CLIENT = { ip: '192.0.2.1', userAgent: null, requestId: null }
 
