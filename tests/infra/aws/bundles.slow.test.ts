@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { App } from 'aws-cdk-lib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as v from 'valibot'
+import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { STAGES } from '#infra/stages.ts'
@@ -26,7 +28,7 @@ beforeAll(async () => {
   const stack = new Tenantry(app, 'bundles', {
     stage: 'dev',
     config: STAGES.dev,
-    addresses: context.tenantry.dev,
+    addresses: v.parse(Addresses, context.tenantry.dev),
     groups: await routeGroups(),
     jobs: await jobs(),
   })
@@ -40,7 +42,7 @@ beforeAll(async () => {
       env: Object.fromEntries(
         Object.entries(Properties.Environment.Variables).map(([key, value]) => [
           key,
-          typeof value === 'string' ? value : 'x',
+          typeof value === 'string' ? value : 'https://x.test',
         ]),
       ),
     }))
