@@ -20,7 +20,7 @@ export const replacePriceBreaks = endpoint({
     if (replaced === null) throw notFound('no style with this id')
     await storePriceBreaks(sql, params.style_id, body.breaks)
     const stored = (await findPriceBreaks(sql, params.style_id)) ?? []
-    // Whoever reads the audit log may be someone who may not read prices.
+    // A role may permit its members to read the audit log, and not prices.
     const quantities = (breaks: typeof stored) => ({ min_quantities: breaks.map((each) => each.min_quantity) })
     await recordAudit(context, {
       action: 'price_breaks.replaced',

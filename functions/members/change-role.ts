@@ -5,9 +5,9 @@ import { forbidden, invalid, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
+import { RoleCode } from '#shared/role/role-code.ts'
 import { setInvitedRole } from './invitation-queries.ts'
 import { lockMember, setRole } from './member-queries.ts'
-import { RoleCode } from './role-code.ts'
 
 export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',

@@ -5,11 +5,11 @@ import { forbidden, invalid, Problem } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
+import { RoleCode } from '#shared/role/role-code.ts'
 import { Email } from '#shared/schema/email.ts'
 import { inviteLimits } from './invite-limits.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
 import { isMember, searchInvitations } from './invitation-queries.ts'
-import { RoleCode } from './role-code.ts'
 
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',

@@ -5,8 +5,8 @@ import type { Outcome } from './commands.ts'
 const TIMEOUT_MS = 5000
 
 /**
- * Removes an address from the list to which SES sends nothing. Returns null, also if it was not on the list, or the refusal when
- * SES fails.
+ * Removes an address from the list of addresses that SES sends nothing to. Returns null, also for an address that is not on the
+ * list. Returns a refusal when SES fails.
  */
 export async function unsuppress(ses: SESv2Client, email: string): Promise<Outcome | null> {
   try {

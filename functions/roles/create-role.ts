@@ -3,9 +3,10 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { forbidden, invalid, Problem } from '#shared/problem.ts'
-import { isOwnerRole } from '#shared/role/role.ts'
 import { holdsAll } from '#shared/role/permissions.ts'
-import { insertRole, replaceAdded, requireRole, searchRoles } from './queries.ts'
+import { RoleCode } from '#shared/role/role-code.ts'
+import { isOwnerRole } from '#shared/role/role.ts'
+import { addPermissions, insertRole, requireRole, searchRoles } from './queries.ts'
 import { AddedPermissions, ListedRole, NewRoleCode, RoleLabel } from './tenant-role.ts'
 
 const MOST_ROLES = 20
@@ -17,7 +18,7 @@ export const createRole = endpoint({
   body: v.object({
     code: NewRoleCode,
     label: RoleLabel,
-    based_on: v.pipe(v.string('must be a string'), v.maxLength(40, 'must be a role'), v.examples(['production'])),
+    based_on: RoleCode,
     add: AddedPermissions,
   }),
   reply: ListedRole,
@@ -35,7 +36,7 @@ export const createRole = endpoint({
     if (roles.filter(({ tenant_role: own }) => own).length >= MOST_ROLES)
       throw new Problem('role-limit', { detail: `A tenant has at most ${MOST_ROLES} roles of its own.` })
     const id = await insertRole(sql, { code: body.code, label: body.label, base })
-    await replaceAdded(sql, id, body.add)
+    await addPermissions(sql, id, body.add)
     const role = await requireRole(sql, id)
     await recordAudit(context, {
       action: 'role.created',

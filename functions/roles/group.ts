@@ -1,8 +1,8 @@
 import { routeGroup } from '#shared/http/group.ts'
-import { updateRole } from './update-role.ts'
 import { createRole } from './create-role.ts'
 import { deleteRole } from './delete-role.ts'
 import { listRoles } from './list-roles.ts'
+import { updateRole } from './update-role.ts'
 
 export const group = routeGroup({
   name: 'roles',

@@ -41,6 +41,11 @@ export async function setLabel(sql: TenantTransaction, id: number, label: string
 /** Replaces the permissions that a role of the tenant adds to those of its base. */
 export async function replaceAdded(sql: TenantTransaction, id: number, added: readonly Permission[]): Promise<void> {
   await sql`delete from app.role_permissions where role_id = ${id}::integer`
+  await addPermissions(sql, id, added)
+}
+
+/** Gives permissions to a role that adds none yet. */
+export async function addPermissions(sql: TenantTransaction, id: number, added: readonly Permission[]): Promise<void> {
   await sql`
     insert into app.role_permissions (tenant_id, role_id, permission)
     select distinct app.current_tenant(), ${id}::integer, permission from jsonb_array_elements_text(${JSON.stringify(added)}::text::jsonb) permission`

@@ -15,7 +15,6 @@ export const updateRole = endpoint({
   summary: 'Change the label of a role of the tenant, or replace the permissions that it adds',
   body: v.object({ label: v.optional(RoleLabel), add: v.optional(AddedPermissions) }),
   reply: ListedRole,
-  problems: [403, 404],
   async handle(context) {
     const { body, params, principal, sql } = context
     const role = await changeableRole(sql, Number(params.id), principal)

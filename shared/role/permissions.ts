@@ -25,9 +25,11 @@ export type Permission = (typeof PERMISSIONS)[number]
 export const EVERY_PERMISSION = '*'
 
 /** Whether a role's stored permissions include this one. */
-export const holds = (permissions: readonly string[], permission: Permission): boolean =>
+export const holds = (permissions: readonly string[], permission: Permission | typeof EVERY_PERMISSION): boolean =>
   permissions.includes(permission) || permissions.includes(EVERY_PERMISSION)
 
 /** Whether a role's stored permissions include all of these. */
-export const holdsAll = (permissions: readonly string[], wanted: readonly string[]): boolean =>
-  wanted.every((permission) => permissions.includes(permission) || permissions.includes(EVERY_PERMISSION))
+export const holdsAll = (
+  permissions: readonly string[],
+  wanted: readonly (Permission | typeof EVERY_PERMISSION)[],
+): boolean => wanted.every((permission) => holds(permissions, permission))
