@@ -14,26 +14,27 @@ it('is ready within 10 s on existing data, at best of three starts', async () =>
   expect(Math.min(...readyMs)).toBeLessThan(10_000)
 })
 
-it('reads sessions while twenty people sign in', async () => {
+it('reads a session in less time than a sign-in takes, while three people sign in at once', async () => {
   const env = { LOGIN_EMAIL_LIMIT: '1000', LOGIN_IP_LIMIT: '100000' }
   const { info } = await startForTest(await ownState(), { env })
   const { token } = (await logIn(info, 'owner@acme.test')).body
-  // Starts the instances first, so that no cold start is measured.
-  for (let first = 0; first < seedEmails.length; first += 4) {
-    await Promise.all(seedEmails.slice(first, first + 4).map((email) => logIn(info, email)))
+  const timed = async (call: () => Promise<{ status: number }>) => {
+    const startedAt = performance.now()
+    expect((await call()).status).toBe(200)
+    return performance.now() - startedAt
   }
-  const startedAt = performance.now()
-  const signedIn = new AbortController()
-  const people = Array.from({ length: 20 }, (_, index) => seedEmails[index % seedEmails.length] ?? '')
-  const logins = Promise.all(people.map((email) => logIn(info, email))).finally(() => signedIn.abort())
-  const times: number[] = []
-  while (!signedIn.signal.aborted) {
-    const askedAt = performance.now()
-    expect((await ask(info, 'GET /v1/auth/session', { token })).status).toBe(200)
-    times.push(performance.now() - askedAt)
-  }
-  const tookMs = performance.now() - startedAt
-  expect(new Set((await logins).map(({ status }) => status))).toEqual(new Set([200]))
-  expect(times.length).toBeGreaterThan(5)
-  expect(times.toSorted((a, b) => a - b)[times.length >> 1]).toBeLessThan(tookMs / 8)
+  // Starts an instance for each concurrent request, so that no cold start is measured.
+  await Promise.all(seedEmails.slice(0, 6).map((email) => logIn(info, email)))
+  let reading = true
+  const signIns = seedEmails.slice(0, 3).map(async (email) => {
+    const times: number[] = []
+    while (reading) times.push(await timed(() => logIn(info, email)))
+    return times
+  })
+  const reads: number[] = []
+  for (let read = 0; read < 30; read += 1) reads.push(await timed(() => ask(info, 'GET /v1/auth/session', { token })))
+  reading = false
+  expect(median(reads)).toBeLessThan(median((await Promise.all(signIns)).flat()))
 })
+
+const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN
