@@ -49,7 +49,7 @@ grant select (id, absolute_expires_at), delete on app.sessions to identity_worke
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   update (revoked_at) on app.sessions to identity_resolver;
-grant select (id, token_key, user_id, tenant_id, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
+grant select (id, token_key, user_id, tenant_id, csrf_secret, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at),
   update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_gate;
 
@@ -126,14 +126,14 @@ begin
 end
 $$;
 
--- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. If the session was
+-- The session check, in one round trip. Returns the live session of a token hash with a ticket and its CSRF secret, or no row. If the session was
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
 -- never past the absolute expiry. Otherwise nothing is written.
 -- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
 -- A ticket is proof for 30 seconds, longer than a request can last. Its 92 bytes are tenant (zeros for none), user, session,
 -- role, the time when it expires, and a seal over them.
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_step_seconds integer default 0)
-  returns table (live app.live_sessions, ticket bytea)
+  returns table (live app.live_sessions, ticket bytea, csrf_secret bytea)
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -142,13 +142,14 @@ declare
   v_async text := set_config('synchronous_commit', 'off', true);
   v_found record;
 begin
-  select l as live, k.ticket_key, s.last_seen_at <= now() - make_interval(secs => p_step_seconds) as moves into v_found
+  select l as live, k.ticket_key, s.csrf_secret, s.last_seen_at <= now() - make_interval(secs => p_step_seconds) as moves into v_found
     from app.sessions s join app.live_sessions l on l.session_id = s.id cross join app.seal k
    where s.token_key = p_token_key;
   if not found then
     return;
   end if;
   live := v_found.live;
+  csrf_secret := v_found.csrf_secret;
   if v_found.moves then
     update app.sessions s
        set idle_expires_at = case when live.tenant_id is null then s.idle_expires_at

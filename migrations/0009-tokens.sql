@@ -131,16 +131,18 @@ $$;
 -- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
 -- disabled and has not accepted it.
 create function app.find_invitation(p_token_hash bytea, p_previous bytea)
-  returns table (tenant_id uuid, slug text, legal_name text, role_code text, email text, consumed boolean, account_exists boolean)
+  returns table (tenant_id uuid, slug text, legal_name text, role_code text, email text, consumed boolean, account_exists boolean,
+                 inviter_name text, inviter_email text)
   language sql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select t.id, t.slug, t.legal_name, r.code, i.email, i.consumed_at is not null, u.id is not null
+  select t.id, t.slug, t.legal_name, r.code, i.email, i.consumed_at is not null, u.id is not null, inviter.full_name, inviter.email
     from app.tokens i
     join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
     join app.roles r on r.id = i.role_id
     left join app.users u on u.email = i.email
+    left join app.users inviter on inviter.id = i.invited_by and inviter.email_verified_at is not null
    where i.token_hash in (p_token_hash, p_previous) and i.purpose = 'invite'
      and (i.consumed_at is not null or i.expires_at > now() and u.disabled_at is null)
 $$;

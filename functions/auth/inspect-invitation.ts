@@ -5,9 +5,12 @@ import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
+import { User } from '#shared/user/user.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
 import { findInvitation } from './invitation-queries.ts'
 
+const { full_name } = User.entries
+const Inviter = v.object({ full_name, email: Address })
 const InvitedTenant = v.object({ slug: Tenant.entries.slug, legal_name: Tenant.entries.legal_name })
 
 export const inspectInvitation = endpoint({
@@ -16,13 +19,20 @@ export const inspectInvitation = endpoint({
   summary: 'Read an invitation without consuming it',
   audit: { none: 'it changes nothing' },
   body: v.object({ token: SentToken }),
-  reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_exists: v.boolean() }),
+  reply: v.object({
+    tenant: InvitedTenant,
+    email: Address,
+    role: RoleName,
+    account_exists: v.boolean(),
+    inviter: v.nullable(Inviter),
+  }),
   problems: ['token-invalid'],
   limits: tokenLimits,
   async handle({ body, sql, runtime }) {
     const invitation = await findInvitation(sql, hashSentToken(runtime, body.token))
     if (invitation === null) throw tokenInvalid('no invitation that can be accepted')
-    const { slug, legal_name, role_code: role, email, account_exists } = invitation
-    return ok({ tenant: { slug, legal_name }, email, role, account_exists })
+    const { slug, legal_name, role_code: role, email, account_exists, inviter_name, inviter_email } = invitation
+    const inviter = inviter_email === null ? null : { full_name: inviter_name, email: inviter_email }
+    return ok({ tenant: { slug, legal_name }, email, role, account_exists, inviter })
   },
 })

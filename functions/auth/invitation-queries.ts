@@ -11,6 +11,9 @@ export interface FoundInvitation {
   readonly email: string
   readonly consumed: boolean
   readonly account_exists: boolean
+  readonly inviter_name: string | null
+  /** The verified address of the inviter. Null when the platform invites. */
+  readonly inviter_email: string | null
 }
 
 /** Returns the invitation of a token. Returns null when its tenant is not open, or it is open and its user is disabled. */

@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { requestSource } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
@@ -9,7 +8,8 @@ import { recordMetric } from '#shared/metrics.ts'
 import { digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { newToken, hashToken, tokenHashes } from '#shared/secret/secret.ts'
-import { Session } from '#shared/session/session.ts'
+import { CsrfSecret } from '#shared/session/csrf-secret.ts'
+import { CsrfToken, Session } from '#shared/session/session.ts'
 import { Email } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
 import { loginLimits, networkKey } from './login-limits.ts'
@@ -36,7 +36,7 @@ export const login = endpoint({
   reply: v.object({
     token: v.pipe(v.string(), v.examples(['Zk3mS0tQ9rYbD1fHxW7uVaC5nE2gJ4iK6lP8oR0sT2w'])),
     token_type: v.literal('Bearer'),
-    csrf_token: v.pipe(v.string(), v.examples(['b1N0c2Vzc2lvbi1vZi1hbi1leGFtcGxlLW9ubHktLS0'])),
+    csrf_token: CsrfToken,
     session: Session,
     user: User,
   }),
@@ -49,7 +49,7 @@ export const login = endpoint({
     const salt = await findSalt(sql, body.email, config.argon2)
     const digest = await digestPassword(password, salt, config.argon2)
     const token = newToken()
-    const csrfSecret = randomBytes(32)
+    const csrfSecret = new CsrfSecret()
     const source = requestSource({ client, requestId, runtime })
     const signedIn = await signIn(sql, {
       email: body.email,
@@ -82,7 +82,6 @@ export const login = endpoint({
       await rehashPassword(sql, body.email, digest, await hashPassword(password, config.argon2))
     }
     await Promise.all([limiter.settle(limits), rehash()])
-    const csrfToken = createHmac('sha256', csrfSecret).update(session.id).digest('base64url')
-    return ok({ token, token_type: 'Bearer', csrf_token: csrfToken, session, user })
+    return ok({ token, token_type: 'Bearer', csrf_token: csrfSecret.tokenOf(session.id), session, user })
   },
 })

@@ -15,7 +15,7 @@ export const selectTenant = endpoint({
     const { principal, params, runtime } = context
     const selected = await runtime.database.transaction('read write', (tx) =>
       select(tx, {
-        ticket: principal.ticket,
+        principal,
         tenantId: params.id,
         idleSeconds: runtime.config.session.idleSeconds,
         source: requestSource(context),

@@ -4,6 +4,7 @@ import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
+import type { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import type { User } from '#shared/user/user.ts'
@@ -14,7 +15,7 @@ export interface SignIn {
   readonly email: string
   readonly digest: Buffer
   readonly tokenHash: Buffer
-  readonly csrfSecret: Buffer
+  readonly csrfSecret: CsrfSecret
   readonly networkKey: Buffer
   readonly userAgent: string | null
   readonly pendingSeconds: number
@@ -35,11 +36,13 @@ export interface SignIn {
 export async function signIn(sql: Sql, given: SignIn): Promise<{ session: Session; user: User } | null> {
   const { requestId, clientRequestId, ipHash: hash } = given.source
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
-  const [row] = await sql<Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string }>`
+  const [row] = await given.csrfSecret.present(
+    (csrf) => sql<Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string }>`
     select * from app.sign_in(
-      ${given.email}, ${given.digest}, ${given.tokenHash}, ${given.csrfSecret}, ${given.networkKey}, ${hash}, ${given.userAgent},
+      ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${hash}, ${given.userAgent},
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId},
-      ${sent}, ${sentPrevious})`
+      ${sent}, ${sentPrevious})`,
+  )
   if (row === undefined) return null
   const { session_id, idle_expires_at, absolute_expires_at, user_id, ...user } = row
   return { session: { id: session_id, idle_expires_at, absolute_expires_at }, user: { id: user_id, ...user } }

@@ -1,6 +1,7 @@
 import type { Config } from '#shared/config.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { Run, Sql } from '#shared/db/connect.ts'
+import { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import { Ticket } from '#shared/session/ticket.ts'
@@ -21,6 +22,7 @@ interface LiveSessionRow extends Omit<Session, 'id'>, Omit<User, 'id'>, Omit<Ten
 
 interface CheckedSessionRow extends LiveSessionRow {
   ticket: Uint8Array
+  csrf_secret: Uint8Array
 }
 
 /**
@@ -37,13 +39,15 @@ export async function authenticate(
   const step = Math.min(slideStepSeconds, Math.floor(idleSeconds / 2))
   const [row] =
     previous === null
-      ? await sql<CheckedSessionRow>`select (live).*, ticket from app.authenticate(${current}, ${idleSeconds}, ${step})`
+      ? await sql<CheckedSessionRow>`select (live).*, ticket, csrf_secret from app.authenticate(${current}, ${idleSeconds}, ${step})`
       : await sql<CheckedSessionRow>`
           with found as materialized (select * from app.authenticate(${current}, ${idleSeconds}, ${step}))
-          select (live).*, ticket from found
+          select (live).*, ticket, csrf_secret from found
           union all
-          select (live).*, ticket from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from found)`
-  return row === undefined ? null : toPrincipal(row, new Ticket(row.ticket))
+          select (live).*, ticket, csrf_secret from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from found)`
+  return row === undefined
+    ? null
+    : toPrincipal(row, { ticket: new Ticket(row.ticket), csrfSecret: new CsrfSecret(row.csrf_secret) })
 }
 
 /**
@@ -53,12 +57,12 @@ export async function authenticate(
 export async function selectTenant(
   sql: Sql,
   {
-    ticket,
+    principal: { ticket, csrfSecret },
     tenantId,
     idleSeconds,
     source,
   }: {
-    ticket: Ticket
+    principal: Principal
     tenantId: string
     idleSeconds: number
     source: Required<RequestSource>
@@ -69,10 +73,10 @@ export async function selectTenant(
     (bytes) => sql<LiveSessionRow>`
       select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
   )
-  return row === undefined ? null : toPrincipal(row, ticket)
+  return row === undefined ? null : toPrincipal(row, { ticket, csrfSecret })
 }
 
-function toPrincipal(row: LiveSessionRow, ticket: Ticket): Principal {
+function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'csrfSecret'>): Principal {
   const session = {
     id: row.session_id,
     idle_expires_at: row.idle_expires_at,
@@ -85,9 +89,9 @@ function toPrincipal(row: LiveSessionRow, ticket: Ticket): Principal {
     full_name: row.full_name,
     avatar_url: row.avatar_url,
   }
-  if (row.tenant_id === null) return { ticket, session, user, tenant: null, role: null, permissions: [] }
+  if (row.tenant_id === null) return { ...proofs, session, user, tenant: null, role: null, permissions: [] }
   return {
-    ticket,
+    ...proofs,
     session,
     user,
     tenant: {

@@ -3,6 +3,7 @@ import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
+import type { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import { User } from '#shared/user/user.ts'
 
@@ -16,6 +17,7 @@ export type Session = Readonly<v.InferOutput<typeof Session>>
 
 interface SessionUser {
   readonly ticket: Ticket
+  readonly csrfSecret: CsrfSecret
   readonly session: Session
   readonly user: User
   readonly permissions: readonly string[]
@@ -36,6 +38,9 @@ export interface TenantPrincipal extends SessionUser {
 
 export type Principal = PendingPrincipal | TenantPrincipal
 
+/** What the forms of a front end carry, so that only its own pages can send them. */
+export const CsrfToken = v.pipe(v.string(), v.examples(['b1N0c2Vzc2lvbi1vZi1hbi1leGFtcGxlLW9ubHktLS0']))
+
 /** The principal, as the API shows it. */
 export const Me = v.pipe(
   v.object({
@@ -44,14 +49,16 @@ export const Me = v.pipe(
     tenant: v.nullable(Tenant),
     role: v.nullable(Role),
     permissions: v.pipe(v.array(v.string()), v.examples([['catalog.read', 'customer.write']])),
+    csrf_token: CsrfToken,
   }),
   v.title('Principal'),
 )
 
-export const describePrincipal = ({ session, user, tenant, role, permissions }: Principal) => ({
+export const describePrincipal = ({ csrfSecret, session, user, tenant, role, permissions }: Principal) => ({
   session,
   user,
   tenant,
   role,
   permissions,
+  csrf_token: csrfSecret.tokenOf(session.id),
 })

@@ -45,9 +45,10 @@ const state = async (): Promise<unknown> => [
 ]
 
 describe('POST /v1/auth/invitations/inspect', () => {
-  it('returns tenant, email, role and whether the account exists, each time an invitation is inspected', async () => {
+  it('returns tenant, email, role, inviter and whether the account exists, each time an invitation is inspected', async () => {
     const email = `new@${slug}.test`
     const { id, token } = await invited(email)
+    await service.sql`update app.users set email_verified_at = now() where id = ${owner.userId}`
     for (let round = 0; round < 3; round += 1) {
       const answer = await inspect(token)
       expect(answer.status).toBe(200)
@@ -57,11 +58,21 @@ describe('POST /v1/auth/invitations/inspect', () => {
         email,
         role: 'sales',
         account_exists: false,
+        inviter: { full_name: 'Person owner', email: `owner@${slug}.test` },
       })
     }
     expect(await consumed(id)).toBe(false)
     await createUser(service.sql, { email })
     expect((await inspect(token)).body.account_exists).toBe(true)
+  })
+
+  it('names no inviter when the platform invites, or when the address of the inviter is not verified', async () => {
+    const { id, token } = await invited(`new@${slug}.test`)
+    expect((await inspect(token)).body.inviter).toBeNull()
+    await service.sql`update app.users set email_verified_at = now() where id = ${owner.userId}`
+    expect((await inspect(token)).body.inviter).not.toBeNull()
+    await service.sql`update app.tokens set invited_by = null where id = ${id}`
+    expect((await inspect(token)).body.inviter).toBeNull()
   })
 })
 

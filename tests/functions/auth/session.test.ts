@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
 import { startCounted } from '#tests/support/counted.ts'
@@ -23,7 +24,7 @@ describe('GET /v1/auth/session', () => {
     const { token, id } = await active()
     const { status, body } = await read(token)
     expect(status).toBe(200)
-    expect(Object.keys(body)).toEqual(['session', 'user', 'tenant', 'role', 'permissions'])
+    expect(Object.keys(body)).toEqual(['session', 'user', 'tenant', 'role', 'permissions', 'csrf_token'])
     expect(Object.keys(body.session).toSorted()).toEqual(['absolute_expires_at', 'id', 'idle_expires_at'])
     expect(body.session.id).toBe(id)
     expect(Object.keys(body.user).toSorted()).toEqual(['avatar_url', 'email', 'email_verified_at', 'full_name', 'id'])
@@ -36,6 +37,19 @@ describe('GET /v1/auth/session', () => {
       currency: 'USD',
     })
     expect(body.role).toEqual({ id: 3, code: 'sales', label: 'Sales', rank: 60 })
+  })
+
+  it('returns the CSRF token of the session, before and after it selects a tenant', async () => {
+    const { token, id } = await mintSession(service.sql, { email: 'sales@acme.test' })
+    const expected = createHmac('sha256', (await row(id)).csrf_secret)
+      .update(id)
+      .digest('base64url')
+    expect((await read(token)).body.csrf_token).toBe(expected)
+    const tenant = await tenantId(service.sql, 'acme-print')
+    const selected = await service.request(`POST /v1/auth/tenants/${tenant}/select`, { token })
+    expect(selected.body.csrf_token).toBe(expected)
+    expect((await read(token)).body.csrf_token).toBe(expected)
+    expect((await read((await active()).token)).body.csrf_token).not.toBe(expected)
   })
 
   it('lists each role’s permissions as stored, sorted, with * for an owner', async () => {

@@ -12,6 +12,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'update on app.users.email': {},
   'update on app.users.disabled_at': { identity_operator: 'disables and enables users' },
   'select on app.sessions.token_key': { identity_gate: 'app.authenticate finds the session of a request' },
+  'select on app.sessions.csrf_secret': { identity_gate: 'app.authenticate returns it to the session check' },
   'update on app.sessions.tenant_id': { identity_gate: 'app.select_tenant checks the membership' },
   'insert on app.sessions.token_key': { identity_gate: 'app.sign_in creates a session' },
   'update on app.sessions.token_key': {},
