@@ -12,12 +12,20 @@ type InQuery<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | number 
 type Needed<Name extends string, Value> =
   Partial<Value> extends Value ? { readonly [_ in Name]?: Value } : { readonly [_ in Name]: Value }
 
-/** The request of a route: its params, query and body, if it has them. */
+/** The routes whose responses carry an ETag. */
+export type RouteWithEtag = Extract<Api, { readonly etag: true }>['route']
+
+/** The request of a route: its params, query and body, if it has them. `ifMatch`: the write requires this ETag, or is a 412. */
 export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParamNames<R>, string>> }) &
   (EndpointOf<R>['query'] extends null ? unknown : Needed<'query', InQuery<OnTheWire<EndpointOf<R>['query']>>>) &
-  (EndpointOf<R>['body'] extends null ? unknown : { readonly body: OnTheWire<EndpointOf<R>['body']> })
+  (EndpointOf<R>['body'] extends null ? unknown : { readonly body: OnTheWire<EndpointOf<R>['body']> }) &
+  (R extends RouteWithEtag
+    ? EndpointOf<R>['body'] extends null
+      ? unknown
+      : { readonly ifMatch?: string | undefined }
+    : unknown)
 
 /** The body of a route's response, or null if it has none. Times are text. */
 export type ReplyOf<R extends Route> = OnTheWire<EndpointOf<R>['reply']>
@@ -43,12 +51,17 @@ export class ProblemError extends Error {
   }
 }
 
+type Arguments<R extends Route> =
+  Partial<RequestTo<R>> extends RequestTo<R> ? [request?: RequestTo<R>] : [request: RequestTo<R>]
+
 export interface Client {
   /** Calls a route. Throws ProblemError for a failure response, and the error of `fetch` if there is no response. */
-  readonly call: <R extends Route>(
+  readonly call: <R extends Route>(route: R, ...request: Arguments<R>) => Promise<ReplyOf<R>>
+  /** Calls a route, and returns the ETag of the response beside its body. */
+  readonly callWithEtag: <R extends RouteWithEtag>(
     route: R,
-    ...request: Partial<RequestTo<R>> extends RequestTo<R> ? [request?: RequestTo<R>] : [request: RequestTo<R>]
-  ) => Promise<ReplyOf<R>>
+    ...request: Arguments<R>
+  ) => Promise<{ readonly body: ReplyOf<R>; readonly etag: string }>
 }
 
 /**
@@ -64,29 +77,31 @@ export function createClient(options: {
   const { token, fetch: send = (url: string, init: RequestInit) => fetch(url, init) } = options
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
 
-  return {
-    call: async (route, ...[request]) => {
-      const { params = {}, query = {}, body }: UntypedRequest = request ?? {}
-      const [method = '', path = ''] = route.split(' ')
-      const response = await send(baseUrl + fill(path, params) + search(query), {
-        method,
-        headers: {
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        credentials: 'omit',
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      if (!response.ok) throw await toProblemError(response)
-      return (response.status === 204 ? null : await response.json()) as ReplyOf<typeof route>
-    },
+  const callWithEtag = async <R extends Route>(route: R, ...[sent]: Arguments<R>) => {
+    const { params = {}, query = {}, body, ifMatch }: UntypedRequest = sent ?? {}
+    const [method = '', path = ''] = route.split(' ')
+    const response = await send(baseUrl + fill(path, params) + search(query), {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      },
+      credentials: 'omit',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw await toProblemError(response)
+    const reply = (response.status === 204 ? null : await response.json()) as ReplyOf<R>
+    return { body: reply, etag: response.headers.get('etag') ?? '' }
   }
+  return { callWithEtag, call: async (route, ...request) => (await callWithEtag(route, ...request)).body }
 }
 
 interface UntypedRequest {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
+  readonly ifMatch?: string | undefined
 }
 
 const fill = (path: string, params: Readonly<Record<string, string>>): string =>

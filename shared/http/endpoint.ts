@@ -104,6 +104,7 @@ interface Definition<
   Q extends Schema | undefined,
   B extends Schema | undefined,
   P extends Schema | undefined,
+  E extends true | undefined,
 > {
   /** `METHOD /path/{param}`. Every parameter is a UUID; any other value gets a 404. */
   readonly route: R
@@ -123,7 +124,7 @@ interface Definition<
   /** The problems that do not follow from the access, the parameters, the query, the body and the limits. */
   readonly problems?: readonly DeclaredProblem[]
   /** Whether the response carries an ETag, and a write compares `If-Match` with it: see shared/http/etag.ts. */
-  readonly etag?: true
+  readonly etag?: E
   /** Whether the body is a JSON merge patch (RFC 7396), and may be sent as application/merge-patch+json. */
   readonly mergePatch?: true
   /** The cache-control of a success. A failure always gets `no-store`. */
@@ -167,12 +168,13 @@ export interface Endpoint {
   readonly handle: (context: RequestContext<string, Access, Need, unknown, unknown, unknown>) => Promise<Reply>
 }
 
-/** An endpoint as the typed client sees it: its route and schemas. */
-export interface TypedEndpoint<R extends string, Q, B, P> extends Endpoint {
+/** An endpoint as the typed client sees it: its route, its schemas, and whether it has an ETag. */
+export interface TypedEndpoint<R extends string, Q, B, P, E> extends Endpoint {
   readonly route: R
   readonly query: Q extends Schema ? Q : null
   readonly body: B extends Schema ? B : null
   readonly reply: P extends Schema ? P : null
+  readonly etag: E extends true ? true : false
 }
 
 const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/[a-z0-9/{}._-]*)$/
@@ -200,7 +202,8 @@ export function endpoint<
   B extends Schema | undefined = undefined,
   P extends Schema | undefined = undefined,
   L extends Limit = never,
->(definition: Definition<R, A, N, L, Q, B, P>): TypedEndpoint<R, Q, B, P> {
+  E extends true | undefined = undefined,
+>(definition: Definition<R, A, N, L, Q, B, P, E>): TypedEndpoint<R, Q, B, P, E> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
   const needs = [
@@ -209,5 +212,5 @@ export function endpoint<
     ...(definition.limits === undefined ? [] : LIMIT_NEEDS),
   ]
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
-  return { ...DEFAULTS, ...definition, method, path, needs } as unknown as TypedEndpoint<R, Q, B, P>
+  return { ...DEFAULTS, ...definition, method, path, needs } as unknown as TypedEndpoint<R, Q, B, P, E>
 }

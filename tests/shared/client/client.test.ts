@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createClient, ProblemError } from '#shared/client/client.ts'
+import { type Client, createClient, ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
 import { PASSWORD, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-import { invite, listEmails, selectFirstTenant, signIn, withRetry } from './example.ts'
+import { invite, listEmails, rename, selectFirstTenant, signIn, withRetry } from './example.ts'
 
 const service = useService()
 
@@ -75,7 +75,7 @@ describe('createClient', () => {
   })
 
   it('compiles only for the params, bodies and replies of the routes', async () => {
-    const { call } = createClient({ baseUrl: 'https://a.test', fetch: async () => Response.json({}) })
+    const { call, callWithEtag } = createClient({ baseUrl: 'https://a.test', fetch: async () => Response.json({}) })
     // @ts-expect-error no such route
     await call('GET /v1/secrets')
     // @ts-expect-error the body is missing
@@ -87,6 +87,10 @@ describe('createClient', () => {
     // @ts-expect-error no such param of the query
     await call('GET /v1/members', { query: { name: 'a' } })
     const { created_at } = await call('POST /v1/members/invite', { body: { email: 'a@b.test', role: 'sales' } })
+    // @ts-expect-error this write compares no ETag
+    await call('POST /v1/members/invite', { body: { email: 'a@b.test', role: 'sales' }, ifMatch: '"a"' })
+    // @ts-expect-error its responses carry no ETag
+    await callWithEtag('GET /v1/auth/session')
     // @ts-expect-error times are text
     const time: Date | undefined = created_at
     // @ts-expect-error no such field
@@ -118,6 +122,14 @@ describe('createClient', () => {
     expect(await invite(owner, 'readme@acme.test', 'viewer')).toMatch(/^invited until 20/)
     expect(await invite(owner, 'owner@acme.test', 'viewer')).toBe('is a member already')
     expect(await invite(owner, 'no address', 'viewer')).toBe('#/email must be an email address')
+    const { etag } = await owner.callWithEtag('GET /v1/tenant')
+    expect(await rename(owner, 'Acme Prints')).toBe('was Acme Print')
+    const stale: Client['callWithEtag'] = async (route, ...sent) => ({
+      ...(await owner.callWithEtag(route, ...sent)),
+      etag,
+    })
+    expect(await rename({ ...owner, callWithEtag: stale }, 'Lost')).toBe('was changed by somebody else')
+    expect(await rename(owner, 'Acme Print')).toBe('was Acme Prints')
     expect(await invite(client('no session'), 'a@b.test', 'viewer')).toBe('sign in again')
     await expect(withRetry(() => client('no session').call('GET /v1/members'))).rejects.toThrow(ProblemError)
     const example = await readFile(new URL('example.ts', import.meta.url), 'utf8')

@@ -39,6 +39,17 @@ export async function invite({ call }: Client, email: string, role: string): Pro
   }
 }
 
+export async function rename({ call, callWithEtag }: Client, name: string): Promise<string> {
+  const { body: tenant, etag } = await callWithEtag('GET /v1/tenant')
+  try {
+    await call('PATCH /v1/tenant', { body: { legal_name: name }, ifMatch: etag })
+    return `was ${tenant.legal_name}`
+  } catch (error) {
+    if (error instanceof ProblemError && error.kind === 'precondition-failed') return 'was changed by somebody else'
+    throw error
+  }
+}
+
 export async function withRetry<T>(read: () => Promise<T>, attempts = 3): Promise<T> {
   try {
     return await read()
