@@ -1,7 +1,8 @@
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
-import { type Cost, phcParameters } from '#shared/password/argon2.ts'
+import { phcParameters } from '#shared/password/argon2.ts'
+import type { Cost } from '#shared/password/derive.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 

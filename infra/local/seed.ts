@@ -1,7 +1,8 @@
 import type postgres from 'postgres'
 import { storePage } from '#functions/sync-catalog/store-page.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { type Cost, hashPassword } from '#shared/password/argon2.ts'
+import { hashPassword } from '#shared/password/argon2.ts'
+import type { Cost } from '#shared/password/derive.ts'
 import { seedStyles } from './seed-styles.ts'
 import { localProducts } from './vendors/products.ts'
 

@@ -1,17 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { argon2id } from 'hash-wasm'
-
-/** The cost of a hash with parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
-export interface Cost {
-  readonly memoryKib: number
-  readonly iterations: number
-}
+import { type Cost, derive } from '#shared/password/derive.ts'
 
 interface ParsedSalt extends Cost {
   readonly salt: Buffer
 }
 
-const DIGEST_BYTES = 32
 const SALT_BYTES = 16
 const MIN_MEMORY_KIB = 8
 
@@ -28,26 +21,13 @@ function parseSalt(text: string): ParsedSalt | null {
   return { memoryKib, iterations, salt: Buffer.from(salt, 'base64') }
 }
 
-const derive = async (password: string, salt: Uint8Array, cost: Cost): Promise<Buffer> =>
-  Buffer.from(
-    await argon2id({
-      password,
-      salt,
-      memorySize: cost.memoryKib,
-      iterations: cost.iterations,
-      parallelism: 1,
-      hashLength: DIGEST_BYTES,
-      outputType: 'binary',
-    }),
-  )
-
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
 
 /** Returns the beginning of a PHC string: the scheme and the cost. */
 export const phcParameters = ({ memoryKib, iterations }: Cost): string =>
   `$argon2id$v=19$m=${memoryKib},t=${iterations},p=1`
 
-/** Hashes a normalised, non-empty password with a new salt. Returns a PHC string. Blocks the thread. */
+/** Hashes a normalised, non-empty password with a new salt. Returns a PHC string. */
 export async function hashPassword(password: string, cost: Cost): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   return `${phcParameters(cost)}$${base64(salt)}$${base64(await derive(password, salt, cost))}`

@@ -11,10 +11,12 @@ const MODULES = 'node:crypto|node:tls|node:https|hash-wasm|@aws-sdk/client-kms'
 
 /** Returns the names of cryptography that a file imports or calls: functions, and the commands of KMS. */
 function cryptography(source: string): string[] {
-  const imported = [...source.matchAll(new RegExp(`import \\{([^}]*)\\} from '(?:${MODULES})'`, 'g'))]
+  const imported = [...source.matchAll(new RegExp(`\\{([^{}]*)\\} (?:from|= await import\\() ?'(?:${MODULES})'`, 'g'))]
     .flatMap(([, names = '']) => names.split(','))
     .map((name) => name.trim().split(' as ')[0] ?? '')
-  const global = [...source.matchAll(/\b(?:crypto\.subtle|crypto\.getRandomValues|Math\.random)\b/g)].flat()
+  const global = [
+    ...source.matchAll(/\b(?:crypto\.subtle|crypto\.argon2|crypto\.getRandomValues|Math\.random)\b/g),
+  ].flat()
   // Ids are no secrets, and any function may make them.
   const calls = imported.filter((name) => /^[a-z]\w*$|Command$/.test(name) && name !== 'randomUUID')
   return [...calls, ...global]

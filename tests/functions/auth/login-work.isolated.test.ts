@@ -1,6 +1,6 @@
-import { argon2id } from 'hash-wasm'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { group } from '#functions/auth/group.ts'
+import { derive } from '#shared/password/derive.ts'
 import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
@@ -8,14 +8,14 @@ import { type Answer, PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
 // The spy counts the calls.
-vi.mock('hash-wasm', { spy: true })
+vi.mock('#shared/password/derive.ts', { spy: true })
 
 describe('the work of a refused login', () => {
   const service = useService({ env: { LOGIN_EMAIL_LIMIT: '1', LOGIN_WINDOW_SECONDS: '86400' } })
   const hashes = async (call: () => Promise<Answer>): Promise<[status: number, hashes: number]> => {
-    vi.mocked(argon2id).mockClear()
+    vi.mocked(derive).mockClear()
     const { status } = await call()
-    return [status, vi.mocked(argon2id).mock.calls.length]
+    return [status, vi.mocked(derive).mock.calls.length]
   }
 
   it('computes no password hash for a login that is refused before the password check', async () => {

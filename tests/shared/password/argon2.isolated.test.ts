@@ -1,10 +1,10 @@
-import { argon2Sync } from 'node:crypto'
-import { argon2id } from 'hash-wasm'
+import { argon2Sync, randomBytes } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { type Cost, digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
+import { digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
+import { type Cost, derive, deriveByOpenSsl, deriveByWasm } from '#shared/password/derive.ts'
 
 // The spy counts the work.
-vi.mock('hash-wasm', { spy: true })
+vi.mock('#shared/password/derive.ts', { spy: true })
 
 const COST = { memoryKib: 64, iterations: 1 }
 const PASSWORD = 'correct horse battery staple'
@@ -37,20 +37,32 @@ describe('hashPassword', () => {
     expect(new Set(hashes.map((hash) => hash.split('$')[4])).size).toBe(20)
     expect(new Set(hashes.map((hash) => hash.split('$')[5])).size).toBe(20)
   })
+})
 
-  it('has the digests that OpenSSL computes', async () => {
-    const nonce = Buffer.from('0123456789abcdef')
+describe('derive', () => {
+  it('computes the same digests with OpenSSL and with WebAssembly', async () => {
+    for (const password of [PASSWORD, 'p', 'пароль ünïcode 🔑', 'x'.repeat(512)]) {
+      for (const cost of [COST, { memoryKib: 8, iterations: 1 }, { memoryKib: 1000, iterations: 3 }]) {
+        for (const bytes of [8, 16, 64]) {
+          const salt = randomBytes(bytes)
+          expect(await deriveByOpenSsl?.(password, salt, cost)).toEqual(await deriveByWasm(password, salt, cost))
+        }
+      }
+    }
+  })
+
+  it('uses an OpenSSL that computes the Argon2id vector of RFC 9106, section 5.3', () => {
     const tag = argon2Sync('argon2id', {
-      message: PASSWORD,
-      nonce,
-      parallelism: 1,
+      message: Buffer.alloc(32, 1),
+      nonce: Buffer.alloc(16, 2),
+      secret: Buffer.alloc(8, 3),
+      associatedData: Buffer.alloc(12, 4),
+      parallelism: 4,
       tagLength: 32,
-      memory: 64,
+      memory: 32,
       passes: 3,
     })
-    const theirs = `$argon2id$v=19$m=64,t=3,p=1$${base64(nonce)}$${base64(tag)}`
-    expect(await matches(PASSWORD, theirs, COST)).toBe(true)
-    expect(await matches(`${PASSWORD}.`, theirs, COST)).toBe(false)
+    expect(tag.toString('hex')).toBe('0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659')
   })
 })
 
@@ -115,9 +127,9 @@ describe('the work of a digest', () => {
   it('is that of a hash at the current cost, at any lower cost of the stored hash', async () => {
     const current = { memoryKib: 512, iterations: 2 }
     const workAgainst = async (hash: string, password: string): Promise<number> => {
-      vi.mocked(argon2id).mockClear()
+      vi.mocked(derive).mockClear()
       await digestPassword(password, partsOf(hash).salt, current)
-      return vi.mocked(argon2id).mock.calls.reduce((sum, [cost]) => sum + cost.memorySize * cost.iterations, 0)
+      return vi.mocked(derive).mock.calls.reduce((sum, [, , cost]) => sum + cost.memoryKib * cost.iterations, 0)
     }
     const stored = [
       current,

@@ -1,5 +1,6 @@
 import { describe, it } from 'vitest'
-import { type Cost, digestPassword, hashPassword } from '#shared/password/argon2.ts'
+import { digestPassword, hashPassword } from '#shared/password/argon2.ts'
+import type { Cost } from '#shared/password/derive.ts'
 import { expectSameCost } from '#tests/support/compare.ts'
 
 describe('digestPassword', () => {

@@ -1,0 +1,46 @@
+import crypto from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** The cost of a hash with parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
+export interface Cost {
+  readonly memoryKib: number
+  readonly iterations: number
+}
+
+export const DIGEST_BYTES = 32
+
+/** Computes an Argon2id digest (RFC 9106, version 19, parallelism 1) of 32 bytes. The salt has at least 8 bytes. */
+export type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>
+
+/** Computes it with OpenSSL, in another thread. Null if this Node.js has no `crypto.argon2`, which came with 24.7. */
+export const deriveByOpenSsl: Derive | null = typeof crypto.argon2 === 'function' ? byOpenSsl(crypto.argon2) : null
+
+function byOpenSsl(argon2: typeof crypto.argon2): Derive {
+  const argon2Async = promisify(argon2)
+  return (password, salt, { memoryKib, iterations }) =>
+    argon2Async('argon2id', {
+      message: password,
+      nonce: salt,
+      parallelism: 1,
+      tagLength: DIGEST_BYTES,
+      memory: memoryKib,
+      passes: iterations,
+    })
+}
+
+/** Computes it in WebAssembly. Blocks the thread, and takes about twice as long as OpenSSL. */
+export const deriveByWasm: Derive = async (password, salt, { memoryKib, iterations }) => {
+  const { argon2id } = await import('hash-wasm')
+  const digest = await argon2id({
+    password,
+    salt,
+    memorySize: memoryKib,
+    iterations,
+    parallelism: 1,
+    hashLength: DIGEST_BYTES,
+    outputType: 'binary',
+  })
+  return Buffer.from(digest)
+}
+
+export const derive: Derive = (password, salt, cost) => (deriveByOpenSsl ?? deriveByWasm)(password, salt, cost)
