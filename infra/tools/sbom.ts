@@ -3,8 +3,7 @@ import { dirname } from 'node:path'
 import * as v from 'valibot'
 import { npm } from './npm.ts'
 
-// A development dependency, or a package of this repository.
-const NOT_A_DEPENDENCY = new Set(['cdx:npm:package:development', 'cdx:npm:package:private'])
+const DEVELOPMENT = 'cdx:npm:package:development'
 
 const Component = v.looseObject({
   'bom-ref': v.string(),
@@ -20,7 +19,7 @@ const Bom = v.looseObject({
 
 // `npm sbom --omit dev` also omits a production dependency that a development dependency asks for, such as valibot.
 const isProduction = ({ scope, properties }: v.InferOutput<typeof Component>): boolean =>
-  scope === 'required' && properties.every(({ name }) => !NOT_A_DEPENDENCY.has(name))
+  scope === 'required' && properties.every(({ name }) => name !== DEVELOPMENT)
 
 const [file = 'cdk.out/sbom.cdx.json'] = process.argv.slice(2)
 const bom = v.parse(Bom, JSON.parse(await npm('sbom', '--sbom-format=cyclonedx')))

@@ -1,0 +1,65 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { createClient } from '#shared/client/client.ts'
+import { notFound, Problem, unavailable } from '#shared/problem.ts'
+import { clientAddress } from '#shared/http/client-address.ts'
+import { header } from '#shared/http/request.ts'
+import { type Page, PARAMS } from '#web/page.ts'
+import { sentToken, type WebMiddleware, type WebState } from '#web/request.ts'
+import type { WebRuntime, WebSource } from '#web/runtime.ts'
+
+/** Opens the runtime, and finds the page by API Gateway's resource and the method. */
+export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddleware => {
+  const byRoute = new Map(pages.map((page) => [page.route, page]))
+  return {
+    before: async ({ event, context: { request: state } }) => {
+      try {
+        state.runtime = await source.open()
+      } catch (error) {
+        throw unavailable(error)
+      }
+      state.call = openClient(event, state, state.runtime, source)
+      // HEAD is a GET whose body API Gateway does not send.
+      const method = event.httpMethod === 'HEAD' ? 'GET' : event.httpMethod
+      const page = byRoute.get(`${method} ${event.resource}`)
+      if (page === undefined) {
+        const allowed = pages.filter(({ path }) => path === event.resource).map(({ method }) => method)
+        if (allowed.length === 0) throw notFound('no such page')
+        throw new Problem(405, { headers: { allow: allowed.join(', ') } })
+      }
+      const params: Record<string, string> = {}
+      for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
+        if (!isParam(name) || !PARAMS[name].test(value)) throw notFound('a part of the address is malformed')
+        params[name] = value
+      }
+      state.matched = { page, params }
+    },
+  }
+}
+
+const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PARAMS, name)
+
+/** The API counts its limits by the address of the browser, and shows the browser in the list of sessions. */
+function openClient(event: APIGatewayProxyEvent, state: WebState, { send }: WebRuntime, { config }: WebSource) {
+  const sourceIp = clientAddress(event, config.trustedProxies)
+  const userAgent = header(event, 'user-agent')
+  const token = sentToken(state)
+  const { call } = createClient({
+    baseUrl: '',
+    ...(token === null ? {} : { token }),
+    fetch: (path, { method = 'GET', headers, body }) =>
+      send({
+        method,
+        path,
+        headers: {
+          ...(headers as Readonly<Record<string, string>>),
+          'x-request-id': state.requestId,
+          ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+        },
+        body: typeof body === 'string' ? body : null,
+        sourceIp,
+      }).catch((error: unknown) => {
+        throw unavailable(error)
+      }),
+  })
+  return call
+}

@@ -1,0 +1,13 @@
+import type { Permission } from '#shared/role/permissions.ts'
+import type { Texts } from '#web/texts/texts.ts'
+
+interface Entry {
+  /** Its label and what it is for stand in `navigation` of the texts. */
+  readonly name: keyof Texts['navigation']
+  readonly path: `/s/{slug}${string}`
+  /** The permission of the page; null: every member. */
+  readonly permission: Permission | null
+}
+
+/** The pages of a shop that the navigation and the start page lead to, in this order. */
+export const NAVIGATION: readonly Entry[] = [{ name: 'start', path: '/s/{slug}', permission: null }]

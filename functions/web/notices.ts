@@ -1,0 +1,13 @@
+/** The notices that a page may show after a redirect. Each has its text in `texts/`. An address has the code, never a text. */
+export const NOTICES = [
+  'signed-out',
+  'session-ended',
+  'shop-switched',
+  'sign-in-with-password',
+  'email-verified',
+  'invitation-accepted',
+] as const
+
+export type Notice = (typeof NOTICES)[number]
+
+export const isNotice = (text: string | null): text is Notice => NOTICES.some((notice) => notice === text)

@@ -1,0 +1,24 @@
+import type { Page } from '#web/page.ts'
+import { icon, styleSheet } from '#web/pages/assets.ts'
+import { healthz } from '#web/pages/healthz.ts'
+import { home } from '#web/pages/home.ts'
+import { chooseLanguage } from '#web/pages/language.ts'
+import { chooseShop, listShops } from '#web/pages/shops.ts'
+import { showSignIn, signIn } from '#web/pages/sign-in.ts'
+import { signOut } from '#web/pages/sign-out.ts'
+import { start } from '#web/pages/start.ts'
+
+/** Every page of the front end. The gateway's resources, the CSRF matrix and the tests of all pages are derived from it. */
+export const PAGES: readonly Page[] = [
+  healthz,
+  styleSheet,
+  icon,
+  home,
+  showSignIn,
+  signIn,
+  signOut,
+  chooseLanguage,
+  listShops,
+  chooseShop,
+  start,
+]

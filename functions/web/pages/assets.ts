@@ -1,0 +1,18 @@
+import { page } from '#web/page.ts'
+import { text } from '#web/reply.ts'
+import { ICON, ICON_PATH, STYLE, STYLE_PATH } from '#web/view/style.ts'
+
+// The hash of the content in its address.
+const FOREVER = { headers: { 'cache-control': 'public, max-age=31536000, immutable' } }
+
+export const styleSheet = page({
+  route: `GET ${STYLE_PATH}`,
+  access: 'anyone',
+  handle: async () => text('text/css; charset=utf-8', STYLE, FOREVER),
+})
+
+export const icon = page({
+  route: `GET ${ICON_PATH}`,
+  access: 'anyone',
+  handle: async () => text('image/svg+xml', ICON, FOREVER),
+})

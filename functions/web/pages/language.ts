@@ -1,0 +1,14 @@
+import * as v from 'valibot'
+import { setCookie } from '#web/cookies.ts'
+import { LANGUAGES } from '#web/language.ts'
+import { page } from '#web/page.ts'
+import { redirect } from '#web/reply.ts'
+
+/** Keeps the language that the person chose, and leads back. */
+export const chooseLanguage = page({
+  route: 'POST /language',
+  access: 'anyone',
+  form: v.object({ lang: v.picklist(Object.keys(LANGUAGES)), next: v.fallback(v.string(), '/') }),
+  handle: async ({ form, ownAddress }) =>
+    redirect(ownAddress(form.next) ?? '/', { cookies: [setCookie('lang', form.lang)] }),
+})

@@ -1,0 +1,62 @@
+import * as v from 'valibot'
+import type { ReplyOf } from '#shared/client/client.ts'
+import { shopPath } from '#web/addresses.ts'
+import { html } from '#web/html.ts'
+import { page } from '#web/page.ts'
+import { optional } from '#web/query.ts'
+import { redirect, view } from '#web/reply.ts'
+import { actionButton } from '#web/view/form.ts'
+import { badge, empty } from '#web/view/parts.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+type Option = ReplyOf<'GET /v1/auth/tenants'>['data'][number]
+
+const TONES = { trial: 'plain', active: 'good', past_due: 'warn', suspended: 'bad', cancelled: 'bad' } as const
+
+/** The shops of the person. The only one is selected immediately. */
+export const listShops = page({
+  route: 'GET /shops',
+  access: 'session',
+  load: ({ call }) => call('GET /v1/auth/tenants'),
+  async handle(context) {
+    const { data, session, call, t } = context
+    const [only, second] = data.data
+    if (only === undefined)
+      return view({
+        title: t.shops.title,
+        content: empty(t.shops.noneTitle, html`<p>${t.shops.none} <strong>${session.user.email}</strong></p>`),
+      })
+    if (second === undefined) {
+      if (session.tenant === null) await call('POST /v1/auth/tenants/{id}/select', { params: { id: only.tenant.id } })
+      return redirect(shopPath(only.tenant.slug))
+    }
+    return view({
+      title: t.shops.title,
+      content: html`<p class="prose">${t.shops.intro}</p>
+<ul class="cards">${data.data.map((option) => card(context, option, session.tenant?.id))}</ul>`,
+    })
+  },
+})
+
+const card = (ui: Ui, { tenant, role }: Option, current: string | undefined) => {
+  const { shops } = ui.t
+  return html`<li class="card"><h2>${tenant.legal_name}</h2>
+<p>${shops.role}: ${role.label} · ${shops.status}: ${badge(shops.statuses[tenant.status], TONES[tenant.status])}</p>
+${
+  tenant.id === current
+    ? html`<p><a href="${shopPath(tenant.slug)}">${shops.current}</a></p>`
+    : actionButton(ui, { to: '/shops', hidden: { tenant: tenant.id }, label: shops.open, about: tenant.legal_name })
+}</li>`
+}
+
+/** Selects a shop, and leads to its start page or to the page that the person wanted. */
+export const chooseShop = page({
+  route: 'POST /shops',
+  access: 'session',
+  form: v.object({ tenant: v.pipe(v.string(), v.uuid()), next: optional }),
+  async handle({ form, call, session, ownAddress }) {
+    const { tenant } = await call('POST /v1/auth/tenants/{id}/select', { params: { id: form.tenant } })
+    const to = ownAddress(form.next ?? '') ?? (tenant === null ? '/' : shopPath(tenant.slug))
+    return redirect(to, { notice: session.tenant === null ? null : 'shop-switched' })
+  },
+})

@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { ProblemError } from '#shared/client/client.ts'
+import type { Config } from '#shared/config.ts'
+import { fieldsOf, parseQuery } from '#web/form-data.ts'
+import { invalidForm, refusalOf } from '#web/refusal.ts'
+import type { MakeUi } from '#web/render.ts'
+import type { PageReply } from '#web/reply.ts'
+import { forgetSession, given, type Me, sentToken, type WebState } from '#web/request.ts'
+import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
+import type { Refusal, Ui } from '#web/view/ui.ts'
+
+/** Runs the page. A form that is refused is shown again, if the page says how. */
+export async function runPage(state: WebState, makeUi: MakeUi, config: Config): Promise<{ reply: PageReply; ui: Ui }> {
+  const { page, params } = given(state.matched)
+  const call = given(state.call)
+  const query = parseQuery(page, state)
+  const contextWith = (form: unknown, data: unknown, refusal?: Refusal) => ({
+    ...makeUi(state, refusal),
+    params,
+    query,
+    form,
+    data,
+    link: page.access === 'link' ? linkOf(state) : null,
+    call,
+    config,
+    findSession: () => findSession(state),
+  })
+  try {
+    const context = contextWith(parseForm(state), await state.loading)
+    return { reply: await page.handle(context), ui: context }
+  } catch (error) {
+    const refusal = page.again === null ? null : refusalOf(error, state)
+    if (refusal === null || page.again === null) throw error
+    const context = contextWith(null, undefined, refusal)
+    const reply = await page.again(context)
+    const headers: Record<string, string> = { ...reply.headers }
+    if (refusal.retryAfterSeconds !== null) headers['retry-after'] = String(refusal.retryAfterSeconds)
+    return {
+      reply: reply.kind === 'view' ? { ...reply, status: refusal.status, headers } : reply,
+      ui: context,
+    }
+  }
+}
+
+function parseForm(state: WebState): unknown {
+  const { form } = given(state.matched).page
+  if (form === null) return null
+  const parsed = v.safeParse(form, fieldsOf(given(state.form)), { abortPipeEarly: true })
+  if (!parsed.success) throw invalidForm(parsed.issues, state)
+  return parsed.output
+}
+
+function linkOf({ cookies }: WebState): string | null {
+  const token = cookies.get('link') ?? ''
+  return TOKEN_PATTERN.test(token) ? token : null
+}
+
+async function findSession(state: WebState): Promise<Me | null> {
+  if (sentToken(state) === null) return null
+  try {
+    return await given(state.call)('GET /v1/auth/session')
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.status !== 401) throw error
+    forgetSession(state)
+    return null
+  }
+}

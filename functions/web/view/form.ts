@@ -1,0 +1,107 @@
+import { type Content, type Html, html } from '#web/html.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+/** The name of the hidden field against cross-site requests. */
+export const CSRF_FIELD = 'csrf'
+
+const idOf = (name: string): string => `field-${name}`
+
+const errorsOf = ({ refusal }: Ui, name: string): readonly string[] =>
+  (refusal?.errors ?? []).flatMap(({ field, message }) => (field === name ? [message] : []))
+
+const hiddenFields = (fields: Readonly<Record<string, string>>): Html[] =>
+  Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+
+interface FormParts {
+  /** The address of ours that it is sent to. */
+  readonly to: string
+  readonly hidden?: Readonly<Record<string, string>>
+}
+
+/** A form with fields and one button. */
+export const form = (
+  ui: Ui,
+  { to, hidden = {}, fields, submit }: FormParts & { readonly fields: Content; readonly submit: string },
+): Html =>
+  html`<form class="form" method="post" action="${to}" novalidate>
+${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}
+${fields}
+<button type="submit">${submit}</button>
+</form>`
+
+/**
+ * An action as a button. `about` names the object of the action for those who hear the page: "Remove" and then "Ann Archer".
+ */
+export const actionButton = (
+  ui: Ui,
+  parts: FormParts & { readonly label: string; readonly about?: string; readonly style?: 'plain' | 'danger' | 'main' },
+): Html => {
+  const { to, hidden = {}, label, about, style = 'plain' } = parts
+  return html`<form class="action" method="post" action="${to}">${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}<button type="submit" class="${style}">${label}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</button></form>`
+}
+
+interface FieldParts {
+  readonly name: string
+  readonly label: string
+  readonly hint?: string
+  /** What it contains at first. What the person typed replaces it after a refusal. */
+  readonly value?: string | null
+  readonly optional?: true
+}
+
+/** The label, the hint and the errors of a field, around its control. */
+function around(ui: Ui, { name, label, hint, optional }: FieldParts, control: (attributes: Html) => Html): Html {
+  const id = idOf(name)
+  const errors = errorsOf(ui, name)
+  const describedBy = [...(hint === undefined ? [] : [`${id}-hint`]), ...(errors.length === 0 ? [] : [`${id}-error`])]
+  const attributes = html`id="${id}" name="${name}"${optional === undefined && html` required`}${describedBy.length > 0 && html` aria-describedby="${describedBy.join(' ')}"`}${errors.length > 0 && html` aria-invalid="true"`}`
+  return html`<div class="${errors.length > 0 ? 'field invalid' : 'field'}">
+<label for="${id}">${label}${optional === true && html` <span class="quiet">${ui.t.common.optional}</span>`}</label>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
+${control(attributes)}
+</div>`
+}
+
+/** A field of one line. A password is never filled in. `autocomplete` is a token of the HTML standard, or `off`. */
+export const field = (
+  ui: Ui,
+  parts: FieldParts & {
+    readonly type?: 'text' | 'email' | 'password' | 'search'
+    readonly autocomplete: 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
+  },
+): Html => {
+  const { name, type = 'text', autocomplete } = parts
+  const value = type === 'password' ? '' : (ui.refusal?.values[name] ?? parts.value ?? '')
+  const plain = type === 'email' || type === 'password' || autocomplete === 'off'
+  return around(
+    ui,
+    parts,
+    (attributes) =>
+      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}>`,
+  )
+}
+
+/** A choice from a list. */
+export const select = (
+  ui: Ui,
+  parts: FieldParts & { readonly options: readonly { readonly value: string; readonly label: string }[] },
+): Html => {
+  const chosen = ui.refusal?.values[parts.name] ?? parts.value ?? ''
+  const options = parts.options.map(
+    ({ value, label }) => html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
+  )
+  return around(ui, parts, (attributes) => html`<select ${attributes}>${options}</select>`)
+}
+
+/** What was wrong with the form, with a link to each field. Nothing without a refusal. */
+export function errorSummary({ refusal, t }: Ui): Html | null {
+  if (refusal === null) return null
+  const items = refusal.errors.map(({ field: name, message }) =>
+    name === null ? html`<li>${message}</li>` : html`<li><a href="#${idOf(name)}">${message}</a></li>`,
+  )
+  return html`<div class="summary" role="alert" aria-labelledby="summary-title" tabindex="-1" autofocus>
+<h2 id="summary-title">${t.common.errorSummary}</h2>
+<ul>${items}</ul>
+</div>`
+}

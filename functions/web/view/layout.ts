@@ -1,0 +1,74 @@
+import { type Html, html } from '#web/html.ts'
+import { LANGUAGES } from '#web/language.ts'
+import { NAVIGATION } from '#web/navigation.ts'
+import type { Notice } from '#web/notices.ts'
+import type { View } from '#web/reply.ts'
+import { holds } from '#shared/role/permissions.ts'
+import { actionButton, CSRF_FIELD, errorSummary } from '#web/view/form.ts'
+import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+const PRODUCT = 'Tenantry'
+
+/** Returns the whole page. `notice` is the code in its address; `here` is its address with the query. */
+export function layout(
+  ui: Ui,
+  { title, content, refreshSeconds }: View,
+  { notice, here }: { readonly notice: Notice | null; readonly here: string },
+): string {
+  const { t, language, session, refusal } = ui
+  const shop = session?.tenant?.legal_name
+  const heading = [refusal === null ? title : `${t.common.errorPrefix} ${title}`, shop, PRODUCT]
+  return `<!doctype html>\n${html`<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
+<title>${heading.filter((part) => part !== undefined).join(' · ')}</title>
+<link rel="stylesheet" href="${STYLE_PATH}">
+<link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
+</head>
+<body>
+<a class="skip" href="#main">${t.common.skip}</a>
+<header class="top"><div class="bar">
+<a class="brand" href="/">${PRODUCT}</a>
+${session !== null && account(ui, session)}
+</div>
+${session?.tenant !== null && session?.tenant !== undefined && navigation(ui, session.tenant.slug, session.permissions)}
+</header>
+<main id="main" tabindex="-1">
+${notice !== null && html`<p class="notice" role="status">${t.notices[notice]}</p>`}
+${errorSummary(ui)}
+<h1>${title}</h1>
+${content}
+</main>
+<footer class="bottom">
+<form class="languages" method="post" action="/language" aria-label="${t.common.language}">
+<input type="hidden" name="${CSRF_FIELD}" value="${ui.csrf('/language')}">
+<input type="hidden" name="next" value="${here}">
+${Object.entries(LANGUAGES).map(
+  ([code, name]) =>
+    html`<button type="submit" class="link" name="lang" value="${code}" lang="${code}"${code === language && html` aria-current="true"`}>${name}</button>`,
+)}
+</form>
+</footer>
+</body>
+</html>`.toString()}\n`
+}
+
+const account = (ui: Ui, { user, tenant }: NonNullable<Ui['session']>): Html =>
+  html`<div class="who">
+${tenant !== null && html`<span class="shop">${tenant.legal_name}</span> <a href="/shops">${ui.t.common.switchShop}</a>`}
+<span class="person">${user.full_name ?? user.email}</span>
+${actionButton(ui, { to: '/sign-out', label: ui.t.common.signOut })}
+</div>`
+
+function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html {
+  const entries = NAVIGATION.filter(({ permission }) => permission === null || holds(permissions, permission))
+  const items = entries.map(({ name, path }) => {
+    const to = path.replace('{slug}', encodeURIComponent(slug))
+    return html`<li><a href="${to}"${to === ui.path && html` aria-current="page"`}>${ui.t.navigation[name].label}</a></li>`
+  })
+  return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
+}

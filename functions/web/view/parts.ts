@@ -1,0 +1,72 @@
+import { type Content, type Html, html } from '#web/html.ts'
+import { actionButton } from '#web/view/form.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+/** A column of a table. Its head is its label on a narrow screen, too. */
+interface Column<Row> {
+  readonly head: string
+  readonly cell: (row: Row) => Content
+}
+
+/** A table. The first column names the row. `caption` is its title for those who hear the page. */
+export const table = <Row>(
+  parts: { readonly caption: string; readonly columns: readonly [Column<Row>, ...Column<Row>[]] },
+  rows: readonly Row[],
+): Html => {
+  const [first, ...others] = parts.columns
+  return html`<table>
+<caption>${parts.caption}</caption>
+<thead><tr>${parts.columns.map(({ head }) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${rows.map(
+    (row) =>
+      html`<tr><th scope="row">${first.cell(row)}</th>${others.map(({ head, cell }) => html`<td data-label="${head}">${cell(row)}</td>`)}</tr>`,
+  )}</tbody>
+</table>`
+}
+
+/** What stands in the place of an empty list: what would be there, and how to begin. */
+export const empty = (title: string, content: Content): Html =>
+  html`<div class="empty"><h2>${title}</h2>${content}</div>`
+
+/** Links to the first and the next page of a list. `query` has the filters of the list. */
+export function paging(
+  { path, t }: Ui,
+  page: {
+    readonly query: Readonly<Record<string, string | null | undefined>>
+    readonly cursor: string | null
+    readonly next: string | null
+  },
+): Html | null {
+  if (page.cursor === null && page.next === null) return null
+  const link = (cursor: string | null, label: string) =>
+    html`<li><a href="${withQuery(path, { ...page.query, cursor })}">${label}</a></li>`
+  return html`<nav class="paging" aria-label="${t.common.pages}"><ul>${page.cursor !== null && link(null, t.common.firstPage)}${page.next !== null && link(page.next, t.common.nextPage)}</ul></nav>`
+}
+
+/** A short word about the state of something. The word says it all; the color only repeats it. */
+export const badge = (label: string, tone: 'plain' | 'good' | 'warn' | 'bad' = 'plain'): Html =>
+  html`<span class="badge ${tone}">${label}</span>`
+
+/** Asks before an action that cannot be undone. */
+export const confirmation = (
+  ui: Ui,
+  parts: {
+    readonly text: Content
+    readonly to: string
+    readonly label: string
+    readonly back: string
+    readonly hidden?: Readonly<Record<string, string>>
+  },
+): Html => {
+  const { text, to, label, back, hidden = {} } = parts
+  return html`<div class="prose">${text}</div>
+<div class="actions">${actionButton(ui, { to, label, hidden, style: 'danger' })} <a href="${back}">${ui.t.common.cancel}</a></div>`
+}
+
+/** Returns an address with the fields of the query that have a value. */
+export function withQuery(path: string, query: Readonly<Record<string, string | null | undefined>>): string {
+  const fields = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined && value !== '') fields.set(name, value)
+  return fields.size === 0 ? path : `${path}?${fields.toString()}`
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+
+/** The only style sheet. Light and dark, system fonts, from 320 px. */
+export const STYLE = `:root{color-scheme:light dark;--ground:#f6f7f9;--card:#fff;--ink:#1b1f27;--quiet:#56606f;--line:#cfd5de;--main:#2346a8;--main-ink:#fff;--bad:#a8231f;--bad-ground:#fdf0ef;--good:#1a6135;--good-ground:#eaf6ee;--warn:#7a4a00;--warn-ground:#fdf3e1;--focus:#2346a8}
+@media (prefers-color-scheme:dark){:root{--ground:#12151b;--card:#1b1f27;--ink:#eceff4;--quiet:#a7b0be;--line:#3b4350;--main:#8fb0ff;--main-ink:#0d1526;--bad:#ff9f98;--bad-ground:#351a1a;--good:#86d6a3;--good-ground:#142a1d;--warn:#f2c078;--warn-ground:#2f2412;--focus:#ffd166}}
+*,::before,::after{box-sizing:border-box}
+html{font:100%/1.5 system-ui,sans-serif;background:var(--ground);color:var(--ink);-webkit-text-size-adjust:100%}
+body{margin:0;min-height:100vh;display:flex;flex-direction:column;overflow-wrap:anywhere}
+h1{font-size:1.75rem;line-height:1.2;margin:0 0 1.25rem}
+h2{font-size:1.2rem;line-height:1.3;margin:1.75rem 0 .5rem}
+p{margin:0 0 1rem}
+a{color:var(--main);text-underline-offset:.15em}
+a:hover{text-decoration-thickness:2px}
+:focus-visible{outline:3px solid var(--focus);outline-offset:2px;border-radius:3px}
+main:focus,.summary:focus{outline:none}
+.skip{position:absolute;left:-999rem;background:var(--card);padding:.75rem 1rem;z-index:1}
+.skip:focus{left:.5rem;top:.5rem}
+.unseen{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.quiet,.hint{color:var(--quiet)}
+.top{background:var(--card);border-bottom:1px solid var(--line)}
+.bar,.tabs ul,main,.bottom{max-width:60rem;width:100%;margin:0 auto;padding-inline:1rem}
+.bar{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:center;justify-content:space-between;min-height:3.5rem;padding-block:.5rem}
+.brand{font-weight:700;font-size:1.15rem;color:var(--ink);text-decoration:none}
+.who{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center}
+.shop{font-weight:600}
+.tabs ul{list-style:none;margin-block:0;display:flex;flex-wrap:wrap;gap:0 1.25rem}
+.tabs a{display:inline-block;padding:.5rem 0;text-decoration:none}
+.tabs a[aria-current]{font-weight:600;border-bottom:3px solid currentcolor}
+main{flex:1;padding-block:2rem 3rem}
+.bottom{padding-block:1rem 1.5rem;border-top:1px solid var(--line)}
+.languages{display:flex;gap:.25rem 1rem;flex-wrap:wrap}
+.notice,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
+.notice{border-left:.35rem solid var(--good);background:var(--good-ground)}
+.summary{border:2px solid var(--bad);background:var(--bad-ground)}
+.summary h2{margin-top:0}
+.summary a,.error{color:var(--bad)}
+.summary ul{margin:0;padding-left:1.25rem}
+.empty{text-align:center;padding:2.5rem 1.25rem}
+.empty h2{margin-top:0}
+.card>:last-child,.empty>:last-child,.prose>:last-child{margin-bottom:0}
+.prose{max-width:40rem;margin-bottom:1.5rem}
+.cards{list-style:none;padding:0;margin:0;display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(16rem,100%),1fr))}
+.cards .card{margin:0}
+.cards h2{margin:0 0 .25rem}
+.form{max-width:30rem}
+.field{margin:0 0 1.25rem}
+.field.invalid{border-left:4px solid var(--bad);padding-left:.75rem}
+label{display:block;font-weight:600;margin-bottom:.25rem}
+label .quiet{font-weight:400}
+.hint,.error{margin:0 0 .35rem}
+.error{font-weight:600}
+input,select,textarea,button{font:inherit;color:inherit}
+input:not([type=hidden],[type=checkbox],[type=radio]),select,textarea{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--quiet);border-radius:.375rem;background:var(--card)}
+[aria-invalid]{border:2px solid var(--bad)!important}
+button,.button{display:inline-block;min-height:2.75rem;padding:.5rem 1.1rem;border:1px solid var(--main);border-radius:.375rem;background:var(--main);color:var(--main-ink);font-weight:600;cursor:pointer;text-decoration:none}
+button:hover,.button:hover{text-decoration:underline}
+button.plain{background:transparent;color:var(--main);min-height:2.25rem;padding:.25rem .75rem}
+button.danger{background:var(--bad);border-color:var(--bad);color:var(--card)}
+button.link{border:0;background:none;padding:.25rem;min-height:1.5rem;color:var(--main);font-weight:400;text-decoration:underline}
+button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
+.action{display:inline-block;margin:0}
+.actions{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
+.badge{display:inline-block;padding:0 .5rem;border:1px solid currentcolor;border-radius:1rem;font-size:.875rem}
+.badge.good{color:var(--good);background:var(--good-ground)}
+.badge.warn{color:var(--warn);background:var(--warn-ground)}
+.badge.bad{color:var(--bad);background:var(--bad-ground)}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.25rem;margin:0 0 1.5rem}
+dt{color:var(--quiet)}
+dd{margin:0}
+table{width:100%;border-collapse:collapse;background:var(--card);border:1px solid var(--line);border-radius:.5rem}
+caption{text-align:left;color:var(--quiet);padding-bottom:.5rem}
+th,td{text-align:left;vertical-align:top;padding:.65rem .75rem;border-top:1px solid var(--line)}
+thead th{color:var(--quiet);font-weight:600;border-top:0}
+tbody th{font-weight:600}
+time .quiet{display:block;font-weight:400}
+.paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
+@media (max-width:40rem){
+table,tbody,tr,th,td,caption{display:block}
+thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+tr{padding:.5rem 0;border-top:1px solid var(--line)}
+th,td{border:0;padding:.25rem .75rem}
+td[data-label]::before{content:attr(data-label) ": ";color:var(--quiet)}
+dl{grid-template-columns:1fr;gap:0}
+dd{margin-bottom:.5rem}
+}
+@media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}
+@media print{.top,.bottom,button{display:none}}
+`
+
+/** The icon of the front end. */
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2346a8"/><path d="M8 9h16v4h-6v11h-4V13H8z" fill="#fff"/></svg>\n`
+
+const hashOf = (content: string): string => createHash('sha256').update(content).digest('hex').slice(0, 12)
+
+/** The addresses have a hash of the content, so a browser may keep each for a year. */
+export const STYLE_PATH = `/style-${hashOf(STYLE)}.css`
+export const ICON_PATH = `/icon-${hashOf(ICON)}.svg`
