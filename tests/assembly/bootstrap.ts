@@ -1,5 +1,6 @@
 // Lambda's runtime in an instance: imports the bundle's handler, then handles one invocation after the other.
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+import { existsSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { Socket } from 'node:net'
 import { pathToFileURL } from 'node:url'
@@ -47,7 +48,10 @@ const described = (error: unknown): string =>
 const [file = '', name = ''] = _HANDLER.split('.')
 let handler: (event: unknown, context: object) => Promise<unknown>
 try {
-  handler = (await import(pathToFileURL(`${LAMBDA_TASK_ROOT}/${file}.mjs`).href))[name]
+  // Ours are ES modules. Those of the CDK are CommonJS.
+  const path = ['mjs', 'js'].map((kind) => `${LAMBDA_TASK_ROOT}/${file}.${kind}`).find((each) => existsSync(each)) ?? ''
+  const module = await import(pathToFileURL(path).href)
+  handler = module[name] ?? module.default?.[name]
   if (typeof handler !== 'function') throw new Error(`${_HANDLER} is not a function`)
 } catch (error) {
   await call('POST', 'init/error', described(error))

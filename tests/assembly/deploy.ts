@@ -11,7 +11,8 @@ import { undeliverable } from './deliveries.ts'
 import { startEndpoints } from './endpoints.ts'
 import { type DeployedFunction, startInstance } from './runtime-api.ts'
 import { deployedFunction, makeSecrets, passwords, type SecretValues } from './stage.ts'
-import { type Assembly, declaredFunctions, ofType, resolver, Undeployable } from './template.ts'
+import { type Assembly, type DeclaredFunction, declaredFunctions, ofType, resolver, Undeployable } from './template.ts'
+import { runTrigger, type Surroundings } from './trigger.ts'
 
 /** The start of an instance, from spawn to its first request for work: duration and CPU time, each the minimum of all rounds. */
 export interface Init {
@@ -68,19 +69,19 @@ export async function deploy(
   await createDatabase(assembly, secrets, adminUrl)
   const endpoints = await startEndpoints(assembly, { secrets, dbname: null })
   try {
-    const { resolve, urls, vault } = endpoints
+    const { authorize, resolve, urls, vault } = endpoints
     const [lost] = undeliverable(assembly, resolve)
     if (lost !== undefined) throw new Undeployable(lost)
     declaredApi(assembly, { resolve, problemBaseUrl, invokeOf: () => () => Promise.reject(new Error('not started')) })
-    const functions = [...declaredFunctions(assembly).values()].map((declared) =>
+    const deployed = (declared: DeclaredFunction) =>
       deployedFunction(declared, {
         resolve,
         caFile,
         endpoints: urls,
         replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '', SESSION_SLIDE_STEP_SECONDS: '0' },
-      }),
-    )
-    await migrate(functions, secrets)
+      })
+    const functions = [...declaredFunctions(assembly).values()].map(deployed)
+    await migrate(assembly, secrets, { authorize, resolverOf: () => resolve, deployed, log: () => {} })
     return { secrets, inits: await measureInits(functions, rounds) }
   } catch (error) {
     const [first] = endpoints.refused
@@ -90,26 +91,19 @@ export async function deploy(
   }
 }
 
-async function migrate(functions: readonly DeployedFunction[], secrets: SecretValues): Promise<void> {
-  const declared = functions.find(({ name }) => name.endsWith('-migrate'))
-  if (declared === undefined) throw new Undeployable('no function migrates the database')
-  const instance = await startInstance(declared, () => {})
-  try {
-    const done = v.parse(
-      v.object({ applied: v.array(v.string()), passwords: v.array(v.string()) }),
-      await instance.invoke({}),
-    )
-    const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql'))
-    const lacking = [
-      ...files.filter((name) => !done.applied.includes(name)).map((name) => `the migration ${name} was not applied`),
-      ...Object.keys(passwords(secrets))
-        .filter((role) => role.startsWith('identity_') && !done.passwords.includes(role))
-        .map((role) => `the role ${role} got no password`),
-    ]
-    if (lacking.length > 0) throw new Undeployable(lacking.join('; '))
-  } finally {
-    await instance.close()
-  }
+async function migrate(assembly: Assembly, secrets: SecretValues, surroundings: Surroundings): Promise<void> {
+  const done = v.parse(
+    v.object({ applied: v.array(v.string()), passwords: v.array(v.string()) }),
+    await runTrigger(assembly, surroundings),
+  )
+  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql'))
+  const lacking = [
+    ...files.filter((name) => !done.applied.includes(name)).map((name) => `the migration ${name} was not applied`),
+    ...Object.keys(passwords(secrets))
+      .filter((role) => role.startsWith('identity_') && !done.passwords.includes(role))
+      .map((role) => `the role ${role} got no password`),
+  ]
+  if (lacking.length > 0) throw new Undeployable(lacking.join('; '))
 }
 
 /** The name of the function that does nothing. The others are compared with it. */

@@ -2,13 +2,14 @@ import { readdirSync } from 'node:fs'
 import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { parseConfig } from '#shared/config.ts'
 import { takeUndocumented } from '#tests/support/documented.ts'
 import { withRequests } from '#tests/support/service.ts'
 import { deploy, encrypt } from './deploy.ts'
+import { nextRelease } from './release.ts'
 import { startFromAssembly } from './service.ts'
 import { SMOKE } from './smoke.ts'
 import { type Assembly, declaredFunctions, ofType, readAssembly } from './template.ts'
@@ -365,6 +366,34 @@ describe('a deployment fails and names', () => {
     const failed = await deployment(denied('migrate', 'secretsmanager:GetSecretValue', 'DatabaseClusterSecret'))
     expect(failed).toMatch(
       /-migrate is not authorized to perform secretsmanager:GetSecretValue on .*DatabaseClusterSecret/,
+    )
+  })
+})
+
+describe('a rollback', () => {
+  const NEXT = ['set local role identity_owner; alter table app.deals add column priority smallint not null default 0']
+  // The check for a database that is ahead, in a bundle of the function that migrates.
+  const ACCEPTS_AHEAD = /(?<===void 0)&&!\w+\(\w+\.name,\w+\)(?=\)throw)/
+
+  it('succeeds for each event of CloudFormation: Create, Update to the next release, and Update back', async () => {
+    // The run deployed its stage with Create.
+    const service = await startFromAssembly({})
+    onTestFinished(() => service.close())
+    const { assembly: first } = service
+    const next = await nextRelease(first, { migrations: NEXT })
+    expect(await service.migrate(next, first)).toEqual({ applied: next.added, ahead: [], passwords: [] })
+    expect(await service.migrate(first, next)).toEqual({ applied: [], ahead: next.added, passwords: [] })
+    expect(await service.migrate(first, first), 'CloudFormation sends no event for what did not change').toBeUndefined()
+  })
+
+  it('fails and names the migration that the previous release does not accept', async () => {
+    const service = await startFromAssembly({})
+    onTestFinished(() => service.close())
+    const strict = await nextRelease(service.assembly, { migrations: [], edits: { migrate: [ACCEPTS_AHEAD, ''] } })
+    const next = await nextRelease(strict, { migrations: NEXT })
+    await service.migrate(next, strict)
+    await expect(service.migrate(strict, next)).rejects.toThrow(
+      /Migration \d+-next.sql was applied, but its file is missing/,
     )
   })
 })

@@ -162,12 +162,14 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
 
   return (call) => {
     if (call.principal === TEST_CALLER) return
-    const declared = functions.get(call.principal)
-    if (declared === undefined) {
+    // The CDK's own functions have no name, and their id instead.
+    const role =
+      functions.get(call.principal)?.role ?? assembly.resources[call.principal]?.Properties.Role?.['Fn::GetAtt'][0]
+    if (role === undefined) {
       throw new AwsError('UnrecognizedClientException', 'The security token included in the request is invalid.')
     }
     for (const each of implied(call)) {
-      if (policies.roleMay(declared.role, each)) continue
+      if (policies.roleMay(role, each)) continue
       const message = `${each.principal} is not authorized to perform ${each.action} on ${each.resource}`
       refused(message)
       throw new AwsError('AccessDeniedException', message)
@@ -175,9 +177,13 @@ export function authorizing(assembly: Assembly, resolve: Resolve, refused: (call
   }
 }
 
+// The managed policy that lets a function write its log, and nothing else.
+const OWN_LOG = /:policy\/service-role\/AWSLambdaBasicExecutionRole$/
+
 function statementsOf(assembly: Assembly, role: string, resolve: Resolve): Statement[] {
   const { ManagedPolicyArns = [], Policies = [] } = assembly.resources[role]?.Properties ?? {}
-  if (ManagedPolicyArns.length > 0) throw new Undeployable(`${role} has managed policies, which are not supported here`)
+  if (ManagedPolicyArns.some((arn: unknown) => !OWN_LOG.test(resolve(arn, role))))
+    throw new Undeployable(`${role} has managed policies, which are not supported here`)
   const attached = ofType(assembly, 'AWS::IAM::Policy')
     .map(([, properties]) => properties)
     .filter(({ Roles }) => Roles.some((each: any) => each.Ref === role))

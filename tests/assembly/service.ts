@@ -10,24 +10,31 @@ import type { Need } from '#shared/needs.ts'
 import { openLimiter } from '#shared/rate-limit/limiter.ts'
 import { createRuntime, type Runtime } from '#shared/runtime.ts'
 import { accessOf, commonNeeds, connectTo, loginsOf } from '#tests/support/access.ts'
-import { createTestDatabase } from '#tests/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { startTestMail } from '#tests/support/mail.ts'
 import type { ServiceOptions, ServiceParts } from '#tests/support/service.ts'
 import { signedCommand } from '#tests/support/operator.ts'
 import { MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
+import { TEMPLATE } from '#tests/support/setup/template.ts'
+import { type Aliases, openAliases } from './aliases.ts'
 import { declaredApi } from './api.ts'
 import { startEndpoints } from './endpoints.ts'
 import { CACHE_SECRET, MOST_INSTANCES } from './overrides.ts'
-import { type Pool, startPool } from './runtime-api.ts'
-import { deployedFunction } from './stage.ts'
-import { type Assembly, declaredFunctions, readAssembly } from './template.ts'
+import { startPool } from './runtime-api.ts'
+import { deployedFunction, stageResolver } from './stage.ts'
+import { type Assembly, type DeclaredFunction, readAssembly, type Resolve } from './template.ts'
+import { runTrigger } from './trigger.ts'
 
 const JOB_TIMEOUT_MS = 60_000
 
 /** The service started from its assembly, including its jobs. */
 export interface AssembledService extends ServiceParts {
   readonly assembly: Assembly
+  /** The aliases of the functions, which a release moves. */
+  readonly aliases: Aliases
+  /** Runs the migrations of a release as its deployment does, or as the rollback of a deployment. Throws what fails it. */
+  migrate(release: Assembly, previous: Assembly): Promise<unknown>
   /** Invokes a function by its name, without the prefix of the stage. */
   invoke(name: string, event: object): Promise<unknown>
   /** Gives a command, as an operator does. */
@@ -51,6 +58,7 @@ export async function startFromAssembly(
   const assembly = readAssembly(folder, stage)
   mutate(assembly)
   const database = await createTestDatabase()
+  await ownAsDeployed(database)
   const cache = await startCache({ force: 'in-process' })
   const named = Object.fromEntries(
     Object.entries(secrets).map(([id, value]) => [
@@ -94,32 +102,28 @@ export async function startFromAssembly(
   )
 
   let log = ''
-  const pools = new Map<string, Pool>()
-  for (const declared of declaredFunctions(assembly).values()) {
-    const deployed = deployedFunction(declared, {
-      resolve,
+  const keepLog = (text: string) => {
+    log += text
+  }
+  const resolverOf = (release: Assembly) => stageResolver(release, named, vault.keyArn)
+  const deployed = (declared: DeclaredFunction, resolved: Resolve) =>
+    deployedFunction(declared, {
+      resolve: resolved,
       caFile,
       endpoints: { ...endpoints.urls, AWS_ENDPOINT_URL_SESV2: mail.sesUrl },
       replaced: { VENDOR_URLS: vault.vendorUrls, PWNED_PASSWORDS_URL: '', SESSION_SLIDE_STEP_SECONDS: '0' },
       added: env,
     })
-    const keep = (text: string) => {
-      log += text
-    }
-    pools.set(declared.name, startPool(deployed, { most: MOST_INSTANCES, log: keep }))
-  }
-  const invoke = (name: string, event: object) => poolOf(`tenantry-${stage}-${name}`).invoke(event, JOB_TIMEOUT_MS)
-  const poolOf = (name: string): Pool => {
-    const pool = pools.get(name)
-    if (pool === undefined) throw new Error(`there is no function ${name}`)
-    return pool
-  }
+  const aliases = openAliases(assembly, (release, declared) =>
+    startPool(deployed(declared, resolverOf(release)), { most: MOST_INSTANCES, log: keepLog }),
+  )
+  const invoke = (name: string, event: object) => aliases.invoke(`tenantry-${stage}-${name}`, event, JOB_TIMEOUT_MS)
   const broken: string[] = []
   const invokeOf =
     (name: string): Invoke =>
     async (event, timeoutMs) => {
       try {
-        return (await poolOf(name).invoke(event, timeoutMs)) as ProxyResult
+        return (await aliases.invoke(name, event, timeoutMs)) as ProxyResult
       } catch (error) {
         broken.push(String(error))
         throw error
@@ -137,6 +141,8 @@ export async function startFromAssembly(
     cache,
     vault,
     assembly,
+    aliases,
+    migrate: (release, previous) => runTrigger(release, { previous, authorize, resolverOf, deployed, log: keepLog }),
     invoke,
     operate: async (command) => invoke('operate', await signedCommand(`tenantry-${stage}-operate`, command)),
     log: () => log,
@@ -156,7 +162,7 @@ export async function startFromAssembly(
     },
     close: async () => {
       await gateway.close()
-      await Promise.all([...pools.values()].map((pool) => pool.close()))
+      await aliases.close()
       await runtime.database.close()
       await authRuntime.database.close()
       await runtime.vault.close()
@@ -167,6 +173,13 @@ export async function startFromAssembly(
       if (refused.length + broken.length > 0) throw new Error([...refused, ...broken].join('\n'))
     },
   }
+}
+
+/** Gives the copy of the deployed database to its owner, as whom the migrations run. */
+async function ownAsDeployed({ admin, name }: TestDatabase): Promise<void> {
+  const [row] = await admin<{ owner: string }[]>`
+    select pg_get_userbyid(datdba) as owner from pg_database where datname = ${TEMPLATE}`
+  await admin`alter database ${admin(name)} owner to ${admin(row?.owner ?? '')}`
 }
 
 const methodsOf = (group: RouteGroup, runtime: Runtime): ApiMethod[] => {

@@ -49,6 +49,10 @@ export const ofType = ({ resources }: Assembly, type: string): [id: string, prop
     .filter(([, { Type }]) => Type === type)
     .map(([id, { Properties }]) => [id, Properties])
 
+/** Returns the folder of a function's bundle. */
+export const bundleOf = ({ folder }: Assembly, code: { readonly S3Key: string }): string =>
+  join(folder, `asset.${code.S3Key.replace(/\.zip$/, '')}`)
+
 /** Returns the functions of the service by name. Leaves out the CDK's own functions, which have no name. */
 export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, DeclaredFunction> {
   const named = ofType(assembly, 'AWS::Lambda::Function').filter(([, { FunctionName }]) => FunctionName !== undefined)
@@ -61,7 +65,7 @@ export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, Decla
           id,
           name: FunctionName,
           role,
-          bundle: join(assembly.folder, `asset.${Code.S3Key.replace(/\.zip$/, '')}`),
+          bundle: bundleOf(assembly, Code),
           handler: Handler,
           timeoutSeconds: Timeout,
           memoryMib: MemorySize,
@@ -123,6 +127,9 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         return resource?.Properties.FunctionName
       case 'AWS::Lambda::Alias':
         return `${functionArn(ref(resource?.Properties.FunctionName.Ref, where))}:${resource?.Properties.Name}`
+      case 'AWS::Lambda::Version':
+        // The CDK makes another id for another version. Lambda numbers them.
+        return `${functionArn(ref(resource?.Properties.FunctionName.Ref, where))}:${id}`
       case 'AWS::SES::EmailIdentity':
         return resource?.Properties.EmailIdentity
       case 'AWS::ApiGateway::Stage':

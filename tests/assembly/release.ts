@@ -1,0 +1,63 @@
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type Assembly, bundleOf, declaredFunctions, ofType } from './template.ts'
+
+/** What the next release has that this one lacks. */
+export interface Changes {
+  /** The texts of further migrations. Their numbers follow. */
+  readonly migrations: readonly string[]
+  /** By the function's name, without the prefix of the stage: a part of its bundle, which is there once, and what replaces it. */
+  readonly edits?: Readonly<Record<string, readonly [part: string | RegExp, replacement: string]>>
+}
+
+let releases = 0
+
+/** Makes another release of a stage, with copies of the bundles that change. Names the migrations that it adds. */
+export async function nextRelease(
+  assembly: Assembly,
+  { migrations, edits = {} }: Changes,
+): Promise<Assembly & { readonly added: readonly string[] }> {
+  releases += 1
+  const resources = structuredClone(assembly.resources) as Record<string, any>
+  const added: string[] = []
+  for (const { id, name } of declaredFunctions(assembly).values()) {
+    const short = name.split('-').slice(2).join('-')
+    const edit = edits[short]
+    const isMigrate = short === 'migrate'
+    if (edit === undefined && !isMigrate) continue
+    const { Code } = resources[id].Properties
+    const from = bundleOf(assembly, Code)
+    const to = `${from.replace(/-release\d+$/, '')}-release${releases}`
+    await cp(from, to, { recursive: true })
+    Code.S3Key = basename(to).replace('asset.', '')
+    if (edit !== undefined) await replaceOnce(join(to, 'index.mjs'), ...edit)
+    if (!isMigrate) continue
+    const folder = join(to, 'migrations')
+    const last = Number(
+      (await readdir(folder))
+        .filter((file) => file.endsWith('.sql'))
+        .toSorted()
+        .at(-1)
+        ?.slice(0, 4),
+    )
+    for (const [index, text] of migrations.entries()) {
+      const file = `${String(last + 1 + index).padStart(4, '0')}-next.sql`
+      await writeFile(join(folder, file), text)
+      added.push(file)
+    }
+  }
+  const other = JSON.stringify(resources)
+  // The CDK names a version by its content. A change in shared/ changes that of every function.
+  const renamed = ofType(assembly, 'AWS::Lambda::Version').reduce(
+    (text, [id]) => text.replaceAll(`"${id}"`, `"${id.replace(/Release\d+$/, '')}Release${releases}"`),
+    other,
+  )
+  return { folder: assembly.folder, resources: JSON.parse(renamed), added }
+}
+
+async function replaceOnce(file: string, part: string | RegExp, replacement: string): Promise<void> {
+  const text = await readFile(file, 'utf8')
+  const found = text.split(part).length - 1
+  if (found !== 1) throw new Error(`${file} has ${part} ${found} times`)
+  await writeFile(file, text.replace(part, replacement))
+}
