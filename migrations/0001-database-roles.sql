@@ -3,7 +3,8 @@
 --   identity_owner     owns every object; is no superuser, so FORCE ROW LEVEL SECURITY binds it too
 --   identity_auth      serves the route group `auth`: signing in, passwords, invitations; reads no table of users
 --   identity_app       serves the other routes
---   identity_worker    runs the jobs
+--   identity_mailer    sends the mails; reads the mails that it has leased, and no table of users
+--   identity_worker    runs the other jobs
 --   identity_operator  runs the operators' commands, which no route reaches
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
@@ -21,6 +22,9 @@ begin
   end if;
   if not exists (select from pg_roles where rolname = 'identity_app') then
     create role identity_app login noinherit nocreatedb nocreaterole;
+  end if;
+  if not exists (select from pg_roles where rolname = 'identity_mailer') then
+    create role identity_mailer login noinherit nocreatedb nocreaterole;
   end if;
   if not exists (select from pg_roles where rolname = 'identity_worker') then
     create role identity_worker login noinherit nocreatedb nocreaterole;
@@ -59,6 +63,11 @@ alter role identity_app set statement_timeout = '2s';
 alter role identity_app set lock_timeout = '1500ms';
 alter role identity_app set idle_in_transaction_session_timeout = '10s';
 alter role identity_app set search_path = app, pg_catalog;
+
+alter role identity_mailer set statement_timeout = '30s';
+alter role identity_mailer set lock_timeout = '5s';
+alter role identity_mailer set idle_in_transaction_session_timeout = '60s';
+alter role identity_mailer set search_path = app, pg_catalog;
 
 alter role identity_worker set statement_timeout = '30s';
 alter role identity_worker set lock_timeout = '5s';
@@ -103,7 +112,8 @@ $$;
 
 create schema app authorization identity_owner;
 set local role identity_owner;
-grant usage on schema app to identity_auth, identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
+grant usage on schema app to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator, identity_vault,
+  identity_resolver, identity_gate;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
@@ -126,4 +136,4 @@ begin
 end
 $$;
 revoke all on function app.clean() from public;
-grant execute on function app.clean() to identity_auth, identity_app, identity_worker, identity_operator, identity_vault;
+grant execute on function app.clean() to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator, identity_vault;

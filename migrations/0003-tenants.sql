@@ -28,8 +28,8 @@ select app.enforce_tenant('app.tenants', 'id');
 -- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. app.keep_an_owner (0006) takes that lock for a change of a member.
 grant select, update (legal_name, timezone, currency, settings, updated_at) on app.tenants to identity_app;
 
--- Mails contain name and time zone. The worker reads the status, because it calls no vendor for a tenant that is not open.
-grant select (id, legal_name, timezone, status) on app.tenants to identity_worker;
+-- The worker calls no vendor for a tenant that is not open.
+grant select (id, status) on app.tenants to identity_worker;
 
 -- Operators see every tenant. To reach any other row of a tenant, they set it first, as every other role does.
 create policy operator_read on app.tenants for select to identity_operator using (true);

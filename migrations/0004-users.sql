@@ -29,14 +29,12 @@ alter table app.users
 -- Users belong to no tenant. Row security also keeps the columns of a user out of the error messages of functions that act for
 -- others.
 alter table app.users enable row level security, force row level security;
-create policy worker_read on app.users for select to identity_worker using (true);
 create policy operator_all on app.users to identity_operator using (true);
 create policy resolver_read on app.users for select to identity_resolver using (true);
 create policy gate on app.users to identity_gate using (true);
 
 -- 0006 limits identity_app to the members of the transaction's tenant.
 grant select (id, email, full_name, avatar_url, disabled_at) on app.users to identity_app;
-grant select (id, email, email_verified_at, full_name, disabled_at, resets_valid_from, bounced_at) on app.users to identity_worker;
 grant select (id, email, full_name, disabled_at), update (disabled_at, resets_valid_from) on app.users to identity_operator;
 grant select (id, disabled_at) on app.users to identity_resolver;
 grant select, insert (email, full_name, password_hash, email_verified_at),

@@ -30,7 +30,7 @@ select app.enforce_tenant('app.roles', p_system_rows => true);
 create policy platform_write on app.roles to identity_owner using (tenant_id is null) with check (tenant_id is null);
 create policy resolver_read on app.roles for select to identity_resolver using (true);
 create policy gate on app.roles for select to identity_gate using (true);
-grant select on app.roles to identity_app, identity_worker, identity_resolver, identity_gate;
+grant select on app.roles to identity_app, identity_resolver, identity_gate;
 grant insert (tenant_id, code, label, rank, based_on), update (label, deleted_at) on app.roles to identity_app;
 
 -- The permissions of a role of the platform, and those that a role of a tenant adds to the permissions of its base.

@@ -30,7 +30,6 @@ create index memberships_by_invitation on app.memberships (invitation_id) where 
 select app.enforce_tenant('app.memberships');
 
 grant select, update (role_id, invited_by, revoked_at) on app.memberships to identity_app;
-grant select on app.memberships to identity_worker;
 
 create policy operator_read on app.memberships for select to identity_operator using (true);
 grant select, insert (tenant_id, user_id, role_id, invitation_id) on app.memberships to identity_operator;

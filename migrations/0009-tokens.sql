@@ -54,25 +54,22 @@ create trigger tokens_expire_in_time before update of expires_at on app.tokens
   execute function app.refuse_change('a token does not get more time');
 
 -- A tenant and an operator have the invitations of the set tenant alone, or could plant a password reset. A member changes one in
--- their own name, because a null inviter is the platform. The mailer issues the other tokens, and sees no invitation of another
--- tenant. identity_gate finds a token by its hash.
+-- their own name, because a null inviter is the platform. identity_gate finds a token by its hash, and issues the other tokens for
+-- the mailer (app.mail_of_user).
 alter table app.tokens enable row level security, force row level security;
 create policy app_invitations on app.tokens to identity_app
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()))
   with check (purpose = 'invite' and tenant_id = (select app.current_tenant()) and invited_by is not distinct from (select app.current_actor()));
-create policy worker_read on app.tokens for select to identity_worker
-  using (purpose <> 'invite' or tenant_id = (select app.current_tenant()) or expires_at < now());
-create policy worker_insert on app.tokens for insert to identity_worker with check (purpose <> 'invite');
-create policy worker_delete on app.tokens for delete to identity_worker using (expires_at < now());
+create policy worker_expired on app.tokens to identity_worker using (expires_at < now());
 create policy gate on app.tokens to identity_gate using (true);
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
 grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, issued_at, bounced_at), delete,
   update (role_id, invited_by) on app.tokens to identity_app;
-grant select, insert (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at),
+grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at),
   update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_gate;
-grant select, insert (token_hash, purpose, user_id, expires_at, created_at), delete on app.tokens to identity_worker;
+grant select (id, expires_at), delete on app.tokens to identity_worker;
 grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
   update (token_hash, role_id, invited_by, expires_at, issued_at) on app.tokens to identity_operator;
 

@@ -65,7 +65,7 @@ create policy resolver_enqueue on app.jobs to identity_resolver
 grant select (id, tenant_id, kind, idempotency_key), insert (tenant_id, kind, payload, idempotency_key)
   on app.jobs to identity_resolver;
 revoke all on function app.enqueue(text, jsonb, text) from public;
-grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_worker, identity_operator;
+grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_operator;
 grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
@@ -87,12 +87,11 @@ grant execute on function app.rehearse_enqueue(text, jsonb) to identity_auth, id
 
 -- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job whose
 -- workers died twelve times in a row, or whose last lease of p_attempts expired. Without p_attempts, the worker alone decides
--- how often it tries. Uses the database's clock.
-create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
+-- how often it tries. Uses the database's clock. For the two functions below.
+create function app.lease_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
-  language sql volatile security definer
+  language sql volatile
   set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
   begin atomic
   with spent as (
     select j.id from app.jobs j
@@ -118,6 +117,31 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
          leased_until = now() + make_interval(secs => p_lease_seconds)
     from due where j.id = due.id
   returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
+end;
+
+-- Leases jobs for the worker, whose role may not claim mails: the lease of a mail returns its recipient.
+create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
+  returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  if p_kind = 'mail' then
+    raise exception 'app.claim_mails claims mails' using errcode = '42501';
+  end if;
+  return query select * from app.lease_jobs(p_kind, p_most, p_lease_seconds, p_attempts);
+end
+$$;
+
+-- Leases mails for the mailer. A mail has its own time limit in place of a number of attempts.
+create function app.claim_mails(p_most integer, p_lease_seconds integer)
+  returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
+  language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  begin atomic
+  select * from app.lease_jobs('mail', p_most, p_lease_seconds, null);
 end;
 
 -- Extends a lease that has not ended. Returns false, and changes nothing, when it has.
@@ -183,26 +207,25 @@ begin
 end
 $$;
 
-revoke all on function app.claim_jobs(text, integer, integer, integer), app.renew_lease(uuid, uuid, integer),
-  app.end_lease(uuid, uuid, text, double precision), app.return_job(uuid, uuid, text), app.lease_ticket(uuid, uuid) from public;
-grant execute on function app.claim_jobs(text, integer, integer, integer), app.renew_lease(uuid, uuid, integer),
-  app.end_lease(uuid, uuid, text, double precision), app.return_job(uuid, uuid, text) to identity_worker;
+revoke all on function app.lease_jobs(text, integer, integer, integer), app.claim_jobs(text, integer, integer, integer),
+  app.claim_mails(integer, integer), app.renew_lease(uuid, uuid, integer), app.end_lease(uuid, uuid, text, double precision),
+  app.return_job(uuid, uuid, text), app.lease_ticket(uuid, uuid) from public;
+grant execute on function app.lease_jobs(text, integer, integer, integer) to identity_gate;
+grant execute on function app.claim_jobs(text, integer, integer, integer), app.renew_lease(uuid, uuid, integer) to identity_worker;
+grant execute on function app.claim_mails(integer, integer) to identity_mailer;
+grant execute on function app.end_lease(uuid, uuid, text, double precision), app.return_job(uuid, uuid, text)
+  to identity_mailer, identity_worker;
 grant execute on function app.lease_ticket(uuid, uuid) to identity_worker, identity_vault;
 grant create on schema app to identity_gate;
 alter function app.claim_jobs(text, integer, integer, integer) owner to identity_gate;
+alter function app.claim_mails(integer, integer) owner to identity_gate;
 alter function app.renew_lease(uuid, uuid, integer) owner to identity_gate;
 alter function app.end_lease(uuid, uuid, text, double precision) owner to identity_gate;
 alter function app.return_job(uuid, uuid, text) owner to identity_gate;
 alter function app.lease_ticket(uuid, uuid) owner to identity_gate;
 revoke create on schema app from identity_gate;
 
--- When the next email may be sent. All mailers share it, because SES limits the rate of the account.
-create table app.mail_pace (next_at timestamptz not null);
-insert into app.mail_pace values ('-infinity');
-grant select, update on app.mail_pace to identity_worker;
-
 -- The class of each column (infra/data-classification.md).
-comment on table app.mail_pace is 'platform: next_at';
 comment on table app.jobs is
   'personal: payload; linked: idempotency_key; tenant: tenant_id; '
   'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at';

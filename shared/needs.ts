@@ -1,8 +1,8 @@
 /**
- * The login roles of the database: of the group that signs users in, the other route groups, the jobs, the
- * operators and the vault. Each is named `identity_NAME` in the migrations.
+ * The login roles of the database: of the group that signs users in, the other route groups, the mailer, the
+ * other jobs, the operators and the vault. Each is named `identity_NAME` in the migrations.
  */
-export const SERVICE_ROLES = ['auth', 'app', 'worker', 'operator', 'vault'] as const
+export const SERVICE_ROLES = ['auth', 'app', 'mailer', 'worker', 'operator', 'vault'] as const
 
 export type ServiceRole = (typeof SERVICE_ROLES)[number]
 

@@ -3,7 +3,7 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 
 export const job = defineJob({
   name: 'deliver-mail',
-  needs: ['database:worker', 'pepper', 'mail-key', 'mail'],
+  needs: ['database:mailer', 'pepper', 'mail-key', 'mail'],
   // For jobs whose invocation after the commit was lost.
   everySeconds: 60,
   timeoutSeconds: 60,

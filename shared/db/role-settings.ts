@@ -25,6 +25,7 @@ export const loginName = (role: ServiceRole): string => `identity_${role}`
 export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
   auth: INTERACTIVE,
   app: INTERACTIVE,
+  mailer: JOBS,
   worker: JOBS,
   operator: {
     statement_timeout: '30s',

@@ -42,7 +42,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.enter_session(bytea)', // locks the session of a ticket
   'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
-  'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind
+  'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind, except mails
+  'app.claim_mails(integer, integer)', // leases due mails
   'app.renew_lease(uuid, uuid, integer)', // extends a lease of a job
   'app.end_lease(uuid, uuid, text, double precision)', // ends a lease of a job
   'app.return_job(uuid, uuid, text)', // ends a lease as if the job had not been leased
@@ -59,6 +60,9 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.reset_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the user of a password reset
   'app.record_bounce(uuid, text, text)', // marks what the mail of a job was for: an invitation, a user
   'app.clear_bounces(text)', // clears the marks of an address
+  'app.mail_of_invitation(uuid, uuid, bytea[])', // returns the invitation of a leased mail
+  'app.mail_of_user(uuid, uuid, bytea[], integer)', // returns the user of a leased mail, and stores its token
+  'app.mail_of_membership(uuid, uuid)', // returns the membership of a leased mail
 ]
 
 /** The listed functions that check a proof. They run as identity_gate, which alone reads app.seal. */
@@ -83,12 +87,11 @@ interface OpenPolicy {
   readonly command: 'all' | 'select'
 }
 
-/** The worker sees every job and user. Operators see all tenants, memberships, users and sessions. No other policy may be open. */
+/** The worker sees every job. Operators see all tenants, memberships, users and sessions. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
-  { policy: 'app.users worker_read', role: 'identity_worker', command: 'select' },
   { policy: 'app.users operator_all', role: 'identity_operator', command: 'all' },
   { policy: 'app.sessions operator_all', role: 'identity_operator', command: 'all' },
 ]

@@ -93,13 +93,13 @@ export async function startFromAssembly(
   const mail = await startTestMail(
     {
       config,
-      database: connectTo(database.workerUrl, config.database),
+      database: connectTo(database.urls.mailer, config.database),
       pepper: PEPPER,
       mailKey: MAIL_KEY,
-      vault: runtime.vault,
     },
     { authorize },
   )
+  const worker = { config, database: connectTo(database.workerUrl, config.database), vault: runtime.vault }
 
   let log = ''
   const keepLog = (text: string) => {
@@ -146,6 +146,7 @@ export async function startFromAssembly(
     invoke,
     operate: async (command) => invoke('operate', await signedCommand(`tenantry-${stage}-operate`, command)),
     log: () => log,
+    worker,
     mail: {
       ...mail,
       deliver: async () => Number(Object(await invoke('deliver-mail', {})).sent),
@@ -168,6 +169,7 @@ export async function startFromAssembly(
       await runtime.vault.close()
       await endpoints.close()
       await mail.close()
+      await worker.database.close()
       await cache.close()
       await database.drop()
       if (refused.length + broken.length > 0) throw new Error([...refused, ...broken].join('\n'))

@@ -87,7 +87,7 @@ export async function useCatalogSync() {
     (await service.request(`GET /v1/catalog/sync-runs/${id}`, { token })).body
 
   const work = (budget = TIME, from = database, vault = service.runtime.vault): Promise<number> =>
-    syncDueRuns({ config: service.mail.worker.config, vault, database: from }, budget)
+    syncDueRuns({ config: service.worker.config, vault, database: from }, budget)
 
   /** Returns the SKUs of a tenant, a line for each, and the counts of its runs. */
   async function catalogOf({ id }: Shop) {

@@ -10,12 +10,12 @@ import { startMailbox } from '#infra/local/mail/mailbox.ts'
 import { type Quota, startSes } from '#infra/local/aws/ses.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 
-/** The runtime of the jobs that tests run. */
-export type MailWorker = RuntimeFor<'database:worker' | 'pepper' | 'mail-key' | 'vault'>
+/** The runtime of the mailer. */
+export type Mailer = RuntimeFor<'database:mailer' | 'pepper' | 'mail-key'>
 
 /** The mailer, which runs when a test calls `deliver`, with a local SES. */
 export interface TestMail {
-  readonly worker: MailWorker
+  readonly mailer: Mailer
   readonly ses: SESv2Client
   readonly sesUrl: string
   readonly faults: Faults
@@ -33,10 +33,7 @@ export interface TestMail {
 }
 
 /** Without `authorize`, anybody may send as anybody. */
-export async function startTestMail(
-  worker: MailWorker,
-  { authorize }: { authorize?: Authorize } = {},
-): Promise<TestMail> {
+export async function startTestMail(mailer: Mailer, { authorize }: { authorize?: Authorize } = {}): Promise<TestMail> {
   const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-mail-'))
   const faults = createFaults()
   const mailbox = await startMailbox({ stateDir })
@@ -50,9 +47,9 @@ export async function startTestMail(
     credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
     maxAttempts: 1,
   })
-  const deliver = () => deliverDueMail(worker, ses, () => false)
+  const deliver = () => deliverDueMail(mailer, ses, () => false)
   return {
-    worker,
+    mailer,
     ses,
     sesUrl: server.url,
     faults,
@@ -69,7 +66,7 @@ export async function startTestMail(
       ses.destroy()
       await server.close()
       await mailbox.close()
-      await worker.database.close()
+      await mailer.database.close()
       await rm(stateDir, { recursive: true, force: true })
     },
   }

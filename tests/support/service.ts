@@ -8,7 +8,7 @@ import { lambda } from '#shared/http/lambda.ts'
 import { log } from '#shared/log.ts'
 import type { Need } from '#shared/needs.ts'
 import { openLimiter } from '#shared/rate-limit/limiter.ts'
-import { createRuntime, type Invoke, type Runtime } from '#shared/runtime.ts'
+import { createRuntime, type Invoke, type Runtime, type RuntimeFor } from '#shared/runtime.ts'
 import { accessOf, commonNeeds, connectTo, loginsOf } from './access.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seeingFetch } from './documented.ts'
@@ -31,6 +31,8 @@ export interface TestService {
   readonly authRuntime: Runtime
   readonly cache: Awaited<ReturnType<typeof startCache>>
   readonly mail: TestMail
+  /** Of the jobs that send no mail. */
+  readonly worker: RuntimeFor<'database:worker' | 'vault'>
   readonly vault: TestVault
   /** The jobs that were invoked, in order. */
   readonly invoked: readonly string[]
@@ -142,11 +144,11 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
   const authRuntime = runtimeWith(commonNeeds('auth'))
   const mail = await startTestMail({
     config,
-    database: connectTo(database.workerUrl, config.database),
+    database: connectTo(database.urls.mailer, config.database),
     pepper: PEPPER,
     mailKey: MAIL_KEY,
-    vault: runtime.vault,
   })
+  const worker = { config, database: connectTo(database.workerUrl, config.database), vault: runtime.vault }
   const groups = [...(await routeGroups()).map(({ group }) => group), ...(options.groups ?? [])]
   const runtimes: Runtime[] = [runtime, authRuntime]
   const gateway = await startGateway({
@@ -167,6 +169,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
     authRuntime,
     cache,
     mail,
+    worker,
     vault,
     invoked,
     logged,
@@ -176,6 +179,7 @@ async function startFromSource(options: ServiceOptions): Promise<ServiceParts> {
       await runtime.vault.close()
       await vault.close()
       await mail.close()
+      await worker.database.close()
       await cache.close()
       await database.drop()
     },

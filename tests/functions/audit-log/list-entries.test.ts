@@ -124,7 +124,7 @@ describe('GET /v1/audit-log', () => {
       service.request('POST /v1/auth/login', { body: { email, password: `not ${PASSWORD}` } })
     await attempt(`sales@${slug}.test`)
     await attempt(`nobody@${slug}.test`)
-    await auditFailedSignIns(service.mail.worker.database.sql, () => false)
+    await auditFailedSignIns(service.worker.database.sql, () => false)
     const failed = await entries('?action=session.sign_in_failed')
     expect(failed).toMatchObject([{ actor: null, target: { type: 'user', id: sales.userId } }])
     expect(ipHashesIn(tenant)).toContain(failed[0]?.ip_hash)

@@ -4,7 +4,7 @@ import { createTenant, createUser } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
-const run = (shouldStop = () => false) => auditFailedSignIns(service.mail.worker.database.sql, shouldStop)
+const run = (shouldStop = () => false) => auditFailedSignIns(service.worker.database.sql, shouldStop)
 const fail = (email: string) =>
   service.request('POST /v1/auth/login', { body: { email, password: 'a wrong password' } })
 const entries = () => service.sql`

@@ -73,7 +73,7 @@ async function ask(secrets: TokenSecrets, route: string, { token, body }: { toke
 
 /** Delivers due mail with the secrets of a step. */
 async function deliver(secrets: TokenSecrets): Promise<void> {
-  const { config, database } = service.mail.worker
+  const { config, database } = service.mail.mailer
   await deliverDueMail({ config, database, ...secrets }, service.mail.ses, () => false)
 }
 /** Restores the state of a mailer that died after sending and before completing its jobs. */

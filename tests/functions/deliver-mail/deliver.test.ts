@@ -7,7 +7,7 @@ import type { Message } from '#infra/local/mail/kept-email.ts'
 import type { Database, SqlValue } from '#shared/db/connect.ts'
 import { reserveSend } from '#functions/deliver-mail/queries.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
-import { type MailWorker, tokenIn } from '#tests/support/mail.ts'
+import { type Mailer, tokenIn } from '#tests/support/mail.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { proofFor } from '#tests/support/proof.ts'
 import { useService } from '#tests/support/test.ts'
@@ -62,13 +62,13 @@ const clock = async (): Promise<number> =>
 const mailbox = (email: string): Message[] => service.mail.to(email)
 
 /** Returns a worker that hangs at the first statement that contains `text`. */
-function workerDyingAt(text: string): MailWorker {
-  const { database } = service.mail.worker
+function workerDyingAt(text: string): Mailer {
+  const { database } = service.mail.mailer
   const { sql } = database
   const dying = <Row extends object>(parts: TemplateStringsArray, ...values: readonly SqlValue[]) =>
     parts.join('?').includes(text) ? new Promise<never>(() => {}) : sql<Row>(parts, ...values)
   const wrapped: Database = { ...database, sql: Object.assign(dying, { invoking: sql.invoking }) }
-  return { ...service.mail.worker, database: wrapped }
+  return { ...service.mail.mailer, database: wrapped }
 }
 
 const opensInvitation = async (message: Message | undefined): Promise<number> =>
@@ -77,7 +77,7 @@ const opensInvitation = async (message: Message | undefined): Promise<number> =>
 describe('a mailer that dies', () => {
   it('delivers every email that a dead mailer had only claimed', async () => {
     const invited = await inviteMany(10)
-    await claimJobs(service.mail.worker.database.sql, {
+    await claimJobs(service.mail.mailer.database.sql, {
       kind: 'mail',
       most: 10,
       leaseSeconds: LEASE_SECONDS,
@@ -324,10 +324,10 @@ describe('SES failures', () => {
         maxAttempts: 1,
       })
       onTestFinished(() => ses.destroy())
-      expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(0)
+      expect(await deliverDueMail(service.mail.mailer, ses, () => false)).toBe(0)
       for (const job of await jobs()) expect(job).toMatchObject({ attempts: 0, dead_at: null, last_error: null })
       Object.assign(service.mail.quota, { perDay: 1_000_000, paused: false })
-      expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(3)
+      expect(await deliverDueMail(service.mail.mailer, ses, () => false)).toBe(3)
       for (const { email } of invited) expect(mailbox(email)).toHaveLength(1)
     },
   )
@@ -351,7 +351,7 @@ describe('SES failures', () => {
       const ses = new SESv2Client({ endpoint: server.url, region: 'us-east-1', credentials, maxAttempts: 1 })
       onTestFinished(() => ses.destroy())
       await invite()
-      expect(await deliverDueMail(service.mail.worker, ses, () => false)).toBe(0)
+      expect(await deliverDueMail(service.mail.mailer, ses, () => false)).toBe(0)
       const [job] = await jobs()
       expect(job).toMatchObject({ attempts: then === 'blocked' ? 0 : 1, completed_at: null, last_error: type })
       expect(job?.dead_at !== null).toBe(then === 'dead')
@@ -364,7 +364,7 @@ describe('SES failures', () => {
 
 describe('the rate of the account', () => {
   it('is shared by all mailers: each email gets a time of its own', async () => {
-    const { sql } = service.mail.worker.database
+    const { sql } = service.mail.mailer.database
     await service.sql`update app.mail_pace set next_at = '-infinity'`
     const before = await clock()
     await Promise.all(Array.from({ length: 20 }, () => reserveSend(sql, 10)))

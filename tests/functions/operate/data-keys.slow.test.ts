@@ -12,7 +12,7 @@ import type { Vault } from '#shared/vault/vault.ts'
 import { openVendorCredential } from '#shared/vendor/open-credential.ts'
 import { proofFor } from '#tests/support/proof.ts'
 import { connectTo } from '#tests/support/access.ts'
-import type { Answer } from '#tests/support/service.ts'
+import { type Answer, MAIL_KEY, PEPPER } from '#tests/support/service.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 import { INSTRUCTION } from '#tests/support/operator.ts'
@@ -528,7 +528,7 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
     const names = { rotate: 'rotate-data-key', rewrap: 'rewrap', shred: 'shred' } as const
     const give = () =>
       operateKeys(
-        { ...service.mail.worker, database: operators },
+        { ...service.worker, pepper: PEPPER, mailKey: MAIL_KEY, database: operators },
         command === 'rewrap'
           ? { command, slug: tenant.slug, key: toKeyArn }
           : { command: names[command], slug: tenant.slug },

@@ -43,7 +43,7 @@ const complaint = (emailAddress: string, complaintFeedbackType: string | null) =
   eventType: 'Complaint',
   complaint: { complaintFeedbackType, complainedRecipients: [{ emailAddress }] },
 })
-const report = (...events: object[]) => recordBounces(service.mail.worker, queueEvent(...events))
+const report = (...events: object[]) => recordBounces(service.worker, queueEvent(...events))
 
 describe('a bounce', () => {
   it('marks the invitation in its tenant alone, in the list and the audit log, and stops further mail to it', async () => {
@@ -165,10 +165,10 @@ describe('a bounce', () => {
     const [good, bad] = [newAddress(), newAddress()]
     await invite(owner.token, good)
     const event = queueEvent(eventOf(await jobOf(), bad), eventOf(await jobOf(), good))
-    const { database } = service.mail.worker
+    const { database } = service.worker
     const failing = (parts: TemplateStringsArray, ...values: any[]) =>
       values.includes(bad) ? Promise.reject(new Error('the database is down')) : database.sql(parts, ...values)
-    const worker = { ...service.mail.worker, database: { ...database, sql: Object.assign(failing, database.sql) } }
+    const worker = { ...service.worker, database: { ...database, sql: Object.assign(failing, database.sql) } }
     const [{ messageId } = { messageId: '' }] = event.Records
     expect(await recordBounces(worker as never, event)).toEqual({ batchItemFailures: [{ itemIdentifier: messageId }] })
     expect((await invitationOf(owner.token, good)).bounced_at).toMatch(/Z$/)

@@ -8,7 +8,7 @@ import { proofFor } from '#tests/support/proof.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import type { TestTenant } from '#tests/support/minted-session.ts'
-import type { Answer } from '#tests/support/service.ts'
+import { type Answer, MAIL_KEY, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { INSTRUCTION } from '#tests/support/operator.ts'
 
@@ -108,7 +108,7 @@ const secretOf = async ({ id }: Tenant, accountId: string) => {
 
 const verifyDue = async (): Promise<number> => {
   await service.sql`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null and dead_at is null`
-  return verifyDueAccounts(service.mail.worker, () => false)
+  return verifyDueAccounts(service.worker, () => false)
 }
 const jobOf = async (id: string) => {
   const [job] = await service.sql`
@@ -201,7 +201,7 @@ describe('a member who loses access during the check', () => {
       'whose tenant was suspended',
       401,
       async ({ slug }) => {
-        const worker = { ...service.mail.worker, database: operators }
+        const worker = { ...service.worker, pepper: PEPPER, mailKey: MAIL_KEY, database: operators }
         expect(await operate(worker, { command: 'set-status', slug, status: 'suspended' }, INSTRUCTION)).toHaveProperty(
           'done',
         )

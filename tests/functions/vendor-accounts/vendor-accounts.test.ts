@@ -49,7 +49,7 @@ const auditOf = async (id: string): Promise<string[]> =>
 
 const verifyDue = async (): Promise<number> => {
   await service.sql`update app.jobs set run_at = now() where kind = 'verify-vendor'`
-  return verifyDueAccounts(service.mail.worker, () => false)
+  return verifyDueAccounts(service.worker, () => false)
 }
 
 describe('POST /v1/vendor-accounts', () => {

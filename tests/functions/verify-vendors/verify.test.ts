@@ -22,7 +22,7 @@ async function waiting(): Promise<{ tenantId: string; id: string }> {
   return { tenantId, id: body.id }
 }
 
-async function verifyDue(worker = service.mail.worker): Promise<number> {
+async function verifyDue(worker = service.worker): Promise<number> {
   await service.sql`update app.jobs set run_at = now() where kind = 'verify-vendor' and completed_at is null`
   return verifyDueAccounts(worker, () => false)
 }
@@ -58,7 +58,7 @@ describe('verifyDueAccounts', () => {
     const before = await rowOf(id)
     const vault = service.vault.openVault(service.database)
     await service.vault.faults.set({ part: 'kms', mode: 'refuse' })
-    await verifyDue({ ...service.mail.worker, vault })
+    await verifyDue({ ...service.worker, vault })
     await vault.close()
     expect(await rowOf(id)).toEqual(before)
     expect(await jobOf(id)).toEqual({ attempts: 1, completed: false, dead: false, last_error: 'KeyServiceUnavailable' })

@@ -55,7 +55,7 @@ beforeAll(async () => {
     secrets: {
       pepper: JSON.stringify({ pepper: PEPPER }),
       'mail-key': JSON.stringify({ mail_key: MAIL_KEY }),
-      worker: JSON.stringify(loginOf(service.database.workerUrl)),
+      mailer: JSON.stringify(loginOf(service.database.urls.mailer)),
     },
   })
   cleanups.push(() => secrets.close())
@@ -63,7 +63,7 @@ beforeAll(async () => {
     PATH: process.env['PATH'],
     PEPPER_SECRET_ID: 'pepper',
     MAIL_KEY_SECRET_ID: 'mail-key',
-    DATABASE_SECRET_ID: 'worker',
+    DATABASE_SECRET_ID: 'mailer',
     DATABASE_TLS: 'disable',
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'test',

@@ -15,7 +15,7 @@ import {
 } from './member-guarantees.ts'
 import {
   accountsGuarantee,
-  authGuarantee,
+  provenGuarantee,
   appendOnlyGuarantee,
   endsOnceGuarantee,
   operatorGuarantee,
@@ -101,6 +101,16 @@ const PROOFS: readonly (readonly [name: string, part: string, by: string])[] = [
   ['accept_invitation', `and t.purpose = 'invite'`, ''],
   ['accept_invitation', 'v_token.consumed_at is not null', 'false'],
   ['accept_invitation', '(v_token.expires_at > now()) is not true', 'false'],
+  ['leased_mail', 'and j.lease_token = p_lease_token', ''],
+  ['leased_mail', 'j.id = p_job and', ''],
+  ['leased_mail', 'and j.leased_until > now()', ''],
+  ['leased_mail', `and j.kind = 'mail'`, ''],
+  ['mail_of_invitation', 'and i.tenant_id = j.tenant_id', ''],
+  ['mail_of_membership', 'and m.tenant_id = j.tenant_id', ''],
+  ['mail_of_membership', `j.payload ->> 'template' in ('membership-added', 'membership-removed')`, 'true'],
+  ['mail_of_user', `v_job.payload ->> 'template' in ('email-verification', 'password-changed')`, 'true'],
+  ['mail_of_user', 'v_user.id, v_job.created_at', `'${world.users.at(-2)?.id}', v_job.created_at`],
+  ['claim_jobs', `p_kind = 'mail'`, 'false'],
   ['put_invitation', 'app.current_tenant()', `'${world.other}'`],
   ['put_invitation', 'where m.accepted_at is null', ''],
 ]
@@ -334,6 +344,8 @@ function writers(): Guard[] {
     record_new_password: 'change_password',
     is_digest_of: 'is_own_password',
     is_open_token: 'reset_password',
+    leased_mail: 'mail_of_membership',
+    claim_jobs: 'claim_mails',
   }
   const guard = (name: string, what: string, part: string, by: string, ...more: string[]): Guard => [
     `${name}: ${what}`,
@@ -451,11 +463,17 @@ describe.each(guards)('without %s', (_guard, statements, needed) => {
 // The copy above has every grant. These guards are the absence of a grant, so they need the grants of the migrations.
 const absentGrants: readonly (readonly [guarantee: Guarantee, ...grants: string[]])[] = [
   [
-    authGuarantee(asMigrated),
+    provenGuarantee(asMigrated, 'identity_auth'),
     'select (password_hash) on app.users to identity_auth',
     'insert on app.failed_sign_ins to identity_auth',
     'delete on app.tokens to identity_auth',
     'select on app.seal to identity_auth',
+  ],
+  [
+    provenGuarantee(asMigrated, 'identity_mailer'),
+    'select (email) on app.users to identity_mailer',
+    'insert on app.tokens to identity_mailer',
+    'delete on app.jobs to identity_mailer',
   ],
   [
     queueGuarantee(asMigrated),

@@ -24,8 +24,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_gate: 'a new password ends sessions',
   },
   'insert on app.tokens.token_hash': {
-    identity_gate: 'app.put_invitation issues invitations',
-    identity_worker: 'issues the tokens of the mails that it sends',
+    identity_gate: 'app.put_invitation and app.mail_of_user issue tokens',
     identity_operator: 'invites the first owner; a policy refuses every other token',
   },
   'update on app.tokens.token_hash': {
@@ -41,10 +40,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_gate: 'inviting and accepting set the role',
   },
   'update on app.memberships.accepted_at': { identity_gate: 'app.accept_invitation consumes a token' },
-  'select on app.tokens.token_hash': {
-    identity_gate: 'finds a token by its hash',
-    identity_worker: 'finds the tokens of mails',
-  },
+  'select on app.tokens.token_hash': { identity_gate: 'finds a token by its hash' },
   'update on app.memberships.tenant_id': {},
   'update on app.memberships.user_id': {},
   'delete on app.memberships': {},
@@ -97,7 +93,6 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.enqueue(text, jsonb, text)': {
     identity_auth: 'endpoints add mails',
     identity_app: 'endpoints add jobs',
-    identity_worker: 'jobs add jobs',
     identity_operator: 'commands add mails',
   },
   'app.record_opening(uuid, text, text, text)': { identity_vault: 'audits before it decrypts' },
@@ -132,9 +127,19 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_vault: 'jobs decrypt secrets',
   },
   'app.claim_jobs(text, integer, integer, integer)': { identity_worker: 'leases jobs' },
+  'app.claim_mails(integer, integer)': { identity_mailer: 'leases mails' },
   'app.renew_lease(uuid, uuid, integer)': { identity_worker: 'renews its leases' },
-  'app.end_lease(uuid, uuid, text, double precision)': { identity_worker: 'ends its leases' },
-  'app.return_job(uuid, uuid, text)': { identity_worker: 'gives back jobs that it cannot do now' },
+  'app.end_lease(uuid, uuid, text, double precision)': {
+    identity_mailer: 'ends its leases',
+    identity_worker: 'ends its leases',
+  },
+  'app.return_job(uuid, uuid, text)': {
+    identity_mailer: 'gives back mails that SES does not take now',
+    identity_worker: 'gives back jobs that it cannot do now',
+  },
+  'app.mail_of_invitation(uuid, uuid, bytea[])': { identity_mailer: 'writes the mail' },
+  'app.mail_of_user(uuid, uuid, bytea[], integer)': { identity_mailer: 'writes the mail' },
+  'app.mail_of_membership(uuid, uuid)': { identity_mailer: 'writes the mail' },
   'app.password_salt(text, text)': { identity_auth: 'computes the digest of a sent password' },
   'app.is_own_password(bytea, bytea)': { identity_auth: 'changing a password takes the current one' },
   'app.change_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'changes a password' },
@@ -172,13 +177,11 @@ const OPEN: Readonly<Record<string, string>> = {
   'tenants operator_read identity_operator': 'finds a tenant by its slug',
   'tenants resolver_read identity_resolver': 'lists the tenants to select from',
   'tokens gate identity_gate': 'finds an invitation by its token hash',
-  'tokens worker_delete identity_worker': 'deletes tokens that expired long ago',
-  'tokens worker_insert identity_worker': 'issues the tokens of the mails that it sends',
+  'tokens worker_expired identity_worker': 'deletes tokens that expired long ago',
   'users gate identity_gate': 'finds the user of a session',
   'users operator_all identity_operator': 'disables and enables users',
   'users people_of_tenant identity_app': 'sees the members of the tenant, by the guard of memberships',
   'users resolver_read identity_resolver': 'reads whether a user is disabled',
-  'users worker_read identity_worker': 'finds the recipients of mails',
 }
 
 const database = await createTestDatabase()

@@ -14,6 +14,7 @@ import {
   ticketGuarantee,
 } from './gate-guarantees.ts'
 import { newInvitationGuarantee, passwordGuarantee, passwordOf, tokenGuarantee } from './proof-guarantees.ts'
+import { mailGuarantee } from './mail-guarantees.ts'
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -443,6 +444,10 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   find_invitation: tokenGuarantee,
   accept_invitation: tokenGuarantee,
   put_invitation: newInvitationGuarantee,
+  claim_mails: mailGuarantee,
+  mail_of_invitation: mailGuarantee,
+  mail_of_user: mailGuarantee,
+  mail_of_membership: mailGuarantee,
 }
 
 /** The functions that identity_auth calls. */
@@ -453,8 +458,11 @@ const OF_AUTH: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-const holderOf = (name: string): string =>
-  name === 'end_unused_sessions' ? 'identity_gate' : OF_AUTH.has(name) ? 'identity_auth' : 'identity_app'
+const holderOf = (name: string): string => {
+  if (name === 'end_unused_sessions') return 'identity_gate'
+  if (DEFINER_GUARANTEES[name] === mailGuarantee) return 'identity_mailer'
+  return OF_AUTH.has(name) ? 'identity_auth' : 'identity_app'
+}
 
 /** Returns whether a function reads across tenants for the user of a session. */
 export const isReader = (name: string): boolean => DEFINER_GUARANTEES[name] === readerGuarantee

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
+import { loginName } from '#shared/db/role-settings.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 import { as, attempt, enterTenant, type Guarantee, REFUSED, sealedTicket } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // The functions of identity_gate. Each needs proof, which the connection of the guarantee gets as a superuser.
 
+const LOGINS = SERVICE_ROLES.map(loginName)
 const NO_TICKET = '00'.repeat(92)
 
 /** Returns what a superuser's statement returns, as text. */
@@ -146,7 +149,7 @@ export const sealGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
       assert.equal((await attempt(sql, 'select app.current_tenant()')).code, 'TN500')
       await sql`rollback to savepoint forged`
     }
-    for (const role of ['identity_app', 'identity_worker', 'identity_operator', 'identity_vault']) {
+    for (const role of LOGINS) {
       await as(sql, role, async () => {
         assert.equal((await attempt(sql, `select app.set_tenant('${other}')`)).code, REFUSED, role)
         assert.equal((await attempt(sql, 'table app.seal')).code, REFUSED, role)
@@ -270,7 +273,7 @@ export const operatorTicketGuarantee = ({ own }: TwoTenants): Guarantee => ({
   title: 'guarantee 8: operators alone get a ticket for a tenant by its id, and need a reason',
   holds: async (sql) => {
     const issue = (reason: string) => attempt(sql, `select app.operator_ticket('${own}', '${reason}')`)
-    for (const role of ['identity_app', 'identity_worker', 'identity_vault']) {
+    for (const role of LOGINS.filter((name) => name !== 'identity_operator')) {
       assert.equal((await as(sql, role, () => issue('a test'))).code, REFUSED, role)
     }
     assert.equal((await as(sql, 'identity_operator', () => issue(''))).code, '22023')
@@ -285,7 +288,7 @@ export const renewalGuarantee = ({ own }: TwoTenants): Guarantee => ({
     const [, write = ''] = ENTRIES
     const ticket = await ticketFor(sql, own)
     await enterTenant(sql, own)
-    for (const role of ['identity_app', 'identity_worker', 'identity_vault']) {
+    for (const role of LOGINS.filter((name) => name !== 'identity_operator')) {
       assert.equal((await as(sql, role, () => attempt(sql, 'select app.renew_seal()'))).code, REFUSED, role)
     }
     const renewed = await as(sql, 'identity_operator', () => attempt(sql, 'select app.renew_seal()', [], true))

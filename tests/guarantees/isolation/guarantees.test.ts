@@ -14,7 +14,7 @@ import {
 } from './member-guarantees.ts'
 import {
   accountsGuarantee,
-  authGuarantee,
+  provenGuarantee,
   appendOnlyGuarantee,
   endsOnceGuarantee,
   operatorGuarantee,
@@ -76,7 +76,8 @@ describe.each([
     vaultGuarantee(world),
     accountsGuarantee(world),
     actorGuarantee(world),
-    authGuarantee(world),
+    provenGuarantee(world, 'identity_auth'),
+    provenGuarantee(world, 'identity_mailer'),
     liveSessionsGuarantee(world),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsAfter(world.admin, [], guarantee))
@@ -122,6 +123,7 @@ describe.each([
     'table app.seal',
     `select app.platform_ticket('${world.other}', true)`,
     `select app.operator_ticket('${world.other}', 'curious')`,
+    'set local role identity_mailer',
     'set local role identity_worker',
     'set local role identity_operator',
     'set local role identity_vault',

@@ -1,0 +1,124 @@
+-- What a mail says, for the mailer that has leased its job. The mailer reads no table of users, tenants or tokens: a lease
+-- returns the recipient of its own job alone, and no function returns a hash.
+set local role identity_owner;
+
+-- When the next email may be sent. All mailers share it, because SES limits the rate of the account.
+create table app.mail_pace (next_at timestamptz not null);
+insert into app.mail_pace values ('-infinity');
+grant select, update on app.mail_pace to identity_mailer;
+
+-- Returns the tenant, the payload and the time of a leased mail. Raises TN403 without a lease that has not ended.
+create function app.leased_mail(p_job uuid, p_lease_token uuid)
+  returns table (tenant_id uuid, payload jsonb, created_at timestamptz)
+  language plpgsql stable rows 1
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  return query select j.tenant_id, j.payload, j.created_at from app.jobs j
+    where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null and j.kind = 'mail';
+  if not found then
+    raise exception 'no lease of a mail' using errcode = 'TN403';
+  end if;
+end
+$$;
+
+-- Returns the open invitation of a leased mail, with the place of its token in p_token_hashes. Returns no row when it was
+-- accepted, cancelled or renewed, when its address is a disabled user's, or when mail to the address bounced, which it records.
+-- The inviter is null when the platform invites, or when their address is not verified.
+create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
+  returns table (email text, token integer, expires_at timestamptz, expired boolean, shop text, timezone text, role text, inviter text)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_bounced boolean;
+begin
+  select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.legal_name, t.timezone, r.label,
+         n.email, i.bounced_at is not null or invited.bounced_at is not null
+    into email, token, expires_at, expired, shop, timezone, role, inviter, v_bounced
+    from app.leased_mail(p_job, p_lease_token) j
+    join app.tokens i on i.id = (j.payload ->> 'invitation_id')::uuid and i.tenant_id = j.tenant_id
+    join app.tenants t on t.id = i.tenant_id
+    join app.roles r on r.id = i.role_id
+    left join app.users n on n.id = i.invited_by and n.email_verified_at is not null
+    left join app.users invited on invited.email = i.email
+   where j.payload ->> 'template' = 'invitation' and i.purpose = 'invite' and i.consumed_at is null
+     and i.token_hash = any (p_token_hashes) and invited.disabled_at is null;
+  if not found then
+    return;
+  elsif v_bounced and not expired then
+    -- The tenant learns it from the list of its invitations, as if SES had reported it now.
+    perform app.record_bounce(p_job, email, 'suppressed');
+    return;
+  end if;
+  return next;
+end
+$$;
+
+-- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
+-- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
+-- reset that was requested then is void, or when the address is verified already.
+create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
+  returns table (email text, token integer, expires_at timestamptz)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_job record := app.leased_mail(p_job, p_lease_token);
+  v_purpose text := case v_job.payload ->> 'template' when 'password-reset' then 'password_reset' when 'email-verification' then 'email_verify' end;
+  v_user app.users;
+begin
+  if v_job.payload ->> 'template' = 'password-reset' then
+    select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed') then
+    select * into v_user from app.users u
+     where u.id = (v_job.payload ->> 'user_id')::uuid and (v_purpose is null or u.email_verified_at is null);
+  end if;
+  if v_user.id is null or v_user.disabled_at is not null or v_user.bounced_at is not null then
+    return;
+  end if;
+  email := v_user.email;
+  if v_purpose is not null then
+    if not exists (select from app.tokens t where t.token_hash = any (p_token_hashes)) then
+      insert into app.tokens (token_hash, purpose, user_id, created_at, expires_at)
+      values (p_token_hashes[1], v_purpose, v_user.id, v_job.created_at, now() + make_interval(secs => p_ttl_seconds))
+      on conflict (token_hash) do nothing;
+    end if;
+    select array_position(p_token_hashes, t.token_hash), t.expires_at into strict token, expires_at
+      from app.tokens t where t.token_hash = any (p_token_hashes) and t.purpose = v_purpose and t.user_id = v_user.id
+     order by 1 limit 1;
+  end if;
+  return next;
+end
+$$;
+
+-- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
+create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns table (email text, shop text, role text)
+  language sql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+  select u.email, t.legal_name, r.label
+    from app.leased_mail(p_job, p_lease_token) j
+    join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
+    join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null
+    join app.tenants t on t.id = m.tenant_id
+    join app.roles r on r.id = m.role_id
+   where j.payload ->> 'template' in ('membership-added', 'membership-removed')
+$$;
+
+revoke all on function app.leased_mail(uuid, uuid), app.mail_of_invitation(uuid, uuid, bytea[]),
+  app.mail_of_user(uuid, uuid, bytea[], integer), app.mail_of_membership(uuid, uuid) from public;
+grant execute on function app.leased_mail(uuid, uuid) to identity_gate;
+grant execute on function app.mail_of_invitation(uuid, uuid, bytea[]), app.mail_of_user(uuid, uuid, bytea[], integer),
+  app.mail_of_membership(uuid, uuid) to identity_mailer;
+grant create on schema app to identity_gate;
+alter function app.mail_of_invitation(uuid, uuid, bytea[]) owner to identity_gate;
+alter function app.mail_of_user(uuid, uuid, bytea[], integer) owner to identity_gate;
+alter function app.mail_of_membership(uuid, uuid) owner to identity_gate;
+revoke create on schema app from identity_gate;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.mail_pace is 'platform: next_at';

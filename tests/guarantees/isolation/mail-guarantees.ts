@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type postgres from 'postgres'
+import { as, attempt, type Guarantee, REFUSED } from './guarantee.ts'
+import type { TwoTenants } from './two-tenants.ts'
+
+const CALLS = {
+  invitation: `app.mail_of_invitation($1, $2, array[sha256('other'), sha256('invite')])`,
+  user: `app.mail_of_user($1, $2, array[sha256('mail')], 60)`,
+  membership: 'app.mail_of_membership($1, $2)',
+} as const
+
+type Lease = [job: string, token: string]
+
+/** Adds a leased job as a superuser. */
+async function lease(
+  sql: postgres.Sql,
+  payload: object,
+  { tenant = null, kind = 'mail', until = '1 hour' }: { tenant?: string | null; kind?: string; until?: string } = {},
+): Promise<Lease> {
+  const token = randomUUID()
+  const [job] = await as(
+    sql,
+    'none',
+    () => sql<{ id: string }[]>`
+      insert into app.jobs (tenant_id, kind, payload, idempotency_key, lease_token, leased_until)
+      values (${tenant}, ${kind}, ${JSON.stringify(payload)}::text::jsonb, ${token}, ${token}, now() + ${until}::text::interval)
+      returning id`,
+  )
+  return [job?.id ?? '', token]
+}
+
+/** What a lease of the mailer opens. */
+export const mailGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: a lease of a mail returns the recipient of its own job alone, and stores one token for that user',
+  holds: async (sql) => {
+    const [{ id: user }, ...rest] = users.filter(({ id }) => id !== null) as [{ id: string }, ...TwoTenants['users']]
+    const stranger = rest.find(({ tenants }) => !tenants.includes(own))?.id ?? ''
+    const [row] = await as(
+      sql,
+      'none',
+      () => sql<{ email: string }[]>`
+        update app.users set email_verified_at = null where id = ${user} returning email`,
+    )
+    const email = row?.email ?? ''
+    const [invitation] = await as(
+      sql,
+      'none',
+      () => sql<{ id: string }[]>`
+        insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+        values (sha256('invite'), 'invite', ${own}, 'mail@shops.test', 7, now() + interval '1 hour') returning id`,
+    )
+    const open = async (call: string, job: Lease): Promise<string[]> => {
+      const rows = await sql.unsafe<{ email: string }[]>(`select email from ${call}`, job)
+      return rows.map((found) => found.email)
+    }
+    const invite = { template: 'invitation', invitation_id: invitation?.id }
+    const added = { template: 'membership-added', user_id: user }
+    for (const [payload, tenant, by, expected] of [
+      [invite, own, 'invitation', 'mail@shops.test'],
+      [invite, other, 'invitation', null],
+      [{ ...invite, template: 'password-reset', email: 'nobody@of.test' }, own, 'user', null],
+      [{ template: 'password-changed', user_id: user }, null, 'user', email],
+      [{ template: 'email-verification', user_id: user }, null, 'user', email],
+      [{ template: 'password-reset', email }, null, 'user', email],
+      [added, own, 'membership', email],
+      [{ ...added, template: 'membership-removed' }, own, 'membership', email],
+      [{ ...added, user_id: stranger }, own, 'membership', null],
+    ] as const) {
+      const what = JSON.stringify(payload)
+      const job = await lease(sql, payload, { tenant })
+      await sql`savepoint mail`
+      for (const [name, call] of Object.entries(CALLS)) {
+        const found = name === by && expected !== null ? [expected] : []
+        assert.deepEqual(await open(call, job), found, `${name} of ${what}`)
+        assert.deepEqual(await open(call, job), found, `${name} of ${what}, again`)
+        const ended = await lease(sql, payload, { tenant, until: '-1 second' })
+        const another = await lease(sql, payload, { tenant, kind: 'planted' })
+        for (const wrong of [[job[0], randomUUID()], [randomUUID(), job[1]], ended, another] as Lease[])
+          assert.equal((await attempt(sql, `select email from ${call}`, wrong)).code, 'TN403', `${name} of ${what}`)
+      }
+      const stored = await as(
+        sql,
+        'none',
+        () => sql`select user_id, purpose from app.tokens where token_hash = sha256('mail')`,
+      )
+      const purpose = { 'email-verification': 'email_verify', 'password-reset': 'password_reset' }[
+        payload.template as string
+      ]
+      const issued = purpose === undefined || expected === null ? [] : [{ user_id: user, purpose }]
+      assert.deepEqual([...stored], issued, what)
+      await sql`rollback to savepoint mail`
+    }
+    const of = async (role: string, call: string) => (await as(sql, role, () => attempt(sql, `select ${call}`))).code
+    assert.equal(await of('identity_mailer', 'app.claim_mails(1, 60)'), '')
+    assert.equal(await of('identity_mailer', `app.claim_jobs('planted', 1, 60, 3)`), REFUSED)
+    assert.equal(await of('identity_worker', `app.claim_jobs('planted', 1, 60, 3)`), '')
+    for (const call of [`app.claim_jobs('mail', 1, 60, 3)`, 'app.claim_mails(1, 60)'])
+      assert.equal(await of('identity_worker', call), REFUSED, call)
+  },
+})
