@@ -27,7 +27,7 @@ select app.enforce_tenant('app.jobs');
 -- The worker counts and deletes the jobs of every tenant. The functions below lease and end them: a worker sees no lease of
 -- another.
 create policy worker_queue on app.jobs to identity_worker using (true);
-grant select (id, kind, run_at, leased_until, completed_at, dead_at, created_at), delete on app.jobs to identity_worker;
+grant select (id, kind, run_at, attempts, leased_until, completed_at, dead_at, last_error, created_at), delete on app.jobs to identity_worker;
 create policy gate on app.jobs to identity_gate using (true);
 grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error)
   on app.jobs to identity_gate;

@@ -5,9 +5,9 @@ import { as, attempt, type Guarantee, REFUSED } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 const CALLS = {
-  invitation: `app.mail_of_invitation($1, $2, array[sha256('other'), sha256('invite')])`,
-  user: `app.mail_of_user($1, $2, array[sha256('mail')], 60)`,
-  membership: 'app.mail_of_membership($1, $2)',
+  mail_of_invitation: `app.mail_of_invitation($1, $2, array[sha256('other'), sha256('invite')])`,
+  mail_of_user: `app.mail_of_user($1, $2, array[sha256('mail')], 60)`,
+  mail_of_membership: 'app.mail_of_membership($1, $2)',
 } as const
 
 type Lease = [job: string, token: string]
@@ -31,7 +31,7 @@ async function lease(
 }
 
 /** What a lease of the mailer opens. */
-export const mailGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): Guarantee => ({
   title:
     'guarantee 6: a lease of a mail returns the recipient of its own job alone, and stores one token for that user',
   holds: async (sql) => {
@@ -58,20 +58,20 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants): Guarantee => (
     const invite = { template: 'invitation', invitation_id: invitation?.id }
     const added = { template: 'membership-added', user_id: user }
     for (const [payload, tenant, by, expected] of [
-      [invite, own, 'invitation', 'mail@shops.test'],
-      [invite, other, 'invitation', null],
-      [{ ...invite, template: 'password-reset', email: 'nobody@of.test' }, own, 'user', null],
-      [{ template: 'password-changed', user_id: user }, null, 'user', email],
-      [{ template: 'email-verification', user_id: user }, null, 'user', email],
-      [{ template: 'password-reset', email }, null, 'user', email],
-      [added, own, 'membership', email],
-      [{ ...added, template: 'membership-removed' }, own, 'membership', email],
-      [{ ...added, user_id: stranger }, own, 'membership', null],
+      [invite, own, 'mail_of_invitation', 'mail@shops.test'],
+      [invite, other, 'mail_of_invitation', null],
+      [{ ...invite, template: 'password-reset', email: 'nobody@of.test' }, own, 'mail_of_user', null],
+      [{ template: 'password-changed', user_id: user }, null, 'mail_of_user', email],
+      [{ template: 'email-verification', user_id: user }, null, 'mail_of_user', email],
+      [{ template: 'password-reset', email }, null, 'mail_of_user', email],
+      [added, own, 'mail_of_membership', email],
+      [{ ...added, template: 'membership-removed' }, own, 'mail_of_membership', email],
+      [{ ...added, user_id: stranger }, own, 'mail_of_membership', null],
     ] as const) {
       const what = JSON.stringify(payload)
       const job = await lease(sql, payload, { tenant })
       await sql`savepoint mail`
-      for (const [name, call] of Object.entries(CALLS)) {
+      for (const [, call] of Object.entries(CALLS).filter(([called]) => called === name)) {
         const found = name === by && expected !== null ? [expected] : []
         assert.deepEqual(await open(call, job), found, `${name} of ${what}`)
         assert.deepEqual(await open(call, job), found, `${name} of ${what}, again`)
@@ -88,7 +88,8 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants): Guarantee => (
       const purpose = { 'email-verification': 'email_verify', 'password-reset': 'password_reset' }[
         payload.template as string
       ]
-      const issued = purpose === undefined || expected === null ? [] : [{ user_id: user, purpose }]
+      const issued =
+        purpose === undefined || name !== 'mail_of_user' || expected === null ? [] : [{ user_id: user, purpose }]
       assert.deepEqual([...stored], issued, what)
       await sql`rollback to savepoint mail`
     }

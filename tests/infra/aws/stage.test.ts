@@ -98,6 +98,10 @@ const HARMLESS: Readonly<Partial<Record<Need, readonly string[]>>> = {
 /** All other grants. Only these functions may have them; each for its reason. */
 const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<string, string>> }[] = [
   {
+    grants: readLogin('mailer'),
+    mayHave: { 'deliver-mail': 'gets the recipients of the mails that it leases' },
+  },
+  {
     grants: readLogin('auth'),
     mayHave: { auth: 'signs users in, and sets their passwords' },
   },
