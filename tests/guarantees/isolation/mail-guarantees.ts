@@ -35,8 +35,8 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
   title:
     'guarantee 6: a lease of a mail returns the recipient of its own job alone, and stores one token for that user',
   holds: async (sql) => {
-    const [{ id: user }, ...rest] = users.filter(({ id }) => id !== null) as [{ id: string }, ...TwoTenants['users']]
-    const stranger = rest.find(({ tenants }) => !tenants.includes(own))?.id ?? ''
+    const user = users[0]?.id ?? ''
+    const stranger = users.find(({ id, tenants }) => id !== null && !tenants.includes(own))?.id ?? ''
     const [row] = await as(
       sql,
       'none',
@@ -85,9 +85,11 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
         'none',
         () => sql`select user_id, purpose from app.tokens where token_hash = sha256('mail')`,
       )
-      const purpose = { 'email-verification': 'email_verify', 'password-reset': 'password_reset' }[
-        payload.template as string
-      ]
+      const purposes: Readonly<Record<string, string>> = {
+        'email-verification': 'email_verify',
+        'password-reset': 'password_reset',
+      }
+      const purpose = purposes[payload.template]
       const issued =
         purpose === undefined || name !== 'mail_of_user' || expected === null ? [] : [{ user_id: user, purpose }]
       assert.deepEqual([...stored], issued, what)
