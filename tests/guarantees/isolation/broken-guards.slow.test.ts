@@ -109,7 +109,7 @@ const PROOFS: readonly (readonly [name: string, part: string, by: string])[] = [
   ['mail_of_membership', 'and m.tenant_id = j.tenant_id', ''],
   ['mail_of_membership', `j.payload ->> 'template' in ('membership-added', 'membership-removed')`, 'true'],
   ['mail_of_user', `v_job.payload ->> 'template' in ('email-verification', 'password-changed')`, 'true'],
-  ['mail_of_user', 'v_user.id, v_job.created_at', `'${world.users.at(-2)?.id}', v_job.created_at`],
+  ['mail_of_user', 'v_user.id, v_job.created_at', `'${world.users[1]?.id}', v_job.created_at`],
   ['claim_jobs', `p_kind = 'mail'`, 'false'],
   ['put_invitation', 'app.current_tenant()', `'${world.other}'`],
   ['put_invitation', 'where m.accepted_at is null', ''],
