@@ -3,9 +3,9 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
-import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import postgres from 'postgres'
+import { INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import { jobs, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
@@ -222,7 +222,8 @@ async function startFunctions(options: {
   })
   const startGroups = (await routeGroups()).map(async ({ group, handlerFile }) => {
     const most = MAX_GROUP_INSTANCES
-    const { invoke } = await start<APIGatewayProxyEvent, ProxyResult>(group, handlerFile, most)
+    const { invoke } = await start<unknown, ProxyResult>(group, handlerFile, most)
+    lambda.serve(group.name, { job: { timeoutSeconds: INTEGRATION_TIMEOUT_MS / 1000 }, invoke })
     return { group, invoke }
   })
   const [integrations] = await Promise.all([Promise.all(startGroups), Promise.all(startJobs)])

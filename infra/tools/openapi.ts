@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
 import { type Operation, openApiDocument } from '#shared/http/openapi.ts'
 import type { Refusal } from '#shared/http/openapi-responses.ts'
 
@@ -40,6 +41,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
   return [
     { path: 'functions/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { path: 'shared/client/api.ts', text: apiTypes(groups.map(({ group }) => group.name)) },
+    { path: 'shared/client/group-of.ts', text: groupsByPath(groups.map(({ group }) => group)) },
   ]
 }
 
@@ -63,6 +65,19 @@ function apiTypes(groups: readonly string[]): string {
     '',
     'interface Groups {',
     ...groups.map((group) => `  readonly ${local(group)}: typeof ${local(group)}`),
+    '}',
+    '',
+  ].join('\n')
+}
+
+/** Returns the source of the table that names the route group of each path. */
+function groupsByPath(groups: readonly RouteGroup[]): string {
+  const pairs = groups.flatMap(({ name, endpoints }) => endpoints.map(({ path }) => [path, name] as const))
+  return [
+    '// Written by `npm run openapi`.',
+    '/** The route group that serves each path. */',
+    'export const GROUP_OF: Readonly<Record<string, string>> = {',
+    ...[...new Map(pairs)].map(([path, name]) => `  '${path}': '${name}',`),
     '}',
     '',
   ].join('\n')

@@ -64,31 +64,47 @@ export interface Client {
   ) => Promise<{ readonly body: ReplyOf<R>; readonly etag: string }>
 }
 
+/** A request that a client sends. `path` has the names of its params in braces. */
+export interface ClientRequest {
+  readonly method: string
+  readonly path: string
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
+/** Sends a request. Throws when there is no response. */
+export type Send = (request: ClientRequest) => Promise<Response>
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
 /**
- * Returns a client of the service at `baseUrl`. It has no imports and runs wherever `fetch` exists. It sends `token` with
- * every request.
+ * Returns a client of the service at `baseUrl`, or of the one that `send` reaches. It has no imports and runs wherever `fetch`
+ * exists. It sends `token` with every request.
  */
-export function createClient(options: {
-  baseUrl: string
-  token?: string
-  /** Replaces the global `fetch`. */
-  fetch?: (url: string, init: RequestInit) => Promise<Response>
-}): Client {
-  const { token, fetch: send = (url: string, init: RequestInit) => fetch(url, init) } = options
-  const baseUrl = options.baseUrl.replace(/\/+$/, '')
+export function createClient(
+  options: { token?: string } & ({ baseUrl: string; fetch?: Fetch } | { send: Send }),
+): Client {
+  const { token } = options
+  const send = 'send' in options ? options.send : sendBy(options.baseUrl, options.fetch)
 
   const callWithEtag = async <R extends Route>(route: R, ...[sent]: Arguments<R>) => {
     const { params = {}, query = {}, body, ifMatch }: UntypedRequest = sent ?? {}
     const [method = '', path = ''] = route.split(' ')
-    const response = await send(baseUrl + fill(path, params) + search(query), {
+    const fields = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) fields.set(name, String(value))
+    const response = await send({
       method,
+      path,
+      params,
+      query: fields,
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       },
-      credentials: 'omit',
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? null : JSON.stringify(body),
     })
     if (!response.ok) throw await toProblemError(response)
     const reply = (response.status === 204 ? null : await response.json()) as ReplyOf<R>
@@ -104,13 +120,14 @@ interface UntypedRequest {
   readonly ifMatch?: string | undefined
 }
 
-const fill = (path: string, params: Readonly<Record<string, string>>): string =>
-  path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-
-function search(query: Readonly<Record<string, string | number | undefined>>): string {
-  const fields = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) fields.set(name, String(value))
-  return fields.size === 0 ? '' : `?${fields.toString()}`
+/** Returns the transport over HTTP, by `fetch` or what replaces it. */
+function sendBy(baseUrl: string, use: Fetch = (url, init) => fetch(url, init)): Send {
+  const base = baseUrl.replace(/\/+$/, '')
+  return ({ method, path, params, query, headers, body }) => {
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+    const search = query.size === 0 ? '' : `?${query.toString()}`
+    return use(base + filled + search, { method, headers, credentials: 'omit', ...(body === null ? {} : { body }) })
+  }
 }
 
 /** Returns the problem of a response, or `about:blank` if it has none, such as a response of a proxy. */

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto'
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { type ClientRequest, ProblemError, type Send } from '#shared/client/client.ts'
+import { GROUP_OF } from '#shared/client/group-of.ts'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
+import { describeError, log } from '#shared/log.ts'
+
+/** The browser that a request is sent for. */
+export interface Browser {
+  /** Its address. The limits of the service count by it, and the audit log has its hash. */
+  readonly sourceIp: string
+  readonly userAgent: string | null
+  /** The id of its request. The service's log has it as `client_request_id`. */
+  readonly requestId: string
+}
+
+// Less than API Gateway waits for the page.
+const TIMEOUT_MS = 8000
+const RETRY_AFTER_SECONDS = 1
+let lambda: LambdaClient | null = null
+
+/**
+ * Returns the transport that invokes the function of a route group directly, as API Gateway does for that browser. Throws
+ * ProblemError 503 when the function fails, exceeds the timeout or cannot be invoked. A read without a response is sent
+ * twice: the connection of an instance that was frozen may be dead.
+ */
+export const invokeGroups =
+  (browser: Browser, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}): Send =>
+  async (request) => {
+    const group = GROUP_OF[request.path]
+    if (group === undefined) throw new Error(`no route group serves ${request.path}`)
+    const abortSignal = AbortSignal.timeout(timeoutMs)
+    const invoke = () => invokeFunction(group, proxyEvent(request, browser), abortSignal)
+    try {
+      return await invoke().catch((error: unknown) => {
+        if (request.method !== 'GET' || abortSignal.aborted || error instanceof FunctionError) throw error
+        return invoke()
+      })
+    } catch (error) {
+      log.error('could not invoke a route group; the page says that the service is unavailable', {
+        group,
+        route: `${request.method} ${request.path}`,
+        request_id: browser.requestId,
+        error: describeError(error),
+      })
+      const problem = { type: 'dependency-unavailable', title: 'Service temporarily unavailable', status: 503 }
+      throw new ProblemError(problem, RETRY_AFTER_SECONDS)
+    }
+  }
+
+class FunctionError extends Error {
+  override name = 'FunctionError'
+}
+
+async function invokeFunction(group: string, event: Event, abortSignal: AbortSignal): Promise<Response> {
+  // A retry by the SDK would repeat a write that may have taken effect.
+  lambda ??= new LambdaClient({ maxAttempts: 1 })
+  const { FunctionError: kind, Payload } = await lambda.send(
+    new InvokeCommand({
+      FunctionName: `${process.env['FUNCTION_PREFIX'] ?? ''}${group}`,
+      Qualifier: LIVE_ALIAS,
+      Payload: JSON.stringify(event),
+    }),
+    { abortSignal },
+  )
+  const text = Buffer.from(Payload ?? []).toString()
+  if (kind !== undefined) throw new FunctionError(`${kind}: ${text}`)
+  const result: ProxyResult | null = JSON.parse(text)
+  if (typeof result?.statusCode !== 'number') throw new FunctionError('the function returned no response')
+  return toResponse(result)
+}
+
+/** The fields of the gateway's event that the service reads. */
+type Event = Pick<
+  APIGatewayProxyEvent,
+  | 'resource'
+  | 'httpMethod'
+  | 'path'
+  | 'headers'
+  | 'multiValueHeaders'
+  | 'pathParameters'
+  | 'queryStringParameters'
+  | 'multiValueQueryStringParameters'
+  | 'body'
+  | 'isBase64Encoded'
+> & { readonly requestContext: object }
+
+function proxyEvent({ method, path, params, query, body, ...request }: ClientRequest, browser: Browser): Event {
+  const { sourceIp, userAgent, requestId } = browser
+  const headers: Record<string, string> = {
+    ...request.headers,
+    'x-request-id': requestId,
+    ...(userAgent === null ? {} : { 'user-agent': userAgent }),
+  }
+  return {
+    resource: path,
+    httpMethod: method,
+    path,
+    headers,
+    multiValueHeaders: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]])),
+    pathParameters: params,
+    queryStringParameters: Object.fromEntries(query),
+    multiValueQueryStringParameters: Object.fromEntries([...query.keys()].map((name) => [name, query.getAll(name)])),
+    requestContext: { requestId: randomUUID(), identity: { sourceIp, userAgent } },
+    body,
+    isBase64Encoded: false,
+  }
+}
+
+function toResponse({ statusCode: status, headers = {}, body }: ProxyResult): Response {
+  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    value === null ? [] : [[name, String(value)]],
+  )
+  return new Response(status === 204 ? null : body, { status, headers: pairs })
+}

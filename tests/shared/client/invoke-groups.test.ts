@@ -1,0 +1,105 @@
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { routeGroups } from '#infra/route-groups.ts'
+import { type Invokable, startLambda } from '#infra/local/aws/lambda.ts'
+import { startHttpServer } from '#infra/local/http-server.ts'
+import { createClient } from '#shared/client/client.ts'
+import { type Browser, invokeGroups } from '#shared/client/invoke-groups.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+
+const service = useService({ env: { LOGIN_IP_LIMIT: '1' } })
+const LOGIN = { body: { email: 'owner@acme.test', password: PASSWORD } }
+const browser: Browser = { sourceIp: '203.0.113.1', userAgent: 'Browser/1', requestId: 'request-of-a-page' }
+let auth: Invokable['invoke']
+
+beforeAll(async () => {
+  const { group } = (await routeGroups()).find((each) => each.group.name === 'auth') ?? expect.fail()
+  const { authRuntime: runtime } = service
+  const handle = lambda(group, { config: runtime.config, open: async () => runtime })
+  auth = (event: any) => handle(event, lambdaContext)
+  vi.stubEnv('AWS_REGION', 'us-east-1')
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'local')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'local')
+  vi.stubEnv('FUNCTION_PREFIX', 'tenantry-test-')
+})
+
+/** Returns a transport to functions that are served by `auth`, or by the given function. */
+async function invoking(invoke = auth, timeoutMs = 5000) {
+  const local = await startLambda()
+  onTestFinished(() => local.close())
+  local.serve('tenantry-test-auth', { job: { timeoutSeconds: 10 }, invoke })
+  return through(local.url, timeoutMs)
+}
+
+async function through(url: string, timeoutMs = 5000) {
+  vi.stubEnv('AWS_ENDPOINT_URL_LAMBDA', url)
+  vi.resetModules()
+  const { invokeGroups: fresh }: { invokeGroups: typeof invokeGroups } = await import('#shared/client/invoke-groups.ts')
+  return (token?: string, from: Partial<Browser> = {}) =>
+    createClient({
+      send: fresh({ ...browser, ...from }, { timeoutMs }),
+      ...(token === undefined ? {} : { token }),
+    })
+}
+
+const UNAVAILABLE = { name: 'ProblemError', status: 503, kind: 'dependency-unavailable', retryAfterSeconds: 1 }
+
+describe('a client that invokes the route groups', () => {
+  it('counts the limits of each browser by its own address, and stores its user agent', async () => {
+    const client = await invoking()
+    const { token } = await client().call('POST /v1/auth/login', LOGIN)
+    await expect(client().call('POST /v1/auth/login', LOGIN)).resolves.toBeDefined()
+    const wrong = { body: { ...LOGIN.body, password: 'wrong' } }
+    await expect(client().call('POST /v1/auth/login', wrong)).rejects.toMatchObject({ status: 401 })
+    await expect(client().call('POST /v1/auth/login', LOGIN)).rejects.toMatchObject({ kind: 'rate-limited' })
+    const other = client(undefined, { sourceIp: '198.51.100.1', userAgent: null })
+    await expect(other.call('POST /v1/auth/login', LOGIN)).resolves.toBeDefined()
+    const { data } = await client(token).call('GET /v1/auth/sessions', { query: { limit: 100 } })
+    expect(data.map(({ user_agent }) => user_agent)).toEqual([null, 'Browser/1', 'Browser/1'])
+  })
+
+  it('passes on params, query, body and a response without a body', async () => {
+    const client = await invoking()
+    const { call } = client(
+      (await client(undefined, { sourceIp: '192.0.2.1' }).call('POST /v1/auth/login', LOGIN)).token,
+    )
+    const [first] = (await call('GET /v1/auth/tenants')).data
+    const { tenant } = await call('POST /v1/auth/tenants/{id}/select', { params: { id: first?.tenant.id ?? '' } })
+    expect(tenant?.slug).toBe('acme-print')
+    expect((await call('GET /v1/auth/sessions', { query: { limit: 1 } })).data).toHaveLength(1)
+    expect(await call('DELETE /v1/auth/session')).toBeNull()
+    await expect(call('GET /v1/auth/session')).rejects.toMatchObject({ status: 401 })
+  })
+
+  it.each<[string, Invokable['invoke']]>([
+    ['throws', () => Promise.reject(new Error('broken'))],
+    ['never returns', () => new Promise(() => {})],
+    ['returns no response', async () => 'nonsense'],
+  ])('throws a 503 with a time to retry when the function %s', async (_, invoke) => {
+    const client = await invoking(invoke, 300)
+    await expect(client().call('GET /v1/auth/session')).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  it('throws a 503 when there is no such function', async () => {
+    const client = await invoking()
+    await expect(client().call('GET /v1/members')).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  it('repeats a read whose connection broke, and never a write', async () => {
+    let met = 0
+    const broken = await startHttpServer({
+      answer: () => {
+        met += 1
+        return 'drop'
+      },
+    })
+    onTestFinished(() => broken.close())
+    const client = await through(broken.url)
+    await expect(client().call('GET /v1/auth/session')).rejects.toMatchObject(UNAVAILABLE)
+    expect(met).toBe(2)
+    await expect(client().call('POST /v1/auth/login', LOGIN)).rejects.toMatchObject(UNAVAILABLE)
+    expect(met).toBe(3)
+  })
+})
