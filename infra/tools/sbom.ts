@@ -3,7 +3,8 @@ import { dirname } from 'node:path'
 import * as v from 'valibot'
 import { npm } from './npm.ts'
 
-const DEVELOPMENT = 'cdx:npm:package:development'
+// A development dependency, or a package of this repository.
+const NOT_A_DEPENDENCY = new Set(['cdx:npm:package:development', 'cdx:npm:package:private'])
 
 const Component = v.looseObject({
   'bom-ref': v.string(),
@@ -19,7 +20,7 @@ const Bom = v.looseObject({
 
 // `npm sbom --omit dev` also omits a production dependency that a development dependency asks for, such as valibot.
 const isProduction = ({ scope, properties }: v.InferOutput<typeof Component>): boolean =>
-  scope === 'required' && properties.every(({ name }) => name !== DEVELOPMENT)
+  scope === 'required' && properties.every(({ name }) => !NOT_A_DEPENDENCY.has(name))
 
 const [file = 'cdk.out/sbom.cdx.json'] = process.argv.slice(2)
 const bom = v.parse(Bom, JSON.parse(await npm('sbom', '--sbom-format=cyclonedx')))

@@ -17,7 +17,10 @@ it('lists the locked production dependencies in CycloneDX, and none that only de
   const { bomFormat, components, dependencies } = JSON.parse(await readFile(file, 'utf8'))
   const { packages } = JSON.parse(await readFile('package-lock.json', 'utf8'))
   const locked = Object.entries<any>(packages)
-    .filter(([path, { dev, optional, devOptional }]) => path !== '' && !dev && !optional && !devOptional)
+    .filter(
+      ([path, { link, dev, optional, devOptional }]) =>
+        /node_modules/.test(path) && ![link, dev, optional, devOptional].includes(true),
+    )
     .map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')}@${version}`)
   const listed = components.map(({ name, version }: any) => `${name}@${version}`)
   expect(bomFormat).toBe('CycloneDX')

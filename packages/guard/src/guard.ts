@@ -1,0 +1,1 @@
+export type { Principal } from './principal.ts'
