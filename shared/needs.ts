@@ -24,6 +24,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   cache           the cache of the rate limits (CACHE_SECRET_ID); they are counted in the database too
  *   pepper          the pepper (PEPPER_SECRET_ID), which finds sessions and tokens
  *   mail-key        the mail key (MAIL_KEY_SECRET_ID), which makes single-use tokens
+ *   web-key         the web key (WEB_KEY_SECRET_ID), which protects the forms of the front end before the sign-in
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   mail            sends mail
  *   probe-user      the credentials of the user that probes the API (PROBE_SECRET_ID)
@@ -37,6 +38,7 @@ export type Need =
   | 'cache'
   | 'pepper'
   | 'mail-key'
+  | 'web-key'
   | 'vault'
   | 'mail'
   | 'probe-user'

@@ -8,7 +8,14 @@ import { type DatabaseRole, databaseRole, INVOKED_JOBS, type InvokedJob, type Ne
 import { once } from '#shared/once.ts'
 import type { CacheAccess, Limiter } from '#shared/rate-limit/limiter.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
-import { type MailKey, MailKeySecret, type Pepper, PepperSecret } from '#shared/secret/token-secrets.ts'
+import {
+  type MailKey,
+  MailKeySecret,
+  type Pepper,
+  PepperSecret,
+  type WebKey,
+  WebKeySecret,
+} from '#shared/secret/token-secrets.ts'
 import type { Vault } from '#shared/vault/vault.ts'
 
 type Given<N extends Need, Named extends Need, Part> = [Extract<N, Named>] extends [never] ? unknown : Part
@@ -22,6 +29,7 @@ export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
   Given<N, 'cache', { readonly limiter: Limiter }> &
   Given<N, 'pepper', Pepper> &
   Given<N, 'mail-key', MailKey> &
+  Given<N, 'web-key', WebKey> &
   Given<N, 'vault', { readonly vault: Vault }>
 
 /** Every part that any function can have: the runtime as the pipeline sees it, which serves endpoints with any needs. */
@@ -41,6 +49,7 @@ export interface Credentials {
   readonly login: ReadLogin | null
   readonly pepper: Pepper | null
   readonly mailKey: MailKey | null
+  readonly webKey?: WebKey | null
   readonly cache: CacheAccess | null
   readonly vaultLogin: ReadLogin | null
 }
@@ -60,6 +69,7 @@ function requireSettings({ secretIds, vault }: Config, needs: readonly Need[]): 
     ...(databaseRole(needs) !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
     ...(needs.includes('pepper') && secretIds.pepper === '' ? ['PEPPER_SECRET_ID'] : []),
     ...(needs.includes('mail-key') && secretIds.mailKey === '' ? ['MAIL_KEY_SECRET_ID'] : []),
+    ...(needs.includes('web-key') && secretIds.webKey === '' ? ['WEB_KEY_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
     ...(needs.includes('vault') && secretIds.vaultDatabase === '' ? ['VAULT_DATABASE_SECRET_ID'] : []),
     ...(needs.includes('vault') && vault.keyId === '' ? ['VAULT_KEY_ID'] : []),
@@ -80,14 +90,16 @@ async function readCredentials(config: Config, needs: readonly Need[]): Promise<
   const { secretIds, database } = config
   const loginBy = (secretId: string) => secretLogin(secretId, database.host || null)
   const readLogin = loginBy(secretIds.database)
-  const [tokenSecrets, cache, login] = await Promise.all([
+  const [tokenSecrets, webKey, cache, login] = await Promise.all([
     readTokenSecrets(config, needs),
+    needs.includes('web-key') ? readSecret(secretIds.webKey, WebKeySecret) : null,
     needs.includes('cache') ? readSecret(secretIds.cache, CacheSecret) : null,
     databaseRole(needs) === null ? null : readLogin('AWSCURRENT'),
   ])
   return {
     login: login === null ? null : beginningWith(login, readLogin),
     ...tokenSecrets,
+    webKey,
     cache,
     vaultLogin: needs.includes('vault') ? loginBy(secretIds.vaultDatabase) : null,
   }
@@ -132,6 +144,7 @@ export function createRuntime<const N extends Need>(
       : {}),
     ...(named.includes('pepper') ? given(credentials.pepper, 'pepper') : {}),
     ...(named.includes('mail-key') ? given(credentials.mailKey, 'mail-key') : {}),
+    ...(named.includes('web-key') ? given(credentials.webKey, 'web-key') : {}),
     ...(named.includes('vault')
       ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault')) }
       : {}),

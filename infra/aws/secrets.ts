@@ -15,6 +15,8 @@ export class Secrets extends Construct {
   readonly pepper: Secret
   /** The mail key, from which single-use tokens are derived. */
   readonly mailKey: Secret
+  /** The web key, which protects the forms of the front end before the sign-in. A new one only makes open forms invalid. */
+  readonly webKey: Secret
   /** URL and token of the cache. The operator fills it in, because the cache is not in AWS. */
   readonly cache: Secret
   /** Email and password of the user that probes the API. The operator creates the user and fills in the email. */
@@ -53,6 +55,11 @@ export class Secrets extends Construct {
       { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'mail_key' },
       'The mail key, from which single-use tokens are derived',
       { replicaRegions },
+    )
+    this.webKey = secret(
+      'WebKey',
+      { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'web_key' },
+      'The web key, which protects the forms of the front end before the sign-in',
     )
     // This URL never responds. Until the operator replaces it, the database counts rate limits alone.
     this.cache = secret(

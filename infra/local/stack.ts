@@ -53,6 +53,7 @@ export interface Stack {
 const SECRETS = {
   pepper: 'tenantry/pepper',
   mailKey: 'tenantry/mail-key',
+  webKey: 'tenantry/web-key',
   cache: 'tenantry/cache',
 }
 const loginSecret = (role: DatabaseRole): string => `tenantry/database/${role}`
@@ -66,6 +67,7 @@ type Opened = <Part extends { close(): Promise<void> }>(part: Part) => Part
 interface KeptSecrets {
   readonly pepper: string
   readonly mailKey: string
+  readonly webKey: string
   readonly rolePassword: string
 }
 
@@ -125,6 +127,7 @@ export async function startStack(options: {
         secrets: {
           [SECRETS.pepper]: JSON.stringify({ pepper: kept.pepper }),
           [SECRETS.mailKey]: JSON.stringify({ mail_key: kept.mailKey }),
+          [SECRETS.webKey]: JSON.stringify({ web_key: kept.webKey }),
           [SECRETS.cache]: JSON.stringify({ url: cache.url, token: cache.token }),
           [loginSecret('owner')]: login(databaseUrl),
           ...Object.fromEntries(SERVICE_ROLES.map((role) => [loginSecret(role), login(urls[role])])),
@@ -238,6 +241,7 @@ function secretsFor(needs: readonly Need[]): Record<string, string> {
     ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map(loginSecret).join() } : {}),
     ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: SECRETS.pepper } : {}),
     ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: SECRETS.mailKey } : {}),
+    ...(needs.includes('web-key') ? { WEB_KEY_SECRET_ID: SECRETS.webKey } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
     ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: loginSecret('vault') } : {}),
   }
@@ -248,12 +252,10 @@ export const forget = (stateDir: string): Promise<void> => rm(stateDir, { recurs
 
 async function keptSecrets(file: string): Promise<KeptSecrets> {
   const text = await readIfThere(file)
-  if (text !== undefined) return JSON.parse(text)
-  const made: KeptSecrets = {
-    pepper: randomBytes(32).toString('base64url'),
-    mailKey: randomBytes(32).toString('base64url'),
-    rolePassword: randomBytes(24).toString('base64url'),
-  }
+  const random = () => randomBytes(32).toString('base64url')
+  const kept: Partial<KeptSecrets> = text === undefined ? {} : JSON.parse(text)
+  // What an older version kept has no web key.
+  const made = { pepper: random(), mailKey: random(), webKey: random(), rolePassword: random(), ...kept }
   await writePrivateFile(file, JSON.stringify(made))
   return made
 }

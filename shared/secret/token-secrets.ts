@@ -18,6 +18,11 @@ export interface MailKey {
   readonly mailKeyPrevious?: string | undefined
 }
 
+/** The secret of the front end's forms that need no session. A new one makes the open forms invalid, and nothing else. */
+export interface WebKey {
+  readonly webKey: string
+}
+
 export type TokenSecrets = Pepper & MailKey
 
 /** Parses the pepper as Secrets Manager stores it. Nothing else stores it. */
@@ -30,4 +35,10 @@ export const PepperSecret = v.pipe(
 export const MailKeySecret = v.pipe(
   v.object({ mail_key: secret('mail_key'), mail_key_previous: v.optional(secret('mail_key_previous')) }),
   v.transform((stored): MailKey => ({ mailKey: stored.mail_key, mailKeyPrevious: stored.mail_key_previous })),
+)
+
+/** Parses the web key as Secrets Manager stores it. Nothing else stores it. */
+export const WebKeySecret = v.pipe(
+  v.object({ web_key: secret('web_key') }),
+  v.transform((stored): WebKey => ({ webKey: stored.web_key })),
 )

@@ -6,6 +6,7 @@ import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/config.t
 const SECRET_IDS = [
   'PEPPER_SECRET_ID',
   'MAIL_KEY_SECRET_ID',
+  'WEB_KEY_SECRET_ID',
   'CACHE_SECRET_ID',
   'DATABASE_SECRET_ID',
   'ROLE_SECRET_IDS',
@@ -65,6 +66,7 @@ describe('parseConfig', () => {
     expect(parseConfig(env).secretIds).toEqual({
       pepper: 'PEPPER_SECRET_ID,second',
       mailKey: 'MAIL_KEY_SECRET_ID,second',
+      webKey: 'WEB_KEY_SECRET_ID,second',
       cache: 'CACHE_SECRET_ID,second',
       database: 'DATABASE_SECRET_ID,second',
       roles: ['ROLE_SECRET_IDS', 'second'],
