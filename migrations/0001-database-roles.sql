@@ -9,6 +9,8 @@
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
 --   identity_gate      owns the SECURITY DEFINER functions that check a proof and set the tenant; alone reads the seal
+--   tenant_bound       a group: the roles of other services on this database. It enters a tenant by proof (0020)
+--   tenant_table_owner a group: the owners of those services' tables. It may call app.enforce_tenant
 --
 -- This file runs as the login that migrates. Every later file begins with `set local role identity_owner`, so that no
 -- login owns an object.
@@ -40,6 +42,12 @@ begin
   end if;
   if not exists (select from pg_roles where rolname = 'identity_gate') then
     create role identity_gate nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'tenant_bound') then
+    create role tenant_bound nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'tenant_table_owner') then
+    create role tenant_table_owner nologin noinherit;
   end if;
 end
 $$;
@@ -113,7 +121,7 @@ $$;
 create schema app authorization identity_owner;
 set local role identity_owner;
 grant usage on schema app to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator, identity_vault,
-  identity_resolver, identity_gate;
+  identity_resolver, identity_gate, tenant_bound, tenant_table_owner;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
@@ -136,4 +144,5 @@ begin
 end
 $$;
 revoke all on function app.clean() from public;
-grant execute on function app.clean() to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator, identity_vault;
+grant execute on function app.clean() to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator,
+  identity_vault, tenant_bound;

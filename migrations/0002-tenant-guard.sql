@@ -1,6 +1,6 @@
 -- The tenant of a transaction, and the guard that limits a table to it: row security with four policies. Also the collation
 -- and the domains of text columns.
--- `app.current_tenant` and `app.enforce_tenant` are public: other services on this database may use them.
+-- `app.current_tenant` and `app.enforce_tenant` are public: other services on this database use them (0020).
 set local role identity_owner;
 
 -- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their
@@ -21,24 +21,27 @@ create domain app.email_address as text collate app.case_insensitive constraint 
   and value collate "C" ~ ('^(?!.*=\?)(?=.{1,64}@)[\w!#$%&''*+/=?^`{|}~-]+(\.[\w!#$%&''*+/=?^`{|}~-]+)*'
                            '@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$'));
 
--- The keys of the seals that only this database can make. identity_gate alone reads them. The first two seal nothing that lasts
--- longer than a request, so app.renew_seal may replace them at any time. It keeps the third.
+-- The keys of the seals that only this database can make. identity_gate alone reads them. The first three seal nothing that lasts
+-- longer than a request, so app.renew_seal may replace them at any time. It keeps the last.
 --   scope_key   seals the tenant and the actor of a transaction
 --   ticket_key  seals what a session check found
+--   proof_key   seals the same for another service (0020)
 --   salt_key    makes the password salt of an address without a password, which is the same each time
 -- A seal is the SHA-256 of a key of one block and a message. Each key seals messages of one length, so nobody can extend one.
 create table app.seal (
   single     boolean primary key default true check (single),
   scope_key  bytea not null check (length(scope_key) = 64),
   ticket_key bytea not null check (length(ticket_key) = 64),
+  proof_key  bytea not null check (length(proof_key) = 64),
   salt_key   bytea not null check (length(salt_key) = 64)
 );
 grant select on app.seal to identity_gate;
 -- No statistics: see app.tenants.
-alter table app.seal alter column scope_key set statistics 0, alter column ticket_key set statistics 0, alter column salt_key set statistics 0;
+alter table app.seal alter column scope_key set statistics 0, alter column ticket_key set statistics 0,
+  alter column proof_key set statistics 0, alter column salt_key set statistics 0;
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.seal is 'secret: scope_key, ticket_key, salt_key; platform: single';
+comment on table app.seal is 'secret: scope_key, ticket_key, proof_key, salt_key; platform: single';
 
 -- Replaces the keys of the seals. Requests in progress fail. The database makes the keys, and nobody else knows them.
 create function app.renew_seal() returns void
@@ -46,11 +49,13 @@ create function app.renew_seal() returns void
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   begin atomic
-  insert into app.seal (scope_key, ticket_key, salt_key)
+  insert into app.seal (scope_key, ticket_key, proof_key, salt_key)
   select uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
          uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+         uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
          uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-  on conflict (single) do update set scope_key = excluded.scope_key, ticket_key = excluded.ticket_key;
+  on conflict (single) do update set scope_key = excluded.scope_key, ticket_key = excluded.ticket_key,
+    proof_key = excluded.proof_key;
 end;
 revoke all on function app.renew_seal() from public;
 grant execute on function app.renew_seal() to identity_operator;
@@ -111,7 +116,7 @@ $$;
 
 revoke all on function app.current_tenant(), app.current_actor(), app.set_tenant(uuid, uuid) from public;
 grant execute on function app.current_tenant(), app.current_actor()
-  to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate;
+  to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound;
 grant create on schema app to identity_gate;
 alter function app.current_tenant() owner to identity_gate;
 alter function app.set_tenant(uuid, uuid) owner to identity_gate;
@@ -148,8 +153,9 @@ end
 $$;
 revoke all on function app.refuse_change() from public;
 
--- Enables and forces row security on a table. The service's roles then see and write only rows of the transaction's
--- tenant, and none while no tenant is set. Calling it again restores removed policies and settings.
+-- Enables and forces row security on a table. The service's roles, and those of other services, then see and write only rows of
+-- the transaction's tenant, and none while no tenant is set. Calling it again restores removed policies and settings. It runs with
+-- the privileges of its caller, who must own the table.
 --   p_column       the column with the tenant's id (`id` for app.tenants)
 --   p_system_rows  whether rows with a null tenant belong to the platform: every tenant reads them, none writes them
 -- ALTER TABLE runs last, and only if it changes something, because it fires the event trigger below.
@@ -159,7 +165,7 @@ create function app.enforce_tenant(p_table regclass, p_column name default 'tena
   set search_path = pg_catalog, pg_temp
   as $$
 declare
-  roles text := 'identity_app, identity_worker, identity_operator, identity_vault';
+  roles text := 'identity_app, identity_worker, identity_operator, identity_vault, tenant_bound';
   own text := format('%I = (select app.current_tenant())', p_column);
   readable text := case when p_system_rows
     then format('%1$s or (%2$I is null and (select app.current_tenant()) is not null)', own, p_column)
@@ -179,6 +185,7 @@ begin
 end
 $$;
 revoke all on function app.enforce_tenant(regclass, name, boolean) from public;
+grant execute on function app.enforce_tenant(regclass, name, boolean) to tenant_table_owner;
 
 -- Runs after a statement that creates or changes a partition. Gives the partition the row security, tenant policies and
 -- owner of its parent, and revokes every grant on it. PostgreSQL copies none of these to a partition. Covers partitions of

@@ -21,6 +21,11 @@ const Status = v.picklist(
   'must be trial, active, past_due, suspended or cancelled',
 )
 
+const DatabaseRole = v.pipe(
+  v.string('must be a string'),
+  v.regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be the name of a role of the database'),
+)
+
 const KmsKeyArn = v.pipe(
   v.string('must be a string'),
   v.maxLength(2048, 'is too long'),
@@ -56,6 +61,8 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('resend-invite'), slug: Slug, email: Email }),
     v.strictObject({ command: v.literal('unsuppress'), email: Email }),
     v.strictObject({ command: v.literal('renew-seal') }),
+    v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),
+    v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseRole, slug: Slug }),
     v.strictObject({ command: v.literal('rotate-data-key'), slug: Slug }),
     v.strictObject({ command: v.literal('rewrap'), slug: Slug, key: KmsKeyArn }),
     v.strictObject({ command: v.literal('shred'), slug: Slug }),

@@ -97,6 +97,10 @@ function runCommand(
       return clearBounces(sql, command, { audit, enter })
     case 'renew-seal':
       return renewSeal(sql)
+    case 'grant-service-tenant':
+      return grantServiceTenant(sql, command, { audit, enter })
+    case 'revoke-service-tenant':
+      return revokeServiceTenant(sql, command, { audit, enter })
   }
 }
 
@@ -115,6 +119,24 @@ async function clearBounces(sql: Sql, { email }: Of<'unsuppress'>, { audit, ente
 async function renewSeal(sql: Sql) {
   await queries.renewSeal(sql)
   return { renewed: true }
+}
+
+/** Lets a role of another service enter a tenant for its background work. */
+async function grantServiceTenant(sql: Sql, { role, slug }: Of<'grant-service-tenant'>, { audit, enter }: Acts) {
+  if (!(await queries.isServiceLogin(sql, role)))
+    throw new Refused(`There is no login ${role} that inherits from tenant_bound`)
+  const { tenant, scoped } = await lockOpenTenant(sql, slug, enter)
+  const granted = await queries.grantServiceTenant(scoped, tenant.id, role)
+  if (granted) await audit(tenant.id, { action: 'service.granted', targetId: null, after: { role } })
+  return { tenant_id: tenant.id, slug: tenant.slug, role, granted }
+}
+
+/** Waits for the work of the service in the tenant. Later work is refused. */
+async function revokeServiceTenant(sql: Sql, { role, slug }: Of<'revoke-service-tenant'>, { audit, enter }: Acts) {
+  const { tenant, scoped } = await lockTenant(sql, slug, enter)
+  const revoked = await queries.revokeServiceTenant(scoped, tenant.id, role)
+  if (revoked) await audit(tenant.id, { action: 'service.revoked', targetId: null, before: { role } })
+  return { tenant_id: tenant.id, slug: tenant.slug, role, revoked }
 }
 
 type Audit = (tenantId: string, entry: AuditEntry) => Promise<void>
@@ -190,6 +212,7 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, { audit, 
   if (!mayBecome(before, status)) throw new Refused(`The tenant is ${before} and cannot become ${status}`)
   const open = await queries.setStatus(scoped, id, status)
   const ended = open ? 0 : await queries.endTenantSessions(scoped, id)
+  if (!open) await queries.awaitServices(scoped, id)
   await audit(id, {
     action: 'tenant.status_changed',
     targetId: id,

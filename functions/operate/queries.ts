@@ -75,6 +75,36 @@ export async function endTenantSessions(sql: TenantTransaction, tenantId: string
   return ended.length
 }
 
+/** Waits for the background work of other services in the tenant. Later work finds the tenant's status. */
+export async function awaitServices(sql: TenantTransaction, tenantId: string): Promise<void> {
+  await sql`select from app.service_tenants where tenant_id = ${tenantId} order by role for no key update`
+}
+
+/** Returns whether a role signs in and has the privileges of tenant_bound. */
+export async function isServiceLogin(sql: Sql, role: string): Promise<boolean> {
+  const found = await sql`
+    select from pg_roles where rolname = ${role} and rolcanlogin and not rolsuper and pg_has_role(oid, 'tenant_bound', 'usage')`
+  return found.length > 0
+}
+
+/** Returns false if the service may enter the tenant already. */
+export async function grantServiceTenant(sql: TenantTransaction, tenantId: string, role: string): Promise<boolean> {
+  const granted = await sql`
+    insert into app.service_tenants as s (tenant_id, role) values (${tenantId}, ${role})
+    on conflict (tenant_id, role) do update set granted_at = now(), revoked_at = null where s.revoked_at is not null
+    returning role`
+  return granted.length > 0
+}
+
+/** Returns false if the service may not enter the tenant. */
+export async function revokeServiceTenant(sql: TenantTransaction, tenantId: string, role: string): Promise<boolean> {
+  const revoked = await sql`
+    update app.service_tenants set revoked_at = now()
+     where tenant_id = ${tenantId} and role = ${role} and revoked_at is null
+    returning role`
+  return revoked.length > 0
+}
+
 export interface FoundUser {
   readonly id: string
   readonly disabled_at: Date | null

@@ -27,6 +27,9 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
   unsuppress EMAIL               let an address get mail again after a bounce or a complaint, once its owner asks for it
   renew-seal                     replace the keys with which the database seals tickets. Requests in progress fail. Run it
                                  after a restore of a backup, or when somebody may have read the table app.seal
+  grant-service-tenant ROLE SLUG  let the background work of another service, which signs in to the database as ROLE, enter
+                                 a tenant (app.enter_as_service)
+  revoke-service-tenant ROLE SLUG  end that, after waiting for the work in progress
   rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
                                  online. If interrupted, run it again to resume. It lists vendor accounts whose secret
                                  does not decrypt, and keeps their key until the accounts are revoked
@@ -77,6 +80,8 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'resend-invite': { words: ['slug', 'email'] },
   unsuppress: { words: ['email'] },
   'renew-seal': { words: [] },
+  'grant-service-tenant': { words: ['role', 'slug'] },
+  'revoke-service-tenant': { words: ['role', 'slug'] },
   'rotate-data-key': { words: ['slug'] },
   rewrap: { words: ['slug'], needs: ['key'] },
   shred: { words: ['slug'] },

@@ -12,7 +12,10 @@ export interface Finding {
 /** The login roles of the service. Row security and grants limit them. */
 const LOGINS = SERVICE_ROLES.map(loginName)
 
-const ROLES = ['identity_owner', ...LOGINS, 'identity_resolver', 'identity_gate']
+/** The groups and owners, which nobody signs in as. */
+const NOLOGINS = ['identity_owner', 'identity_resolver', 'identity_gate', 'tenant_bound', 'tenant_table_owner']
+
+const ROLES = [...LOGINS, ...NOLOGINS]
 
 /**
  * The tables of people, with row security but without the tenant guard: the service finds a row by an address or a hash, before
@@ -40,6 +43,9 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.enter_to_read(bytea)', // sets the tenant of a ticket in a read-only transaction
   'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session
   'app.enter_session(bytea)', // locks the session of a ticket
+  'app.service_proof(bytea)', // returns the proof of a ticket's session for another service
+  'app.enter(bytea, text)', // sets the tenant of such a proof after it checked its session
+  'app.enter_as_service(uuid)', // sets a tenant that an operator granted to the login
   'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
   'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind, except mails
@@ -110,7 +116,16 @@ const CATALOGUE = String.raw`
   service_role as (
     select oid, rolname as name from pg_roles where rolname = any (${listed(LOGINS)})
   ),
-  grantee as (select oid, name from service_role union all select 0, 'PUBLIC'),
+  -- The roles of other services: tenant_bound and its members. Its creator is a member that may neither inherit nor become it.
+  bound_role as (
+    with recursive bound(oid) as (
+      select to_regrole('tenant_bound')::oid
+      union
+      select m.member from pg_auth_members m join bound b on b.oid = m.roleid where m.inherit_option or m.set_option)
+    select r.oid, r.rolname as name from pg_roles r join bound using (oid)
+  ),
+  limited_role as (select * from service_role union all select * from bound_role),
+  grantee as (select oid, name from limited_role union all select 0, 'PUBLIC'),
   own_schema as (
     select oid, nspname from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'
   ),
@@ -196,10 +211,12 @@ const CHECKS = {
     select distinct t.name, g.name || ' ' || lower(p.type)
       from tenant_table t
       join privilege p using (oid)
-      join service_role g on g.oid = p.grantee
+      join limited_role g on g.oid = p.grantee
      where t.relrowsecurity and p.type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE') and not exists (
        select from pg_policy o
-        where o.polrelid = t.oid and o.polpermissive and (o.polroles @> array[g.oid] or o.polroles @> array[0::oid])
+        where o.polrelid = t.oid and o.polpermissive
+          and (o.polroles @> array[g.oid] or o.polroles @> array[0::oid]
+               or g.oid in (select oid from bound_role) and o.polroles @> array[to_regrole('tenant_bound')::oid])
           and o.polcmd in ('*', case p.type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
                                             else 'd' end))`,
   'policy-for-public': `
@@ -253,10 +270,13 @@ const CHECKS = {
       from pg_roles r, lateral (values
         ('superuser', rolsuper), ('bypassrls', rolbypassrls), ('createrole', rolcreaterole), ('createdb', rolcreatedb),
         ('replication', rolreplication),
-        ('login', rolcanlogin and rolname in ('identity_owner', 'identity_resolver', 'identity_gate'))) as a(attribute, held)
-     where rolname = any (${listed(ROLES)}) and held`,
+        ('login', rolcanlogin and rolname = any (${listed(NOLOGINS)}))) as a(attribute, held)
+     where held and (rolname = any (${listed(ROLES)}) or r.oid in (select oid from bound_role))`,
+  // Aurora signs a member of rds_iam in with a token in place of a password.
   'role-membership': `
-    select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join service_role s on s.oid = m.member`,
+    select s.name, pg_get_userbyid(m.roleid) from pg_auth_members m join limited_role s on s.oid = m.member
+     where s.name = any (${listed(LOGINS)})
+        or m.roleid not in (select oid from bound_role) and pg_get_userbyid(m.roleid) <> 'rds_iam'`,
   // The owner may become identity_gate to create its functions. Another member could seal any tenant.
   'gate-member': `
     select pg_get_userbyid(m.member), null from pg_auth_members m
@@ -273,7 +293,7 @@ const CHECKS = {
   'role-owns-object': `
     select o.type || ' ' || o.identity, s.name
       from pg_shdepend d
-      join service_role s on s.oid = d.refobjid
+      join limited_role s on s.oid = d.refobjid
       cross join lateral pg_identify_object(d.classid, d.objid, d.objsubid) as o
      where d.refclassid = 'pg_authid'::regclass and d.deptype = 'o'
        and d.dbid in (0, (select oid from pg_database where datname = current_database()))`,
@@ -284,6 +304,17 @@ const CHECKS = {
     union all
     select name, pg_get_userbyid(proowner) from routine
      where nspname = 'app' and not prosecdef and pg_get_userbyid(proowner) <> 'identity_owner'`,
+  // grants.json lists what tenant_bound holds. A member holds nothing else of the service.
+  'service-reaches-app': `
+    select p.name, b.name || ' ' || lower(p.type) from privilege p join bound_role b on b.oid = p.grantee
+     where p.name ~ '^(app|migrations)[.]' and b.name <> 'tenant_bound'
+    union all
+    select r.name, b.name || ' execute' from routine r, aclexplode(r.proacl) x join bound_role b on b.oid = x.grantee
+     where r.nspname = 'app' and b.name <> 'tenant_bound'`,
+  // A table without tenant_id has no guard. A service may read such a table, for example a list of countries.
+  'service-writes-unguarded': `
+    select distinct p.name, b.name || ' ' || lower(p.type) from privilege p join bound_role b on b.oid = p.grantee
+     where p.relkind in ('r', 'p', 'f') and p.type in ('INSERT', 'UPDATE', 'DELETE') and p.oid not in (select oid from guarded_table)`,
   'privilege-past-row-security': `
     select p.name, g.name || ' ' || lower(p.type) from privilege p join grantee g on g.oid = p.grantee
      where p.relkind <> 'S' and p.type in ('TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN')`,

@@ -76,6 +76,9 @@ const FAULTS: ByCheck = {
   'seal-readable': (role, privilege) => `${role} holds ${privilege.toUpperCase()} on app.seal and may enter any tenant`,
   'role-owns-object': (_, role) => `${role} owns it and may drop its guard`,
   'owned-by-another': (_, owner) => `${owner} owns it, and FORCE ROW LEVEL SECURITY may not bind that role`,
+  'service-reaches-app': (_, detail) => `${held(detail)}: another service reaches it without the entry into a tenant`,
+  'service-writes-unguarded': (_, detail) =>
+    `${held(detail)} on a table without tenant_id, which keeps no tenant apart`,
   'privilege-past-row-security': (_, detail) => `${held(detail)}, which bypasses row security`,
   'grant-to-public': (_, privilege) => `every role holds ${privilege.toUpperCase()} on it`,
   'grant-on-partition': (_, detail) => `${held(detail)} on a partition, which bypasses the policies of its parent`,
@@ -120,6 +123,8 @@ const REPAIRS: ByCheck = {
   'seal-readable': (role, privilege) => `revoke ${privilege} on app.seal from ${role}; select app.renew_seal();`,
   'role-owns-object': (object) => `alter ${object} owner to identity_owner;`,
   'owned-by-another': (object) => `alter ${kind(object)} owner to identity_owner;`,
+  'service-reaches-app': (object, detail) => revoke(object.endsWith(')') ? `routine ${object}` : object, detail),
+  'service-writes-unguarded': (table) => `add tenant_id to ${table}, and call app.enforce_tenant`,
   'privilege-past-row-security': revoke,
   'grant-to-public': (object, privilege) =>
     `revoke ${privilege} on ${object.includes('.') ? kind(object) : `schema ${object}`} from public;`,

@@ -31,10 +31,24 @@ const PARTITIONED = [
 const NO_EVENT_TRIGGER = 'alter event trigger guard_partitions disable'
 const DEFINER = 'create function app.planted_count_tenants() returns bigint language sql security definer'
 
+/** Another service with a guarded table of its own. */
+const SERVICE = [
+  'create role planted_service login',
+  'grant tenant_bound to planted_service with inherit true',
+  'create schema planted',
+  'grant usage on schema planted to planted_service',
+  'create table planted.orders (id uuid primary key, tenant_id uuid not null)',
+  "select app.enforce_tenant('planted.orders')",
+  'grant select, insert, update, delete on planted.orders to planted_service',
+  'create table planted.countries (code text primary key)',
+  'grant select on planted.countries to planted_service',
+]
+
 type Fault = readonly [object: string, ...statements: string[]]
 /** The faults that each check must report: the object, and the statements that plant it. */
 const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   'row-security-not-enabled': [
+    ['planted.orders', ...SERVICE, 'alter table planted.orders disable row level security'],
     ['app.planted_notes', ONE_TABLE],
     ['app.memberships', 'alter table app.memberships disable row level security'],
     ['app.audit_log', 'alter table app.audit_log disable row level security'],
@@ -62,6 +76,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ],
   ],
   'grant-without-policy': [
+    ['planted.orders', ...SERVICE, 'drop policy tenant_update on planted.orders'],
     ['app.memberships', 'drop policy tenant_read on app.memberships'],
     [
       'app.memberships',
@@ -71,6 +86,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   ],
   'policy-for-public': [['app.styles open', 'create policy open on app.styles using (tenant_id is not null)']],
   'policy-always-true': [
+    ['planted.orders open', ...SERVICE, 'create policy open on planted.orders to planted_service using (true)'],
     ['app.styles open', 'create policy open on app.styles using (true)'],
     ['app.tokens app_invitations', 'alter policy app_invitations on app.tokens with check (true)'],
     ['app.styles open', 'create policy open on app.styles for select to identity_app using (true)'],
@@ -167,6 +183,8 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['identity_operator', 'alter role identity_operator rename to somebody'],
   ],
   'role-attribute': [
+    ['planted_service', ...SERVICE, 'alter role planted_service bypassrls'],
+    ['tenant_bound', 'alter role tenant_bound login'],
     ['identity_operator', 'alter role identity_operator bypassrls'],
     ['identity_app', 'alter role identity_app bypassrls'],
     ['identity_app', 'alter role identity_app superuser'],
@@ -178,12 +196,16 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['identity_gate', 'alter role identity_gate login'],
   ],
   'role-membership': [
+    ['planted_service', ...SERVICE, 'grant identity_app to planted_service'],
+    ['planted_service', ...SERVICE, 'grant pg_read_all_data to planted_service'],
+    ['tenant_bound', 'grant tenant_table_owner to tenant_bound'],
     ['identity_app', 'grant identity_owner to identity_app'],
     ['identity_app', 'grant identity_resolver to identity_app with inherit false'],
     ['identity_operator', 'grant identity_owner to identity_operator'],
     ['identity_worker', 'grant pg_read_all_data to identity_worker'],
   ],
   'role-owns-object': [
+    ['table planted.orders', ...SERVICE, 'alter table planted.orders owner to planted_service'],
     ['table app.styles', 'alter table app.styles owner to identity_app'],
     ['schema workbench', 'create schema workbench authorization identity_worker'],
     ['schema workbench', 'create schema workbench authorization identity_operator'],
@@ -193,6 +215,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['app.is_open(text)', 'alter function app.is_open(text) owner to postgres'],
   ],
   'privilege-past-row-security': [
+    ['planted.orders', ...SERVICE, 'grant truncate on planted.orders to planted_service'],
     ['app.memberships', 'grant truncate on app.memberships to identity_app'],
     ['app.memberships', 'grant references (id) on app.memberships to identity_app'],
     ['app.styles', 'grant trigger on app.styles to identity_worker'],
@@ -265,6 +288,11 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   ],
   'default-privileges': [
     [
+      'postgres in planted',
+      ...SERVICE,
+      'alter default privileges in schema planted grant select on tables to planted_service',
+    ],
+    [
       'identity_owner in app',
       'alter default privileges for role identity_owner in schema app grant select on tables to identity_app',
     ],
@@ -297,6 +325,18 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       'app.planted_badges planted_badges_membership_fkey',
       'create table app.planted_badges (membership uuid references app.memberships (id))',
     ],
+  ],
+  'service-reaches-app': [
+    ['app.styles', ...SERVICE, 'grant select on app.styles to planted_service'],
+    ['app.users', ...SERVICE, 'grant select (email) on app.users to planted_service'],
+    [
+      'app.authenticate(bytea, integer, integer)',
+      ...SERVICE,
+      'grant execute on function app.authenticate to planted_service',
+    ],
+  ],
+  'service-writes-unguarded': [
+    ['planted.countries', ...SERVICE, 'grant update on planted.countries to planted_service'],
   ],
   'unique-across-tenants': [
     ['app.memberships(user_id, role_id)', 'create unique index on app.memberships (user_id, role_id)'],
@@ -342,6 +382,7 @@ const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
     "create policy worker_read on app.styles for select to identity_worker using (tenant_id = (select app.current_tenant()) and name <> '')",
     'grant select on app.styles to identity_worker',
   ],
+  ['another service with a guarded table, and one that it only reads', ...SERVICE],
   ['the partition of another month', "select app.create_audit_partition((now() + interval '11 months')::date)"],
 ]
 

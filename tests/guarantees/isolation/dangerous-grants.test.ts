@@ -69,6 +69,8 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'select on app.jobs.lease_token': { identity_gate: 'app.claim_jobs returns it' },
   'select on app.seal.scope_key': { identity_gate: 'seals the tenant of a transaction' },
   'select on app.seal.ticket_key': { identity_gate: 'seals tickets' },
+  'select on app.seal.proof_key': { identity_gate: 'seals the proofs of other services' },
+  'insert on app.service_tenants.role': { identity_operator: 'grants a tenant to a service' },
   'select on app.seal.salt_key': { identity_gate: 'app.password_salt invents salts' },
   'update on app.seal.scope_key': {},
   'delete on app.sessions': { identity_worker: 'deletes sessions that ended long ago' },
@@ -106,6 +108,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_operator: 'policies call it',
     identity_vault: 'policies call it',
     identity_resolver: 'policies call it',
+    tenant_bound: 'policies of other services call it',
   },
   'app.set_tenant(uuid, uuid)': {},
   'app.renew_seal()': { identity_operator: 'renews the seal after a restore' },
@@ -121,6 +124,9 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_auth: 'guards the writes of a session',
     identity_app: 'guards the writes of a session',
   },
+  'app.service_proof(bytea)': { identity_app: 'authorize answers it to other services' },
+  'app.enter(bytea, text)': { tenant_bound: 'requests of other services act in a tenant' },
+  'app.enter_as_service(uuid)': { tenant_bound: 'background work of other services acts in a tenant' },
   'app.operator_ticket(uuid, text)': { identity_operator: 'commands act in any tenant' },
   'app.lease_ticket(uuid, uuid)': {
     identity_worker: 'jobs act in their tenant',
@@ -169,6 +175,7 @@ const OPEN: Readonly<Record<string, string>> = {
   'roles gate identity_gate': 'reads the role of a session',
   'roles platform_write identity_owner': 'a migration adds roles of the platform',
   'roles resolver_read identity_resolver': 'names the roles of a user',
+  'service_tenants gate identity_gate': 'reads the grants of a service',
   'sessions gate identity_gate': 'finds a session by its token hash',
   'sessions operator_all identity_operator': 'ends the sessions of a tenant and of a user',
   'sessions resolver_all identity_resolver': 'lists and ends the sessions of a user',
@@ -192,7 +199,7 @@ afterAll(() => database.drop())
 async function holders(condition: string, parameters: string[]): Promise<string[]> {
   const rows = await sql.unsafe<{ role: string }[]>(
     `select rolname as role from pg_roles r
-      where rolname ~ '^identity_' and rolname <> 'identity_owner' and ${condition}`,
+      where rolname ~ '^(identity|tenant)_' and rolname <> 'identity_owner' and ${condition}`,
     parameters,
   )
   return rows.map(({ role }) => role).toSorted()

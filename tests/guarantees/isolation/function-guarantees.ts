@@ -16,6 +16,7 @@ import {
 import { newInvitationGuarantee, passwordGuarantee, passwordOf, tokenGuarantee } from './proof-guarantees.ts'
 import { mailGuarantee } from './mail-guarantees.ts'
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
+import { serviceEntryGuarantee, serviceProofGuarantee } from './service-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 /** A function that reads across tenants, called with tickets of live sessions and of other ids. */
@@ -448,6 +449,9 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,
   mail_of_membership: mailGuarantee,
+  service_proof: serviceProofGuarantee,
+  enter: serviceProofGuarantee,
+  enter_as_service: serviceEntryGuarantee,
 }
 
 /** The functions that identity_auth calls. */
@@ -458,8 +462,12 @@ const OF_AUTH: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** The functions of the door for other services. */
+const OF_SERVICES: ReadonlySet<string> = new Set(['service_proof', 'enter', 'enter_as_service'])
+
 const holderOf = (name: string): string => {
   if (name === 'end_unused_sessions') return 'identity_gate'
+  if (OF_SERVICES.has(name)) return 'tenant_bound'
   if (DEFINER_GUARANTEES[name] === mailGuarantee) return 'identity_mailer'
   return OF_AUTH.has(name) ? 'identity_auth' : 'identity_app'
 }

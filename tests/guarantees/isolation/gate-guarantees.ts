@@ -12,7 +12,7 @@ const LOGINS = SERVICE_ROLES.map(loginName)
 const NO_TICKET = '00'.repeat(92)
 
 /** Returns what a superuser's statement returns, as text. */
-const made = (sql: postgres.Sql, statement: string, parameters: (string | null)[]): Promise<string> =>
+export const made = (sql: postgres.Sql, statement: string, parameters: (string | null)[]): Promise<string> =>
   as(sql, 'none', async () => {
     const [row] = await sql.unsafe<{ made: string }[]>(`select ${statement} as made`, parameters)
     return row?.made ?? ''
@@ -21,18 +21,18 @@ const made = (sql: postgres.Sql, statement: string, parameters: (string | null)[
 const ticketFor = (sql: postgres.Sql, tenant: string) =>
   made(sql, `encode(app.operator_ticket($1, 'a test'), 'hex')`, [tenant])
 
-const ticketOf = (sql: postgres.Sql, session: string) =>
+export const ticketOf = (sql: postgres.Sql, session: string) =>
   made(
     sql,
     `(select encode(a.ticket, 'hex') from app.sessions s, app.authenticate(s.token_key, 60) a where s.id = $1)`,
     [session],
   )
 
-const tenantNow = async (sql: postgres.Sql): Promise<string | null> =>
+export const tenantNow = async (sql: postgres.Sql): Promise<string | null> =>
   (await sql<{ tenant: string | null }[]>`select app.current_tenant() as tenant`)[0]?.tenant ?? null
 
 /** Runs in a savepoint that is rolled back, with no tenant at its beginning. */
-async function unset(sql: postgres.Sql, work: () => Promise<void>): Promise<void> {
+export async function unset(sql: postgres.Sql, work: () => Promise<void>): Promise<void> {
   await sql`savepoint unset`
   await enterTenant(sql, null)
   await work()

@@ -75,7 +75,7 @@ const filled = (text: string) =>
     .replaceAll('{account}', account?.id ?? '')
 
 const seal = await admin<{ key: Buffer }[]>`
-  select unnest(array[scope_key, ticket_key, salt_key]) as key from app.seal`
+  select unnest(array[scope_key, ticket_key, proof_key, salt_key]) as key from app.seal`
 const hashes = [
   ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret),
   ...seal.map(({ key }) => key),

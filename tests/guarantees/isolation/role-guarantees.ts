@@ -126,6 +126,7 @@ export const operatorGuarantee = ({ own, other, tables }: TwoTenants): Guarantee
     const written = (of: string): string[] => [
       `insert into app.memberships (tenant_id, user_id, role_id) values ('${of}', gen_random_uuid(), 1)`,
       `insert into app.audit_log (tenant_id, action, target_type) values ('${of}', 'tenant.suspended', 'tenant')`,
+      `insert into app.service_tenants (tenant_id, role) values ('${of}', 'a_service')`,
     ]
     const opened = (id: string) => `insert into app.tenants (id, slug, legal_name) values ('${id}', 'opened', 'Opened')`
     const fresh = randomUUID()
@@ -138,7 +139,7 @@ export const operatorGuarantee = ({ own, other, tables }: TwoTenants): Guarantee
         await expectOf('select settings from app.tenants', 0, REFUSED)
         await expectOf('table app.memberships', staff.length)
         for (const { name, column } of tables) {
-          if (name === 'app.tenants' || name === 'app.memberships') continue
+          if (['app.tenants', 'app.memberships', 'app.service_tenants'].includes(name)) continue
           await expectOf(`select ${column} from ${name}`, 0, REFUSED)
           await expectOf(`update ${name} set ${column} = '${own}'`, 0, REFUSED)
           if (name !== 'app.audit_log') await expectOf(`insert into ${name} (${column}) values ('${own}')`, 0, REFUSED)
@@ -158,6 +159,8 @@ export const operatorGuarantee = ({ own, other, tables }: TwoTenants): Guarantee
             target === tenant ? 1 : 0,
           )
         }
+        await expectOf('select role from app.service_tenants', changed)
+        await expectOf('update app.service_tenants set revoked_at = now()', changed)
         await expectOf('update app.memberships set role_id = 1', 0, REFUSED)
         await expectOf('update app.memberships set accepted_at = now()', 0, REFUSED)
       })

@@ -17,6 +17,7 @@ import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { proofOfOperator } from '#functions/operate/queries.ts'
 import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
+import postgres from 'postgres'
 import * as v from 'valibot'
 import { connectTo } from '#tests/support/access.ts'
 import { type Finished, runCommandLine } from '#tests/support/command-line.ts'
@@ -24,6 +25,7 @@ import { expectProblem } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { INSTRUCTION, signedCommand } from '#tests/support/operator.ts'
+import { createServiceLogin, type ServiceLogin } from '#tests/support/service-login.ts'
 import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
 let service: TestService
@@ -181,6 +183,66 @@ describe('set-status', () => {
     const status = async (token: string) => (await service.request('GET /v1/auth/session', { token })).status
     expect([await status(inside), await status(elsewhere)]).toEqual([401, 200])
     await expect(service.signIn('owner@bolt.test', 'bolt-apparel')).rejects.toThrow('404')
+  })
+})
+
+describe('grant-service-tenant and revoke-service-tenant', () => {
+  /** Enters a tenant as another service, and returns how to end its transaction. Rejects when it may not. */
+  async function enterAs({ url }: ServiceLogin, tenant: string): Promise<() => Promise<void>> {
+    const sql = postgres(url, { max: 1, fetch_types: false })
+    try {
+      await sql.unsafe('begin')
+      await sql`select app.enter_as_service(${tenant})`
+    } catch (error) {
+      await sql.end()
+      throw error
+    }
+    return async () => {
+      await sql.unsafe('commit')
+      await sql.end()
+    }
+  }
+
+  it('let a service enter a tenant until the grant is revoked or the tenant closed, and both wait for its work', async () => {
+    const { admin } = service.database
+    const login = await createServiceLogin(admin, service.database.appUrl)
+    const { role } = login
+    const { id, slug } = await service.newTenant('owner')
+    const other = await service.newTenant('owner')
+    const refused = { code: 'TN403' }
+    const grant = () => command('grant-service-tenant', role, slug, '--json')
+    await expect(enterAs(login, id)).rejects.toMatchObject(refused)
+    expect(JSON.parse((await grant()).stdout).done).toMatchObject({ role, slug, granted: true })
+    expect(JSON.parse((await grant()).stdout).done).toMatchObject({ granted: false })
+    await expect(enterAs(login, other.id)).rejects.toMatchObject(refused)
+    for (const [close, open] of [
+      [['revoke-service-tenant', role, slug], ['grant-service-tenant', role, slug]],
+      [['set-status', slug, 'suspended'], ['set-status', slug, 'active']],
+    ] as const) {
+      const end = await enterAs(login, id)
+      let closed = false
+      const closing = command(...close).then((outcome) => {
+        closed = true
+        return outcome
+      })
+      await vi.waitFor(async () => {
+        const [waiting] = await admin`
+          select from pg_stat_activity where datname = current_database() and usename = 'identity_operator' and wait_event_type = 'Lock'`
+        expect(waiting).toBeDefined()
+      })
+      expect(closed, close[0]).toBe(false)
+      await end()
+      expect(await closing).toMatchObject({ code: 0 })
+      await expect(enterAs(login, id)).rejects.toMatchObject(refused)
+      expect(await command(...open)).toMatchObject({ code: 0 })
+      await (await enterAs(login, id))()
+    }
+    const entries = (await auditOf(slug)).filter((action) => action.startsWith('service.'))
+    const [granted, entered, revoked] = ['service.granted', 'service.entered', 'service.revoked']
+    expect(entries).toEqual([granted, entered, revoked, granted, entered, entered, entered])
+    for (const login of ['identity_app', 'tenant_bound', 'nobody'])
+      expect((await command('grant-service-tenant', login, slug)).stderr).toContain(`There is no login ${login}`)
+    await admin.unsafe(`drop role ${role}`)
   })
 })
 

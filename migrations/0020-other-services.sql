@@ -1,0 +1,111 @@
+-- The door for other services on this database. Each has a schema and roles of its own. A member of tenant_bound enters a tenant
+-- by a proof, and then reaches rows of that tenant in its own tables. It reads no table of this schema.
+set local role identity_owner;
+
+-- The tenants that a service may enter for its background work. Operators grant and revoke them one by one.
+create table app.service_tenants (
+  role       name not null,
+  tenant_id  uuid not null references app.tenants,
+  granted_at timestamptz not null default now(),
+  revoked_at timestamptz,
+  primary key (tenant_id, role)
+);
+select app.enforce_tenant('app.service_tenants');
+grant select, insert (tenant_id, role), update (granted_at, revoked_at) on app.service_tenants to identity_operator;
+create policy gate on app.service_tenants to identity_gate using (true);
+-- SELECT … FOR SHARE requires UPDATE on some column.
+grant select, update (granted_at) on app.service_tenants to identity_gate;
+comment on table app.service_tenants is 'tenant: role, tenant_id, granted_at, revoked_at';
+
+-- Returns the proof of a session for another service, or null for a session without a tenant. It is the ticket with another time
+-- and a seal of its own: no function takes it for a ticket, and app.enter takes no ticket. It lasts a minute, longer than a
+-- request and the few seconds for which a service may keep what it was told.
+create function app.service_proof(p_ticket bytea) returns bytea
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_found record := app.check_ticket(p_ticket);
+  v_proof bytea := substr(p_ticket, 1, 52) || timestamptz_send(clock_timestamp() + interval '1 minute');
+begin
+  if v_found.tenant_id is null or v_found.session_id is null then
+    return null;
+  end if;
+  return v_proof || sha256((select s.proof_key from app.seal s) || v_proof);
+end
+$$;
+
+-- Enters the tenant of a proof until the transaction ends. Raises TN500 unless this database sealed the proof, TN401 when it
+-- expired or its session is no longer live in the tenant, and TN403 when the role changed or lacks the permission.
+-- In a READ ONLY transaction it checks the session without locks, and a null permission is none to check. In another one it
+-- locks and checks as app.enter_to_write does: no write commits after a revocation was confirmed.
+create function app.enter(p_proof bytea, p_permission text) returns void
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_body bytea := substr(p_proof, 1, 60);
+  v_ticket bytea;
+  v_found record;
+  v_live app.live_sessions;
+begin
+  select v_body || sha256(s.ticket_key || v_body) into v_ticket from app.seal s
+   where length(p_proof) = 92 and substr(p_proof, 61) = sha256(s.proof_key || v_body);
+  if not found then
+    raise exception 'this database did not seal the proof' using errcode = 'TN500';
+  end if;
+  if current_setting('transaction_read_only') = 'off' then
+    if p_permission is null then
+      raise exception 'a write needs a permission' using errcode = '22004';
+    end if;
+    perform app.enter_to_write(v_ticket, p_permission, false);
+    return;
+  end if;
+  v_found := app.check_ticket(v_ticket);
+  select l.* into v_live from app.live_sessions l where l.session_id = v_found.session_id;
+  if not found then
+    raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
+  end if;
+  if v_live.tenant_id is distinct from v_found.tenant_id then
+    raise exception 'the session has selected another tenant' using errcode = 'TN403';
+  end if;
+  if int4send(v_live.role_id) <> substr(p_proof, 49, 4) or not (p_permission is null or v_live.permissions ?| array[p_permission, '*']) then
+    raise exception 'the role no longer holds the permission' using errcode = 'TN403';
+  end if;
+  perform app.set_tenant(v_live.tenant_id, v_live.user_id);
+end
+$$;
+
+-- Enters a tenant for the background work of the login, and writes an audit entry. Raises TN403 unless an operator granted the
+-- tenant to the login and it is open. It locks the grant before it reads the tenant, so that whoever revokes the grant or closes
+-- the tenant waits for the work, and later work finds the change.
+create function app.enter_as_service(p_tenant uuid) returns void
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  perform from app.service_tenants s where s.tenant_id = p_tenant and s.role = session_user and s.revoked_at is null for share;
+  if not found then
+    raise exception 'no operator granted this tenant to the service' using errcode = 'TN403';
+  end if;
+  perform from app.tenants t where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status);
+  if not found then
+    raise exception 'the tenant is not open' using errcode = 'TN403';
+  end if;
+  insert into app.audit_log (tenant_id, action, target_type, after)
+  values (p_tenant, 'service.entered', 'service', jsonb_build_object('role', session_user));
+  perform app.set_tenant(p_tenant);
+end
+$$;
+
+revoke all on function app.service_proof(bytea), app.enter(bytea, text), app.enter_as_service(uuid) from public;
+grant execute on function app.service_proof(bytea) to identity_app;
+grant execute on function app.enter(bytea, text), app.enter_as_service(uuid) to tenant_bound;
+grant create on schema app to identity_gate;
+alter function app.service_proof(bytea) owner to identity_gate;
+alter function app.enter(bytea, text) owner to identity_gate;
+alter function app.enter_as_service(uuid) owner to identity_gate;
+revoke create on schema app from identity_gate;

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type postgres from 'postgres'
+import { as, attempt, type Guarantee, REFUSED, sealedTicket, tenantsOf } from './guarantee.ts'
+import { made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
+import type { TwoTenants } from './two-tenants.ts'
+
+// How another service enters a tenant: as a member of tenant_bound.
+
+const ENTER = `select app.enter(decode($1, 'hex'), $2)`
+
+/** Returns the proof of a ticket, in hex: '' for none. */
+const proofOf = (sql: postgres.Sql, ticket: string) =>
+  made(sql, `coalesce(encode(app.service_proof(decode($1, 'hex')), 'hex'), '')`, [ticket])
+
+/** Enters in a savepoint, after a superuser's statements. Returns the code of the error, or the tenant. */
+async function entered(
+  sql: postgres.Sql,
+  mode: 'read only' | 'read write',
+  { proof, permission }: { proof: string; permission: string | null },
+  after: readonly string[] = [],
+): Promise<string | null> {
+  let outcome: string | null = ''
+  await unset(sql, async () => {
+    await as(sql, 'none', async () => {
+      for (const statement of after) await sql.unsafe(statement)
+    })
+    if (mode === 'read only') await sql`set transaction read only`
+    const { code } = await attempt(sql, ENTER, [proof, permission], true)
+    outcome = code === '' ? await tenantNow(sql) : code
+  })
+  return outcome
+}
+
+/** The proof of a session. */
+export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 9: a proof enters the tenant of its live session, with a permission that its role holds; no ticket is a proof, and no proof a ticket',
+  holds: async (sql) => {
+    assert.equal((await attempt(sql, `select app.service_proof('')`)).code, REFUSED, 'a service mints a proof')
+    const ticket = await ticketOf(sql, sessions.own)
+    const proof = await proofOf(sql, ticket)
+    const permission = 'company.read'
+    for (const mode of ['read only', 'read write'] as const) {
+      const enter = (of: string, statements: string[] = []) => entered(sql, mode, { proof: of, permission }, statements)
+      assert.equal(await enter(proof), own, mode)
+      assert.equal(await enter(await proofOf(sql, await ticketOf(sql, sessions.other))), other, mode)
+      const flipped = Array.from({ length: 92 }, (_, at) => {
+        const bytes = Buffer.from(proof, 'hex')
+        bytes[at] = (bytes[at] ?? 0) ^ 1
+        return bytes.toString('hex')
+      })
+      for (const forged of [ticket, '', proof.slice(2), `${proof}00`, '00'.repeat(92), ...flipped])
+        assert.equal(await enter(forged), 'TN500', `${mode}: ${forged}`)
+      assert.equal(await entered(sql, mode, { proof, permission: 'no.such' }), 'TN403', mode)
+      const session = `where id = '${sessions.own}'`
+      for (const [statement, code] of [
+        [`update app.sessions set revoked_at = now() ${session}`, 'TN401'],
+        [`update app.sessions set idle_expires_at = now() ${session}`, 'TN401'],
+        [`update app.sessions set tenant_id = '${other}' ${session}`, 'TN403'],
+        [`update app.memberships set revoked_at = now() where tenant_id = '${own}'`, 'TN401'],
+        [`update app.memberships set role_id = 7 where tenant_id = '${own}'`, 'TN403'],
+      ] as const)
+        assert.equal(await enter(proof, [statement]), code, `${mode}: ${statement}`)
+      const expired = await made(
+        sql,
+        `(select encode(body || sha256(s.proof_key || body), 'hex') from app.seal s,
+            lateral (select substr(decode($1, 'hex'), 1, 52) || timestamptz_send(now() - interval '1 s') as body))`,
+        [proof],
+      )
+      assert.equal(await enter(expired), 'TN401', mode)
+    }
+    for (const statement of [
+      `update app.users set disabled_at = now()`,
+      `update app.tenants set status = 'suspended'`,
+      `update app.tenants set deleted_at = now()`,
+    ])
+      assert.equal(await entered(sql, 'read only', { proof, permission }, [statement]), 'TN401', statement)
+    assert.equal(await entered(sql, 'read only', { proof, permission: null }), own, 'a read of no permission')
+    assert.equal(await entered(sql, 'read write', { proof, permission: null }), '22004', 'a write of no permission')
+    assert.equal(await proofOf(sql, await ticketOf(sql, sessions.pending)), '', 'a session without a tenant')
+    for (const [why, session] of sessions.dead) {
+      const dead = await proofOf(sql, await sealedTicket(sql, { session }))
+      assert.equal(dead, '', why)
+    }
+    await as(sql, 'none', async () => {
+      for (const entry of ['enter_to_read(decode($1,', 'enter_to_write(decode($1,'])
+        assert.equal(
+          (
+            await attempt(
+              sql,
+              `select app.${entry} 'hex')${entry.includes('write') ? `, 'company.read', false` : ''})`,
+              [proof],
+            )
+          ).code,
+          'TN500',
+          entry,
+        )
+    })
+  },
+})
+
+/** The background work of a service. */
+export const serviceEntryGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 9: a service without a request enters a tenant that operators granted to its login, and audits it',
+  holds: async (sql) => {
+    const enter = (tenant: string) => attempt(sql, 'select app.enter_as_service($1)', [tenant], true)
+    const change = (statement: string) => as(sql, 'none', () => sql.unsafe(statement))
+    const grant = (role: string) =>
+      change(`insert into app.service_tenants (tenant_id, role) values ('${own}', ${role})`)
+    const audited = () =>
+      tenantsOf(sql, 'app.audit_log', `action = 'service.entered' and after->>'role' = session_user`, [])
+    const before = (await audited()).length
+    await unset(sql, async () => {
+      for (const tenant of [own, other, randomUUID()]) assert.equal((await enter(tenant)).code, 'TN403')
+      await grant(`'another_login'`)
+      assert.equal((await enter(own)).code, 'TN403', 'granted to another login')
+      await grant('session_user')
+      assert.equal((await enter(own)).code, '')
+      assert.equal(await tenantNow(sql), own)
+      assert.deepEqual((await audited()).length, before + 1)
+      for (const tenant of [other, randomUUID()]) assert.equal((await enter(tenant)).code, 'TN403')
+      await change(`update app.tenants set status = 'suspended' where id = '${own}'`)
+      assert.equal((await enter(own)).code, 'TN403', 'a suspended tenant')
+    })
+    await unset(sql, async () => {
+      await grant('session_user')
+      await sql`set transaction read only`
+      assert.equal((await enter(own)).code, '25006', 'a transaction without an audit entry')
+    })
+  },
+})
