@@ -11,6 +11,7 @@ import {
   powerfulLogins,
   roleSettings,
   serverVersion,
+  serviceTimeouts,
 } from '#shared/doctor/examinations.ts'
 import { functionBodies } from '#shared/doctor/function-bodies.ts'
 
@@ -64,6 +65,7 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
       ...(await roleSettings(tx)),
       ...(await databasePrivileges(tx)),
       ...(await powerfulLogins(tx)),
+      ...(await serviceTimeouts(tx)),
       ...(await invalidObjects(tx)),
       ...(await partitions(tx)),
       ...(await deadLetteredJobs(tx)),

@@ -155,6 +155,26 @@ export async function roleSettings(tx: Transaction): Promise<Diagnosis[]> {
   })
 }
 
+// A transaction of a service holds locks that a revocation waits for.
+const TIMEOUTS = { statement_timeout: '2s', idle_in_transaction_session_timeout: '10s' }
+
+/** Lists the logins of other services whose transactions may last for ever. */
+export async function serviceTimeouts(tx: Transaction): Promise<Diagnosis[]> {
+  const rows = await tx<{ role: string; setting: keyof typeof TIMEOUTS }[]>`
+    select r.rolname as role, wanted.setting
+      from pg_auth_members m
+      join pg_roles r on r.oid = m.member and r.rolcanlogin and (m.inherit_option or m.set_option)
+      cross join unnest(string_to_array(${Object.keys(TIMEOUTS).join()}, ',')) as wanted(setting)
+     where m.roleid = to_regrole('tenant_bound') and not exists (
+       select from pg_db_role_setting s, unnest(s.setconfig) as config
+        where s.setrole = r.oid and config ~ ('^' || wanted.setting || '=') and config !~ '=0[a-z]*$')
+     order by 1, 2`
+  return rows.map(({ role, setting }) => {
+    const repair = `alter role ${role} set ${setting} = '${TIMEOUTS[setting]}';`
+    return warning('service-timeout', role, `it has no ${setting}, so a revocation may wait for its locks`, repair)
+  })
+}
+
 /** A temporary type or table of one caller is found before others of its name, also by the next caller of the connection. */
 export async function databasePrivileges(tx: Transaction): Promise<Diagnosis[]> {
   const rows = await tx<{ database: string; grantee: string; privilege: string }[]>`

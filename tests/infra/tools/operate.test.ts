@@ -216,8 +216,14 @@ describe('grant-service-tenant and revoke-service-tenant', () => {
     expect(JSON.parse((await grant()).stdout).done).toMatchObject({ granted: false })
     await expect(enterAs(login, other.id)).rejects.toMatchObject(refused)
     for (const [close, open] of [
-      [['revoke-service-tenant', role, slug], ['grant-service-tenant', role, slug]],
-      [['set-status', slug, 'suspended'], ['set-status', slug, 'active']],
+      [
+        ['revoke-service-tenant', role, slug],
+        ['grant-service-tenant', role, slug],
+      ],
+      [
+        ['set-status', slug, 'suspended'],
+        ['set-status', slug, 'active'],
+      ],
     ] as const) {
       const end = await enterAs(login, id)
       let closed = false

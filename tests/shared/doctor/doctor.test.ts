@@ -266,6 +266,27 @@ const PLANTED: readonly {
     repairs: true,
   },
   {
+    what: "another service's table without its guard, and a login that passes it",
+    plant: [
+      'create role planted_orders login',
+      'grant tenant_bound to planted_orders with inherit true',
+      'create schema planted',
+      'create table planted.orders (id uuid primary key, tenant_id uuid not null)',
+      'grant select, insert, truncate on planted.orders to planted_orders',
+      'alter role planted_orders bypassrls',
+      'grant select on app.styles to planted_orders',
+    ],
+    names: [
+      'privilege-past-row-security: planted.orders',
+      'role-attribute: planted_orders',
+      'row-security-not-enabled: planted.orders',
+      'row-security-not-forced: planted.orders',
+      'row-security-without-policy: planted.orders',
+      'service-reaches-app: app.styles',
+    ],
+    repairs: true,
+  },
+  {
     what: 'an invalid index',
     plant: ["update pg_index set indisvalid = false where indexrelid = 'app.jobs_due'::regclass"],
     names: ['index-invalid: app.jobs_due'],
@@ -330,6 +351,9 @@ describe('the doctor as a superuser', () => {
       `alter role ${OUTSIDER} bypassrls`,
       `grant identity_resolver, identity_vault to ${OUTSIDER}`,
       `grant select on app.users to ${OUTSIDER}`,
+      'create role planted_orders login',
+      'grant tenant_bound to planted_orders with inherit true',
+      "alter role planted_orders set statement_timeout = '2s'",
     ])
     expect(named(before)).toEqual(
       expect.arrayContaining([
@@ -338,6 +362,7 @@ describe('the doctor as a superuser', () => {
         'partitions-ahead: app.audit_log',
         `powerful-login: ${OUTSIDER}`,
         'grant-not-listed: app.users',
+        'service-timeout: planted_orders',
       ]),
     )
     expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(3)
