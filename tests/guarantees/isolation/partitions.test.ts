@@ -271,3 +271,37 @@ test('a partition without a guard is still closed, because no grant on its paren
       await expect(sql.unsafe('table app.planted_visits_2026')).rejects.toMatchObject({ code: '42501' })
     },
   ))
+
+test('the owner of another service guards its tables and partitions, and nobody else may', async () => {
+  await sql`begin`
+  try {
+    for (const statement of [
+      'create role planted_owner',
+      'grant tenant_table_owner to planted_owner with inherit true',
+      'create role planted_stranger',
+      'create schema planted authorization planted_owner',
+      'set local role planted_owner',
+      'create table planted.visits (id uuid, tenant_id uuid not null default app.current_tenant(), at date) partition by range (at)',
+      `select app.enforce_tenant('planted.visits')`,
+      `create table planted.visits_2026 partition of planted.visits ${of2026}`,
+      'set local role none',
+    ])
+      await sql.unsafe(statement)
+    expect(await checkCatalogue(sql)).toEqual([])
+    for (const [role, statement] of [
+      ['planted_owner', `select app.enforce_tenant('app.styles')`],
+      ['planted_owner', 'create table planted.spies (tenant_id uuid references app.tenants)'],
+      ['planted_owner', `select app.enter('', null)`],
+      ['planted_owner', 'select app.current_tenant()'],
+      ['planted_stranger', `select app.enforce_tenant('planted.visits')`],
+      ['tenant_bound', `select app.enforce_tenant('planted.visits')`],
+    ] as const) {
+      await sql`savepoint refused`
+      await sql.unsafe(`set local role ${role}`)
+      await expect(sql.unsafe(statement), `${role}: ${statement}`).rejects.toMatchObject({ code: '42501' })
+      await sql`rollback to savepoint refused`
+    }
+  } finally {
+    await sql`rollback`
+  }
+})
