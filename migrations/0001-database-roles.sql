@@ -9,7 +9,7 @@
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
 --   identity_gate      owns the SECURITY DEFINER functions that check a proof and set the tenant; alone reads the seal
---   tenant_bound       a group: the roles of other services on this database. It enters a tenant by proof (0020)
+--   tenant_bound       a group: the roles of other services on this database. It enters a tenant by proof (0021)
 --   tenant_table_owner a group: the owners of those services' tables. It may call app.enforce_tenant
 --
 -- This file runs as the login that migrates. Every later file begins with `set local role identity_owner`, so that no

@@ -1,6 +1,6 @@
 -- The tenant of a transaction, and the guard that limits a table to it: row security with four policies. Also the collation
 -- and the domains of text columns.
--- `app.current_tenant` and `app.enforce_tenant` are public: other services on this database use them (0020).
+-- `app.current_tenant` and `app.enforce_tenant` are public: other services on this database use them (0021).
 set local role identity_owner;
 
 -- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their
@@ -25,7 +25,7 @@ create domain app.email_address as text collate app.case_insensitive constraint 
 -- longer than a request, so app.renew_seal may replace them at any time. It keeps the last.
 --   scope_key   seals the tenant and the actor of a transaction
 --   ticket_key  seals what a session check found
---   proof_key   seals the same for another service (0020)
+--   proof_key   seals the same for another service (0021)
 --   salt_key    makes the password salt of an address without a password, which is the same each time
 -- A seal is the SHA-256 of a key of one block and a message. Each key seals messages of one length, so nobody can extend one.
 create table app.seal (
