@@ -9,6 +9,8 @@ create table app.users (
   -- `PersonName` (shared/schema/person-name.ts) refuses more.
   full_name         app.one_line check (length(full_name) <= 60 and full_name !~ '[@/]|[0-9]{7}'),
   avatar_url        text check (length(avatar_url) <= 2000),
+  -- Of the mails to the user. `LANGUAGES` (shared/schema/language.ts) has the same.
+  language          text not null default 'en' check (language in ('en', 'es')),
   last_login_at     timestamptz,
   created_at        timestamptz not null default now(),
   disabled_at       timestamptz,
@@ -24,7 +26,8 @@ alter table app.users
   alter column email set statistics 0,
   alter column password_hash set statistics 0,
   alter column full_name set statistics 0,
-  alter column avatar_url set statistics 0;
+  alter column avatar_url set statistics 0,
+  alter column language set statistics 0;
 
 -- Users belong to no tenant. Row security also keeps the columns of a user out of the error messages of functions that act for
 -- others.
@@ -37,8 +40,8 @@ create policy gate on app.users to identity_gate using (true);
 grant select (id, email, full_name, avatar_url, disabled_at) on app.users to identity_app;
 grant select (id, email, full_name, disabled_at), update (disabled_at, resets_valid_from) on app.users to identity_operator;
 grant select (id, disabled_at) on app.users to identity_resolver;
-grant select, insert (email, full_name, password_hash, email_verified_at),
-  update (password_hash, email_verified_at, last_login_at, resets_valid_from) on app.users to identity_gate;
+grant select, insert (email, full_name, password_hash, email_verified_at, language),
+  update (password_hash, email_verified_at, language, last_login_at, resets_valid_from) on app.users to identity_gate;
 
 -- No password hash leaves the database. The service computes the digest of the password that a client sends, and the database
 -- compares it. The functions below run as identity_gate.
@@ -118,6 +121,20 @@ begin
 end
 $$;
 
+-- Changes the language of the ticket's user. Raises TN401 when the session is no longer live.
+create function app.change_language(p_ticket bytea, p_language text) returns void
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ticket record := app.check_ticket(p_ticket);
+begin
+  perform app.enter_session(p_ticket);
+  update app.users u set language = p_language where u.id = v_ticket.user_id and u.disabled_at is null;
+end
+$$;
+
 -- Stores a user's password at another cost. Does nothing unless the digest is the one of their password.
 create function app.rehash_password(p_email text, p_digest bytea, p_password_hash text) returns void
   language sql volatile security definer
@@ -129,18 +146,21 @@ create function app.rehash_password(p_email text, p_digest bytea, p_password_has
 $$;
 
 revoke all on function app.password_salt(text, text), app.is_digest_of(bytea, text), app.is_own_password(bytea, bytea),
-  app.change_password(bytea, bytea, text, text, text, bytea), app.rehash_password(text, bytea, text) from public;
+  app.change_password(bytea, bytea, text, text, text, bytea), app.change_language(bytea, text),
+  app.rehash_password(text, bytea, text) from public;
 grant execute on function app.is_digest_of(bytea, text) to identity_gate;
 grant execute on function app.password_salt(text, text), app.is_own_password(bytea, bytea),
-  app.change_password(bytea, bytea, text, text, text, bytea), app.rehash_password(text, bytea, text) to identity_auth;
+  app.change_password(bytea, bytea, text, text, text, bytea), app.change_language(bytea, text),
+  app.rehash_password(text, bytea, text) to identity_auth;
 grant create on schema app to identity_gate;
 alter function app.password_salt(text, text) owner to identity_gate;
 alter function app.is_own_password(bytea, bytea) owner to identity_gate;
 alter function app.change_password(bytea, bytea, text, text, text, bytea) owner to identity_gate;
+alter function app.change_language(bytea, text) owner to identity_gate;
 alter function app.rehash_password(text, bytea, text) owner to identity_gate;
 revoke create on schema app from identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.users is
-  'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, last_login_at, created_at, '
+  'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, language, last_login_at, created_at, '
   'disabled_at, resets_valid_from, bounced_at; linked: id';

@@ -58,7 +58,7 @@ grant select (id, token_key, user_id, tenant_id, csrf_secret, last_seen_at, idle
 -- applies to the reader: the view shows a session of a tenant only while that tenant is set.
 create view app.live_sessions with (security_invoker = true) as
 select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
-       u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
+       u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url, u.language,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,

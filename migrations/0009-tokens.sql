@@ -144,13 +144,13 @@ create function app.find_invitation(p_token_hash bytea, p_previous bytea)
      and (i.consumed_at is not null or i.expires_at > now() and u.disabled_at is null)
 $$;
 
--- Accepts an invitation: consumes the token, creates a user with p_full_name and p_password_hash unless the address has one, and
+-- Accepts an invitation: consumes the token, creates a user with p_full_name, p_password_hash and p_language unless the address has one, and
 -- makes them a live member. Audits it, and sets the tenant, so that the caller can add jobs. Returns the user, and whether it was
 -- created; a null user when the invitation had been accepted; and no row when it cannot be accepted.
 -- A live member keeps their role, unless the platform invites: that is how a tenant without an owner gets one.
 create function app.accept_invitation(
     p_token_hash bytea, p_previous bytea, p_full_name text, p_password_hash text,
-    p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_request_id text, p_client_request_id text, p_ip_hash bytea, p_language text default 'en')
   returns table (user_id uuid, account_created boolean)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -190,8 +190,8 @@ begin
       return;
     end if;
   end if;
-  insert into app.users as u (email, full_name, password_hash, email_verified_at)
-  select v_token.email, p_full_name, p_password_hash, now() where p_password_hash is not null
+  insert into app.users as u (email, full_name, password_hash, email_verified_at, language)
+  select v_token.email, p_full_name, p_password_hash, now(), p_language where p_password_hash is not null
   on conflict (email) do nothing returning u.id into user_id;
   account_created := user_id is not null;
   if user_id is null then
@@ -305,16 +305,16 @@ end
 $$;
 
 revoke all on function app.put_invitation(text, integer, bytea, integer), app.find_invitation(bytea, bytea),
-  app.accept_invitation(bytea, bytea, text, text, text, text, bytea), app.verify_email(bytea, bytea),
+  app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) from public;
 grant execute on function app.put_invitation(text, integer, bytea, integer) to identity_app;
 grant execute on function app.find_invitation(bytea, bytea),
-  app.accept_invitation(bytea, bytea, text, text, text, text, bytea), app.verify_email(bytea, bytea),
+  app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
 alter function app.put_invitation(text, integer, bytea, integer) owner to identity_gate;
 alter function app.find_invitation(bytea, bytea) owner to identity_gate;
-alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea) owner to identity_gate;
+alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) owner to identity_gate;
 alter function app.verify_email(bytea, bytea) owner to identity_gate;
 alter function app.find_reset(bytea, bytea) owner to identity_gate;
 alter function app.reset_password(bytea, bytea, text, text, text, bytea) owner to identity_gate;

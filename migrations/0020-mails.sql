@@ -24,9 +24,11 @@ $$;
 
 -- Returns the open invitation of a leased mail, with the place of its token in p_token_hashes. Returns no row when it was
 -- accepted, cancelled or renewed, when its address is a disabled user's, or when mail to the address bounced, which it records.
--- The inviter is null when the platform invites, or when their address is not verified.
+-- The inviter is null when the platform invites, or when their address is not verified. The language is the one of the user of the
+-- address, else of the inviter.
 create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
-  returns table (email text, token integer, expires_at timestamptz, expired boolean, shop text, timezone text, role text, inviter text)
+  returns table (email text, token integer, expires_at timestamptz, expired boolean, shop text, timezone text, role text, inviter text,
+                 language text)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -35,13 +37,14 @@ declare
   v_bounced boolean;
 begin
   select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.legal_name, t.timezone, r.label,
-         n.email, i.bounced_at is not null or invited.bounced_at is not null
-    into email, token, expires_at, expired, shop, timezone, role, inviter, v_bounced
+         case when n.email_verified_at is not null then n.email end, coalesce(invited.language, n.language, 'en'),
+         i.bounced_at is not null or invited.bounced_at is not null
+    into email, token, expires_at, expired, shop, timezone, role, inviter, language, v_bounced
     from app.leased_mail(p_job, p_lease_token) j
     join app.tokens i on i.id = (j.payload ->> 'invitation_id')::uuid and i.tenant_id = j.tenant_id
     join app.tenants t on t.id = i.tenant_id
     join app.roles r on r.id = i.role_id
-    left join app.users n on n.id = i.invited_by and n.email_verified_at is not null
+    left join app.users n on n.id = i.invited_by
     left join app.users invited on invited.email = i.email
    where j.payload ->> 'template' = 'invitation' and i.purpose = 'invite' and i.consumed_at is null
      and i.token_hash = any (p_token_hashes) and invited.disabled_at is null;
@@ -60,7 +63,7 @@ $$;
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
 -- reset that was requested then is void, or when the address is verified already.
 create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
-  returns table (email text, token integer, expires_at timestamptz)
+  returns table (email text, language text, token integer, expires_at timestamptz)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -80,6 +83,7 @@ begin
     return;
   end if;
   email := v_user.email;
+  language := v_user.language;
   if v_purpose is not null then
     if not exists (select from app.tokens t where t.token_hash = any (p_token_hashes)) then
       insert into app.tokens (token_hash, purpose, user_id, created_at, expires_at)
@@ -95,12 +99,12 @@ end
 $$;
 
 -- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
-create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns table (email text, shop text, role text)
+create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns table (email text, language text, shop text, role text)
   language sql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select u.email, t.legal_name, r.label
+  select u.email, u.language, t.legal_name, r.label
     from app.leased_mail(p_job, p_lease_token) j
     join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
     join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null

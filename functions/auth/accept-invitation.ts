@@ -8,6 +8,7 @@ import { SentNewPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
+import { Language, LANGUAGES } from '#shared/schema/language.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
@@ -21,7 +22,12 @@ export const acceptInvitation = endpoint({
   access: 'anyone',
   summary: 'Accept an invitation, with a new account or an existing one',
   needs: ['invoke:deliver-mail'],
-  body: v.object({ token: SentToken, full_name: v.nullish(PersonName), password: v.nullish(SentNewPassword) }),
+  body: v.object({
+    token: SentToken,
+    full_name: v.nullish(PersonName),
+    password: v.nullish(SentNewPassword),
+    language: v.nullish(Language, LANGUAGES[0]),
+  }),
   reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
@@ -38,7 +44,7 @@ export const acceptInvitation = endpoint({
     const known = [email, fullName, slug, legal_name]
     const passwordHash = exists ? null : await hashOf(body.password ?? null)
     const accepted = await runtime.database.transaction('read write', async (tx) => {
-      const outcome = await accept(tx, context, { hashes, fullName, passwordHash })
+      const outcome = await accept(tx, context, { hashes, fullName, passwordHash, language: body.language })
       if (outcome === null) throw tokenInvalid('the invitation cannot be accepted any more')
       if (outcome !== 'accepted') await enqueue(tx, 'mail', { template: 'membership-added', user_id: outcome.userId })
       return outcome

@@ -1,5 +1,6 @@
 import { routeGroup } from '#shared/http/group.ts'
 import { acceptInvitation } from './accept-invitation.ts'
+import { changeProfile } from './change-profile.ts'
 import { changePassword } from './change-password.ts'
 import { endSession } from './end-session.ts'
 import { forgotPassword } from './forgot-password.ts'
@@ -29,6 +30,7 @@ export const group = routeGroup({
     revokeSession,
     revokeOtherSessions,
     changePassword,
+    changeProfile,
     forgotPassword,
     resetPassword,
     verifyEmail,

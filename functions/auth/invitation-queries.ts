@@ -1,5 +1,6 @@
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
+import type { Language } from '#shared/schema/language.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 
 /** An open or accepted invitation. */
@@ -27,6 +28,8 @@ interface Acceptance {
   readonly fullName: string | null
   /** The password of a new user. Null when the address has one. */
   readonly passwordHash: string | null
+  /** The language of a new user. */
+  readonly language: Language
 }
 
 /**
@@ -37,11 +40,12 @@ interface Acceptance {
 export async function acceptInvitation(
   sql: Sql,
   { client, requestId, runtime }: AuditContext,
-  { hashes: [current, previous], fullName, passwordHash }: Acceptance,
+  { hashes: [current, previous], fullName, passwordHash, language }: Acceptance,
 ): Promise<{ userId: string; created: boolean } | 'accepted' | null> {
   const [row] = await sql<{ user_id: string | null; account_created: boolean }>`
     select * from app.accept_invitation(
-      ${current}, ${previous}, ${fullName}, ${passwordHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`
+      ${current}, ${previous}, ${fullName}, ${passwordHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)},
+      ${language})`
   if (row === undefined) return null
   return row.user_id === null ? 'accepted' : { userId: row.user_id, created: row.account_created }
 }

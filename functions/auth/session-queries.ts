@@ -2,6 +2,7 @@ import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
+import type { Language } from '#shared/schema/language.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CsrfSecret } from '#shared/session/csrf-secret.ts'
@@ -102,3 +103,6 @@ export async function endSessions(
   )
   return row?.ended ?? 0
 }
+
+export const changeLanguage = (sql: SessionTransaction, ticket: Ticket, language: Language): Promise<unknown> =>
+  ticket.present((bytes) => sql`select app.change_language(${bytes}, ${language})`)

@@ -48,7 +48,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     const issued = await issueToken(sql, job, tokens, lifetimes[mail.template])
     const token = tokens[(issued?.token ?? 0) - 1]?.token
     if (issued === null || token === undefined) return null
-    return { to: issued.email, expiresAt: issued.expires_at, token, webBaseUrl }
+    return { ...issued, to: issued.email, expiresAt: issued.expires_at, token, webBaseUrl }
   }
 
   switch (mail.template) {
@@ -60,8 +60,8 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       // Without a token, the invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
       if (open.expired) throw new Expired('the invitation could not be sent in time')
-      const { email: to, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
-      return templates.invitation({ to, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
+      const { email: to, language, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
+      return templates.invitation({ to, language, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
     }
     case 'password-reset': {
       const link = await withToken('password_reset', mail.nonce)
@@ -73,7 +73,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     }
     case 'password-changed': {
       const user = await findUser(sql, job)
-      return user === null ? null : templates.passwordChanged({ to: user.email, webBaseUrl })
+      return user === null ? null : templates.passwordChanged({ ...user, to: user.email, webBaseUrl })
     }
     case 'membership-added': {
       const place = await membership()
@@ -81,7 +81,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     }
     case 'membership-removed': {
       const place = await membership()
-      return place === null ? null : templates.membershipRemoved({ to: place.email, shop: place.shop })
+      return place === null ? null : templates.membershipRemoved({ to: place.email, ...place })
     }
   }
 }

@@ -1,18 +1,23 @@
 import type { Sql } from '#shared/db/connect.ts'
+import type { Language } from '#shared/schema/language.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import type { StoredToken } from '#shared/token/token.ts'
 
 // The functions of migration 0020 return the recipient of a leased mail. They throw TN403 when the lease has ended.
 
-/** The token in a link. */
-interface Link {
+interface Recipient {
+  readonly email: string
+  readonly language: Language
+}
+
+/** The token in a link, and who gets it. */
+interface Link extends Recipient {
   readonly expires_at: Date
   /** The place of the stored token, from 1. */
   readonly token: number
 }
 
 export interface OpenInvitation extends Link {
-  readonly email: string
   readonly expired: boolean
   readonly shop: string
   readonly timezone: string
@@ -39,8 +44,8 @@ export async function findInvitation(
 }
 
 /** Returns the address of a job's user, or null when the user is disabled or mail to it bounced. */
-export async function findUser(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<{ email: string } | null> {
-  const [row] = await sql<{ email: string }>`select email from app.mail_of_user(${id}, ${lease}, null, null)`
+export async function findUser(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<Recipient | null> {
+  const [row] = await sql<Recipient>`select email, language from app.mail_of_user(${id}, ${lease}, null, null)`
   return row ?? null
 }
 
@@ -53,16 +58,15 @@ export async function issueToken(
   { id, lease_token: lease }: LeasedJob,
   tokens: readonly StoredToken[],
   ttlSeconds: number,
-): Promise<(Link & { readonly email: string }) | null> {
-  const [row] = await sql<Link & { email: string }>`
+): Promise<Link | null> {
+  const [row] = await sql<Link>`
     select m.* from app.mail_of_user(${id}, ${lease}, (
       select array_agg(decode(hash, 'hex') order by n) from unnest(string_to_array(${hex(tokens)}, ',')) with ordinality as t (hash, n)),
       ${ttlSeconds}) m`
   return row ?? null
 }
 
-export interface MembershipContact {
-  readonly email: string
+export interface MembershipContact extends Recipient {
   readonly shop: string
   readonly role: string
 }

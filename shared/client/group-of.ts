@@ -9,6 +9,7 @@ export const GROUP_OF: Readonly<Record<string, string>> = {
   '/v1/auth/sessions': 'auth',
   '/v1/auth/sessions/{id}': 'auth',
   '/v1/auth/password/change': 'auth',
+  '/v1/auth/profile': 'auth',
   '/v1/auth/password/forgot': 'auth',
   '/v1/auth/password/reset': 'auth',
   '/v1/auth/verify': 'auth',

@@ -56,11 +56,12 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.password_salt(text, text)', // returns the salt and cost of a password, or invented ones
   'app.is_own_password(bytea, bytea)', // compares a digest with the password of the ticket's user
   'app.change_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the ticket's user for a digest of it
+  'app.change_language(bytea, text)', // changes the language of the ticket's user
   'app.rehash_password(text, bytea, text)', // stores a password at another cost for a digest of it
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)', // creates a session for a digest
   'app.put_invitation(text, integer, bytea, integer)', // creates or renews an invitation of the set tenant
   'app.find_invitation(bytea, bytea)', // returns the invitation of a token hash
-  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)', // makes the user of an invitation a member
+  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text)', // makes the user of an invitation a member
   'app.verify_email(bytea, bytea)', // verifies the address of the user of a token hash
   'app.find_reset(bytea, bytea)', // returns the user of a password reset and the names of their tenants
   'app.reset_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the user of a password reset

@@ -1,6 +1,9 @@
+import type { Language } from '#shared/schema/language.ts'
+
 /** An email before rendering. Every field is plain text. */
 export interface EmailMessage {
   readonly to: string
+  readonly language: Language
   readonly subject: string
   readonly paragraphs: readonly string[]
   readonly action?: { readonly label: string; readonly url: string }
@@ -20,7 +23,7 @@ export const renderText = ({ paragraphs, action, closing }: EmailMessage): strin
     .join('\n\n')
     .concat('\n')
 
-export function renderHtml({ subject, paragraphs, action, closing }: EmailMessage): string {
+export function renderHtml({ language, subject, paragraphs, action, closing }: EmailMessage): string {
   const body = [
     ...paragraphs.map((text) => `<p>${escape(oneLine(text))}</p>`),
     ...(action === undefined
@@ -29,7 +32,7 @@ export function renderHtml({ subject, paragraphs, action, closing }: EmailMessag
     ...(closing === undefined ? [] : [`<p>${escape(closing)}</p>`]),
   ]
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>${escape(oneLine(subject))}</title></head>
 <body>
 ${body.join('\n')}

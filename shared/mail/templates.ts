@@ -1,11 +1,16 @@
 import type { EmailMessage } from '#shared/mail/email-message.ts'
+import { MAIL_TEXTS } from '#shared/mail/texts.ts'
+import type { Language } from '#shared/schema/language.ts'
 
-// The token follows the #, so that it is in no server log and no Referer header. The page sends it in a request body.
-const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}#token=${token}`
+// The front end moves the token from the query to a cookie before it shows a page. So it works without a script, and no page,
+// Referer or access log contains it.
+const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}?token=${token}`
 
-function formatTime(at: Date, timeZone: string): string {
+const LOCALES: Readonly<Record<Language, string>> = { en: 'en-US', es: 'es' }
+
+function formatTime(at: Date, timeZone: string, language: Language): string {
   const format = (zone: string) =>
-    new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(at)
+    new Intl.DateTimeFormat(LOCALES[language], { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(at)
   try {
     return `${format(timeZone)} (${timeZone})`
   } catch {
@@ -13,8 +18,13 @@ function formatTime(at: Date, timeZone: string): string {
   }
 }
 
-interface TokenMail {
+/** Who gets an email, and in which language. */
+export interface Recipient {
   readonly to: string
+  readonly language: Language
+}
+
+interface TokenMail extends Recipient {
   readonly expiresAt: Date
   readonly token: string
   readonly webBaseUrl: string
@@ -27,53 +37,38 @@ export interface InvitationMail extends TokenMail {
   readonly timeZone: string
 }
 
-// A mail program shows subject and first paragraph in its list. They name the shop and a verified address, and no text that a
-// user chose: the platform signs the mail.
-export const invitation = (mail: InvitationMail): EmailMessage => ({
-  to: mail.to,
-  subject: mail.inviter === null ? `You are invited to ${mail.shop}` : `${mail.inviter} invites you to ${mail.shop}`,
-  paragraphs: [
-    `${mail.inviter === null ? 'You are invited' : `${mail.inviter} invites you`} to work in ${mail.shop}.`,
-    `Your role will be: ${mail.role}. The invitation is open until ${formatTime(mail.expiresAt, mail.timeZone)}.`,
-  ],
-  action: { label: 'Accept the invitation', url: link(mail.webBaseUrl, 'invitation', mail.token) },
-  closing: 'If you did not expect this, ignore it: nothing happens without the link.',
+type Words = ReturnType<(typeof MAIL_TEXTS)[Language][keyof (typeof MAIL_TEXTS)[Language]]>
+
+const emailOf = ({ to, language }: Recipient, { label, ...words }: Words, url?: string): EmailMessage => ({
+  to,
+  language,
+  ...words,
+  ...(label === undefined || url === undefined ? {} : { action: { label, url } }),
 })
 
-export const passwordReset = (mail: TokenMail): EmailMessage => ({
-  to: mail.to,
-  subject: 'Set a new password',
-  paragraphs: [
-    'Somebody asked to set a new password for this address.',
-    `The link works once, until ${formatTime(mail.expiresAt, 'UTC')}.`,
-  ],
-  action: { label: 'Set a new password', url: link(mail.webBaseUrl, 'reset-password', mail.token) },
-  closing: 'If it was not you, ignore this: your password stays as it is.',
-})
+export const invitation = (mail: InvitationMail): EmailMessage => {
+  const { language, expiresAt, timeZone, webBaseUrl, token } = mail
+  const words = MAIL_TEXTS[language].invitation({ ...mail, until: formatTime(expiresAt, timeZone, language) })
+  return emailOf(mail, words, link(webBaseUrl, 'invitation', token))
+}
 
-export const emailVerification = (mail: TokenMail): EmailMessage => ({
-  to: mail.to,
-  subject: 'Confirm your email address',
-  paragraphs: ['Confirm that this is your address.', `The link works until ${formatTime(mail.expiresAt, 'UTC')}.`],
-  action: { label: 'Confirm the address', url: link(mail.webBaseUrl, 'verify-email', mail.token) },
-})
+export const passwordReset = (mail: TokenMail): EmailMessage => {
+  const { language, expiresAt, webBaseUrl, token } = mail
+  const words = MAIL_TEXTS[language].passwordReset({ until: formatTime(expiresAt, 'UTC', language) })
+  return emailOf(mail, words, link(webBaseUrl, 'reset-password', token))
+}
 
-export const passwordChanged = (mail: { to: string; webBaseUrl: string }): EmailMessage => ({
-  to: mail.to,
-  subject: 'Your password was changed',
-  paragraphs: ['The password of your account was changed, and your other sessions were ended.'],
-  action: { label: 'If it was not you, set a new one', url: `${mail.webBaseUrl}/forgot-password` },
-})
+export const emailVerification = (mail: TokenMail): EmailMessage => {
+  const { language, expiresAt, webBaseUrl, token } = mail
+  const words = MAIL_TEXTS[language].emailVerification({ until: formatTime(expiresAt, 'UTC', language) })
+  return emailOf(mail, words, link(webBaseUrl, 'verify-email', token))
+}
 
-export const membershipAdded = (mail: Pick<InvitationMail, 'to' | 'shop' | 'role' | 'webBaseUrl'>): EmailMessage => ({
-  to: mail.to,
-  subject: `You were added to ${mail.shop}`,
-  paragraphs: [`You now work in ${mail.shop}.`, `Your role is: ${mail.role}.`],
-  action: { label: 'Sign in', url: `${mail.webBaseUrl}/` },
-})
+export const passwordChanged = (mail: Recipient & { webBaseUrl: string }): EmailMessage =>
+  emailOf(mail, MAIL_TEXTS[mail.language].passwordChanged(), `${mail.webBaseUrl}/forgot-password`)
 
-export const membershipRemoved = (mail: { to: string; shop: string }): EmailMessage => ({
-  to: mail.to,
-  subject: `You were removed from ${mail.shop}`,
-  paragraphs: [`You no longer work in ${mail.shop}, and your sessions there were ended.`],
-})
+export const membershipAdded = (mail: Recipient & Pick<InvitationMail, 'shop' | 'role' | 'webBaseUrl'>): EmailMessage =>
+  emailOf(mail, MAIL_TEXTS[mail.language].membershipAdded(mail), `${mail.webBaseUrl}/`)
+
+export const membershipRemoved = (mail: Recipient & Pick<InvitationMail, 'shop'>): EmailMessage =>
+  emailOf(mail, MAIL_TEXTS[mail.language].membershipRemoved(mail))

@@ -6,9 +6,9 @@ import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import { Ticket } from '#shared/session/ticket.ts'
 import type { Tenant } from '#shared/tenant/tenant.ts'
-import type { User } from '#shared/user/user.ts'
+import type { OwnUser } from '#shared/user/user.ts'
 
-interface LiveSessionRow extends Omit<Session, 'id'>, Omit<User, 'id'>, Omit<Tenant, 'id'> {
+interface LiveSessionRow extends Omit<Session, 'id'>, Omit<OwnUser, 'id'>, Omit<Tenant, 'id'> {
   session_id: string
   user_id: string
   tenant_id: string | null
@@ -88,6 +88,7 @@ function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'cs
     email_verified_at: row.email_verified_at,
     full_name: row.full_name,
     avatar_url: row.avatar_url,
+    language: row.language,
   }
   if (row.tenant_id === null) return { ...proofs, session, user, tenant: null, role: null, permissions: [] }
   return {

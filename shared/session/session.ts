@@ -5,7 +5,7 @@ import { Role } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import type { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
-import { User } from '#shared/user/user.ts'
+import { OwnUser } from '#shared/user/user.ts'
 
 /** A session, with the time when it expires if unused and the time when it expires in any case. */
 export const Session = v.pipe(
@@ -19,7 +19,7 @@ interface SessionUser {
   readonly ticket: Ticket
   readonly csrfSecret: CsrfSecret
   readonly session: Session
-  readonly user: User
+  readonly user: OwnUser
   readonly permissions: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export const CsrfToken = v.pipe(v.string(), v.examples(['b1N0c2Vzc2lvbi1vZi1hbi1
 export const Me = v.pipe(
   v.object({
     session: Session,
-    user: User,
+    user: OwnUser,
     tenant: v.nullable(Tenant),
     role: v.nullable(Role),
     permissions: v.pipe(v.array(v.string()), v.examples([['catalog.read', 'customer.write']])),

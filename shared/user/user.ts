@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { Address } from '#shared/schema/email.ts'
+import { Language } from '#shared/schema/language.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 
@@ -18,3 +19,8 @@ export const User = v.pipe(
 )
 
 export type User = Readonly<v.InferOutput<typeof User>>
+
+/** A user as the API shows it to them. Mails to them are in `language`. */
+export const OwnUser = v.pipe(v.object({ ...User.entries, language: Language }), v.title('OwnUser'))
+
+export type OwnUser = Readonly<v.InferOutput<typeof OwnUser>>

@@ -74,7 +74,7 @@ export async function startTestMail(mailer: Mailer, { authorize }: { authorize?:
 
 /** Returns the single-use token in a mail's link. */
 export function tokenIn(message: Message | undefined): string {
-  const token = /#token=([A-Za-z0-9_-]{43})$/m.exec(message?.text ?? '')?.[1]
+  const token = /[?]token=([A-Za-z0-9_-]{43})$/m.exec(message?.text ?? '')?.[1]
   if (token === undefined) throw new Error('the mail has no link with a token')
   return token
 }

@@ -27,7 +27,14 @@ describe('GET /v1/auth/session', () => {
     expect(Object.keys(body)).toEqual(['session', 'user', 'tenant', 'role', 'permissions', 'csrf_token'])
     expect(Object.keys(body.session).toSorted()).toEqual(['absolute_expires_at', 'id', 'idle_expires_at'])
     expect(body.session.id).toBe(id)
-    expect(Object.keys(body.user).toSorted()).toEqual(['avatar_url', 'email', 'email_verified_at', 'full_name', 'id'])
+    expect(Object.keys(body.user).toSorted()).toEqual([
+      'avatar_url',
+      'email',
+      'email_verified_at',
+      'full_name',
+      'id',
+      'language',
+    ])
     expect(body.tenant).toEqual({
       id: await tenantId(service.sql, 'acme-print'),
       slug: 'acme-print',

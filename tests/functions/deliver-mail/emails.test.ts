@@ -82,7 +82,7 @@ describe('emails with hostile names', () => {
       }
       const { webBaseUrl } = service.runtime.config.mail
       for (const [, href] of html.matchAll(/href="([^"]*)"/g)) expect(href?.startsWith(`${webBaseUrl}/`)).toBe(true)
-      const link = new RegExp(`^${webBaseUrl}/[a-z-]*(#token=[A-Za-z0-9_-]{43})?$`, 'm')
+      const link = new RegExp(`^${webBaseUrl}/[a-z-]*([?]token=[A-Za-z0-9_-]{43})?$`, 'm')
       if (kind !== 'removed') expect(text).toMatch(link)
     },
   )
@@ -109,6 +109,47 @@ describe('an invitation', () => {
       `${inviter} invites you to work in ${shop}.`,
     ])
     expect(await invitedBy(null)).toEqual([`You are invited to ${shop}`, `You are invited to work in ${shop}.`])
+  })
+})
+
+describe('the language of an email', () => {
+  it('is the one that the user chose at the acceptance or later, and of the inviter for a new address', async () => {
+    const { slug, owner } = await service.newTenant('owner')
+    const email = `nueva@${slug}.test`
+    const said = async (
+      route: string,
+      token: string | null,
+      body?: object,
+      to = email,
+    ): Promise<(string | undefined)[]> => {
+      const answer = await service.request(route, { ...(token === null ? {} : { token }), body })
+      expect(answer.status, answer.text).toBeLessThan(300)
+      await service.mail.deliver()
+      const [message] = service.mail.to(to)
+      return [message?.subject, /<html lang="(..)">/.exec(String(message?.html))?.[1]]
+    }
+    const shop = `Shop ${slug}`
+    const change = (language: string) =>
+      service.request('PATCH /v1/auth/profile', { token: owner.token, body: { language } })
+    expect((await change('es')).status).toBe(204)
+    expect((await service.request('GET /v1/auth/session', { token: owner.token })).body.user.language).toBe('es')
+    const invite = { email, role: 'viewer' }
+    expect(await said('POST /v1/members/invite', owner.token, invite)).toEqual([`Invitación a ${shop}`, 'es'])
+    const accept = { token: tokenIn(service.mail.to(email)[0]), password: PASSWORD, language: 'es' }
+    expect((await change('en')).status).toBe(204)
+    const own = `owner@${slug}.test`
+    expect(await said('POST /v1/auth/verify/resend', owner.token, undefined, own)).toEqual([
+      'Confirm your email address',
+      'en',
+    ])
+    expect(await said('POST /v1/auth/invitations/accept', null, accept)).toEqual([`Ya formas parte de ${shop}`, 'es'])
+    expect(await said('POST /v1/auth/password/forgot', null, { email })).toEqual(['Crea una contraseña nueva', 'es'])
+    const reset = { token: tokenIn(service.mail.to(email)[0]), password: 'otra contraseña de la persona' }
+    expect(await said('POST /v1/auth/password/reset', null, reset)).toEqual(['Tu contraseña ha cambiado', 'es'])
+    const { data } = (await service.request('GET /v1/members?limit=100', { token: owner.token })).body
+    const { id } = data.find(({ user }: any) => user.email === email)
+    expect(await said(`DELETE /v1/members/${id}`, owner.token)).toEqual([`Ya no formas parte de ${shop}`, 'es'])
+    expect((await change('fr')).status).toBe(422)
   })
 })
 
@@ -147,7 +188,7 @@ describe('links in emails', () => {
         expect(status, forged.join(' ')).toBeLessThan(300)
         expect(await configured.mail.deliver()).toBe(1)
         const [message] = configured.mail.to(email)
-        const link = `${WEB}/${path.endsWith('/forgot') ? 'reset-password' : 'invitation'}#token=${tokenIn(message)}`
+        const link = `${WEB}/${path.endsWith('/forgot') ? 'reset-password' : 'invitation'}?token=${tokenIn(message)}`
         const links = [...`${message?.text}${message?.html}`.matchAll(/[a-z]+:\/\/[^"<\s]+/g)].map(([found]) => found)
         expect(new Set(links), forged.join(' ')).toEqual(new Set([link]))
         expect(message?.html).toContain(`<a href="${link}">`)

@@ -37,7 +37,7 @@ function startEchoingSes(): Promise<HttpServer> {
       // What the account may send.
       if (method === 'GET') return json(200, { SendingEnabled: true, SendQuota: { MaxSendRate: 100 } })
       const text = body.toString()
-      const token = /#token=([A-Za-z0-9_-]{43})/.exec(text)?.[1]
+      const token = /[?]token=([A-Za-z0-9_-]{43})/.exec(text)?.[1]
       const to: string = JSON.parse(text).Destination.ToAddresses[0]
       if (token !== undefined) tokens.set(`the token of the mail to ${to}, ${token.slice(0, 4)}`, token)
       if (to.startsWith('refused')) return failure('MessageRejected', 400, `Email address is not verified: ${text}`)

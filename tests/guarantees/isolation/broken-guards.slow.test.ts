@@ -87,6 +87,8 @@ const PROOFS: readonly (readonly [name: string, part: string, by: string])[] = [
   ['change_password', 'u.id = v_ticket.user_id and', ''],
   ['change_password', 'and app.is_digest_of(p_digest, u.password_hash)', ''],
   ['change_password', 'v_ticket.session_id', 'null'],
+  ['change_language', 'perform app.enter_session(p_ticket)', 'perform 1'],
+  ['change_language', 'u.id = v_ticket.user_id and', ''],
   ['find_reset', `and r.purpose = 'password_reset'`, ''],
   ['find_reset', 'and r.consumed_at is null', ''],
   ['find_reset', 'm.user_id = u.id and', ''],

@@ -149,13 +149,16 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.password_salt(text, text)': { identity_auth: 'computes the digest of a sent password' },
   'app.is_own_password(bytea, bytea)': { identity_auth: 'changing a password takes the current one' },
   'app.change_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'changes a password' },
+  'app.change_language(bytea, text)': { identity_auth: 'changes a language' },
   'app.rehash_password(text, bytea, text)': { identity_auth: 'signing in stores a password at the current cost' },
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)': {
     identity_auth: 'signs in',
   },
   'app.put_invitation(text, integer, bytea, integer)': { identity_app: 'invites people' },
   'app.find_invitation(bytea, bytea)': { identity_auth: 'shows an invitation' },
-  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea)': { identity_auth: 'accepts an invitation' },
+  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text)': {
+    identity_auth: 'accepts an invitation',
+  },
   'app.verify_email(bytea, bytea)': { identity_auth: 'verifies an address' },
   'app.find_reset(bytea, bytea)': { identity_auth: 'checks the new password of a reset' },
   'app.reset_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'resets a password' },

@@ -306,6 +306,22 @@ const passwordChangeGuarantee = (world: TwoTenants, name: string): Guarantee => 
   },
 })
 
+/** app.change_language, called with tickets of users and of dead sessions. */
+const languageGuarantee = ({ sessions, users }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} changes the ticket's user while the session is live, and nobody else`,
+  holds: async (sql) => {
+    const user = users[0]?.id ?? null
+    const spanish = () => as(sql, 'none', () => sql`select id from app.users where language = 'es'`)
+    const change = (ticket: string) =>
+      attempt(sql, `select app.change_language(decode($1, 'hex'), 'es')`, [ticket], true)
+    for (const [why, session] of sessions.dead.filter(([of]) => of !== "a disabled user's"))
+      assert.equal((await change(await sealedTicket(sql, { user, session }))).code, 'TN401', why)
+    assert.deepEqual([...(await spanish())], [])
+    assert.equal((await change(await sealedTicket(sql, { user, session: sessions.own }))).code, '')
+    assert.deepEqual([...(await spanish())], [{ id: user }])
+  },
+})
+
 /** app.reset_password, called with token hashes of users and of other ids. */
 const passwordResetGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} takes an open reset token once, ends the sessions of its user, and audits in each of their tenants`,
@@ -439,6 +455,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   rehash_password: passwordGuarantee,
   sign_in: passwordGuarantee,
   change_password: passwordChangeGuarantee,
+  change_language: languageGuarantee,
   find_reset: passwordResetGuarantee,
   reset_password: passwordResetGuarantee,
   verify_email: tokenGuarantee,
@@ -458,7 +475,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
 const OF_AUTH: ReadonlySet<string> = new Set(
   (
     'authenticate tenants_of_session sessions_of_session end_sessions select_tenant password_salt is_own_password ' +
-    'rehash_password sign_in change_password find_reset reset_password verify_email find_invitation accept_invitation'
+    'rehash_password sign_in change_password change_language find_reset reset_password verify_email find_invitation accept_invitation'
   ).split(' '),
 )
 
