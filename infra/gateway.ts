@@ -1,4 +1,6 @@
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
+import { bareMarkup } from '#web/failure.ts'
+import { PAGE_HEADERS } from '#web/headers.ts'
 import { type FailureStatus, type ProblemBody, type ProblemKind, problemTitle, problemType } from '#shared/problem.ts'
 
 interface GatewayFailureResponse {
@@ -40,11 +42,34 @@ export const HEADERS_LIMIT_BYTES = 10_240
 /** How long API Gateway waits for a function. */
 export const INTEGRATION_TIMEOUT_MS = 10_000
 
+/** A response that API Gateway makes itself. */
+export interface GatewayResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Returns an error response of the front end's API Gateway: a small page. */
+export function pageResponse(failure: GatewayFailure, requestId: string): GatewayResponse {
+  const { status, retryAfterSeconds }: GatewayFailureResponse = GATEWAY_RESPONSES[failure]
+  return {
+    status,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'x-request-id': requestId,
+      'cache-control': 'no-store',
+      ...PAGE_HEADERS,
+      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+    },
+    body: bareMarkup('en', status),
+  }
+}
+
 /** Returns an error response of API Gateway in the same shape as the functions' own: problem details and headers. */
 export function gatewayResponse(
   failure: GatewayFailure,
   request: { requestId: string; problemBaseUrl: string },
-): { status: number; headers: Record<string, string>; body: string } {
+): GatewayResponse {
   const response: GatewayFailureResponse = GATEWAY_RESPONSES[failure]
   const { status, kind = null } = response
   const body: ProblemBody = {

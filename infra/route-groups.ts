@@ -1,8 +1,12 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import type { Job } from '#shared/job.ts'
+import type { Need } from '#shared/needs.ts'
+import { frontEnd as declared } from '#web/front-end.ts'
+import type { Page } from '#web/page.ts'
 
 /** A route group and the file of its Lambda. */
 export interface DeployedGroup {
@@ -16,6 +20,15 @@ export interface DeployedJob {
   readonly handlerFile: string
 }
 
+/** The front end, the file of its Lambda, and the route groups that it calls. */
+export interface DeployedFrontEnd {
+  readonly name: string
+  readonly needs: readonly Need[]
+  readonly pages: readonly Page[]
+  readonly calls: readonly string[]
+  readonly handlerFile: string
+}
+
 const FUNCTIONS = fileURLToPath(new URL('../functions/', import.meta.url))
 
 /** Returns the route group of every folder of functions/ that has a group.ts. No other list of routes exists. */
@@ -26,6 +39,27 @@ export async function routeGroups(): Promise<DeployedGroup[]> {
 /** Returns the job of every folder of functions/ that has a job.ts. */
 export async function jobs(): Promise<DeployedJob[]> {
   return (await declarations('job')).map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
+}
+
+/** Returns the front end of functions/web. */
+export async function frontEnd(): Promise<DeployedFrontEnd> {
+  const folder = `${FUNCTIONS}${declared.name}`
+  return { ...declared, calls: await groupsCalledIn(folder), handlerFile: `${folder}/handler.ts` }
+}
+
+/** Returns the paths of the front end's API: those of its pages, and all others, for which it has a page too. */
+export const pagePaths = (pages: readonly Page[]): string[] => [
+  ...new Set([...pages.map(({ path }) => path), '/{proxy+}']),
+]
+
+/** Returns the route groups whose routes the sources of a folder name. A call without the name of a route does not compile. */
+async function groupsCalledIn(folder: string): Promise<string[]> {
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const sources = await Promise.all(files.map((file) => readFile(`${folder}/${file}`, 'utf8')))
+  const called = sources.flatMap((source) =>
+    Array.from(source.matchAll(/'[A-Z]+ (\/v1\/[^']*)'/g), ([, path = '']) => GROUP_OF[path] ?? []).flat(),
+  )
+  return [...new Set(called)].toSorted()
 }
 
 interface Declarations {

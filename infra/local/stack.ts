@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import postgres from 'postgres'
-import { INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
+import { type DeployedFrontEnd, frontEnd, jobs, pagePaths, routeGroups } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
@@ -19,9 +19,8 @@ import { LOCAL_CREDENTIALS, startSts } from './aws/sts.ts'
 import { startCache } from './cache/cache.ts'
 import { startControl } from './control.ts'
 import { createFaults } from './faults.ts'
-import { type Invoke, startGateway } from './gateway/gateway.ts'
+import { type Invoke, serveApi, startGateway } from './gateway/gateway.ts'
 import { startInstances } from './gateway/instances.ts'
-import { startWeb } from './gateway/web.ts'
 import { startMailbox } from './mail/mailbox.ts'
 import { loginOf, MIGRATIONS, type PreparedDatabase, prepareDatabase, urlFor } from './postgres/database.ts'
 import { startPostgresWire } from './postgres/postgres-wire.ts'
@@ -138,8 +137,12 @@ export async function startStack(options: {
     const logFile = join(stateDir, 'functions.log')
     // Every instance pipes two streams into it.
     const logs = createWriteStream(logFile, { flags: 'a', mode: 0o600 }).setMaxListeners(0)
-    let gatewayUrl = ''
-    const web = opened(await startWeb({ port: options.webPort, gatewayUrl: () => gatewayUrl }))
+    const site = await frontEnd()
+    let invokeWeb: Invoke = () => Promise.reject(new Error('the front end has not started'))
+    // Before the functions, whose settings have its address.
+    const web = opened(
+      await serveFrontEnd(options.webPort, site.pages, (event, timeoutMs) => invokeWeb(event, timeoutMs)),
+    )
     const functionEnv = {
       WEB_BASE_URL: web.url,
       VENDOR_URLS: JSON.stringify(vendors.urls),
@@ -157,11 +160,11 @@ export async function startStack(options: {
       AWS_ENDPOINT_URL_STS: sts.url,
       NODE_ENV: 'production',
     }
-    const integrations = await startFunctions({ env: functionEnv, logs, lambda, opened })
+    const { integrations, ...started } = await startFunctions({ env: functionEnv, site, logs, lambda, opened })
+    invokeWeb = started.invokeWeb
     const gateway = opened(
       await startGateway({ port: options.port, problemBaseUrl: config.problemBaseUrl, integrations }),
     )
-    gatewayUrl = gateway.url
     return {
       info: {
         gateway_url: gateway.url,
@@ -203,14 +206,25 @@ async function openDatabase(options: {
   }
 }
 
-/** Starts every job and route group. Returns the integrations of the gateway. */
+/** Serves the front end as the API in infra/aws does: each path of its pages, and every other path. */
+const serveFrontEnd = (port: number, pages: DeployedFrontEnd['pages'], invoke: Invoke) =>
+  serveApi({
+    port,
+    api: {
+      methods: pagePaths(pages).map((path) => ({ method: 'ANY', path, timeoutMs: INTEGRATION_TIMEOUT_MS, invoke })),
+      failure: pageResponse,
+    },
+  })
+
+/** Starts every job and route group, and the front end. Returns the integrations of the gateway, and how to invoke the front end. */
 async function startFunctions(options: {
   env: Readonly<Record<string, string>>
+  site: DeployedFrontEnd
   logs: Writable
   lambda: LocalLambda
   opened: Opened
-}): Promise<{ group: RouteGroup; invoke: Invoke }[]> {
-  const { env, logs, lambda, opened } = options
+}): Promise<{ integrations: { group: RouteGroup; invoke: Invoke }[]; invokeWeb: Invoke }> {
+  const { env, site, logs, lambda, opened } = options
   const start = async <Event, Result>(
     { name, needs }: { name: string; needs: readonly Need[] },
     handlerFile: string,
@@ -229,8 +243,13 @@ async function startFunctions(options: {
     lambda.serve(group.name, { job: { timeoutSeconds: INTEGRATION_TIMEOUT_MS / 1000 }, invoke })
     return { group, invoke }
   })
-  const [integrations] = await Promise.all([Promise.all(startGroups), Promise.all(startJobs)])
-  return integrations
+  const startSite = start<unknown, ProxyResult>(site, site.handlerFile, MAX_GROUP_INSTANCES)
+  const [integrations, { invoke: invokeWeb }] = await Promise.all([
+    Promise.all(startGroups),
+    startSite,
+    Promise.all(startJobs),
+  ])
+  return { integrations, invokeWeb }
 }
 
 /** Returns the environment variables that name the secrets of a function with these needs. */

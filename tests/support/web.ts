@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
+import type { Browser as Browsing } from '#shared/client/invoke-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { webLambda } from '#web/lambda.ts'
 import type { Page } from '#web/page.ts'
 import { PAGES } from '#web/pages.ts'
-import type { Send } from '#web/runtime.ts'
+import type { Send } from '#shared/client/client.ts'
 import { seeingFetch } from './documented.ts'
 import { lambdaContext } from './lambda-context.ts'
 import { PASSWORD, type ServiceOptions, startService, type TestService } from './service.ts'
@@ -47,12 +48,25 @@ export async function startWeb({
 }: ServiceOptions & { pages?: readonly Page[] } = {}): Promise<TestWeb> {
   const settings = { WEB_BASE_URL: WEB_ORIGIN, TRUSTED_PROXIES: '127.0.0.1/32,::1/128', ...env }
   const service = await startService({ env: settings })
-  const toService: Send = ({ method, path, headers, body, sourceIp }) =>
-    seeingFetch(service.gateway.url + path, { method, headers: { ...headers, 'x-forwarded-for': sourceIp }, body })
-  let send = toService
+  const toService =
+    ({ sourceIp, userAgent, requestId }: Browsing): Send =>
+    ({ method, path, params, query, headers, body }) => {
+      const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+      return seeingFetch(`${service.gateway.url}${target}?${query.toString()}`, {
+        method,
+        headers: {
+          ...headers,
+          'x-forwarded-for': sourceIp,
+          'x-request-id': requestId,
+          ...(userAgent === null ? {} : { 'user-agent': userAgent }),
+        },
+        body,
+      })
+    }
+  let broken: Send | null = null
   const handle = webLambda(pages, {
     config: parseConfig({ ...settings, TRUSTED_PROXIES: '' }),
-    open: async () => ({ webKey: WEB_KEY, send: (request) => send(request) }),
+    open: async () => ({ webKey: WEB_KEY, sendFor: (browser) => broken ?? toService(browser) }),
   })
   const match = createResourceMatcher(pages.map(({ path }) => path))
   const invoke = (event: APIGatewayProxyEvent) => handle(event, lambdaContext)
@@ -67,8 +81,8 @@ export async function startWeb({
       if (slug !== undefined) await opened.chooseShop(slug)
       return opened
     },
-    breakApi: (broken) => {
-      send = broken ?? toService
+    breakApi: (send) => {
+      broken = send
     },
     close: () => service.close(),
   }

@@ -39,27 +39,12 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
 const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PARAMS, name)
 
 /** The API counts its limits by the address of the browser, and shows the browser in the list of sessions. */
-function openClient(event: APIGatewayProxyEvent, state: WebState, { send }: WebRuntime, { config }: WebSource) {
-  const sourceIp = clientAddress(event, config.trustedProxies)
-  const userAgent = header(event, 'user-agent')
+function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: WebRuntime, { config }: WebSource) {
   const token = sentToken(state)
-  const { call } = createClient({
-    baseUrl: '',
-    ...(token === null ? {} : { token }),
-    fetch: (path, { method = 'GET', headers, body }) =>
-      send({
-        method,
-        path,
-        headers: {
-          ...(headers as Readonly<Record<string, string>>),
-          'x-request-id': state.requestId,
-          ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
-        },
-        body: typeof body === 'string' ? body : null,
-        sourceIp,
-      }).catch((error: unknown) => {
-        throw unavailable(error)
-      }),
+  const send = sendFor({
+    sourceIp: clientAddress(event, config.trustedProxies),
+    userAgent: header(event, 'user-agent') ?? null,
+    requestId: state.requestId,
   })
-  return call
+  return createClient({ send, ...(token === null ? {} : { token }) }).call
 }

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { pageResponse } from '#infra/gateway.ts'
 import { seedEmails, seedMemberships } from '#infra/local/seed.ts'
 import type { StackInfo } from '#infra/local/stack.ts'
 import { encodings } from '#tests/support/encodings.ts'
@@ -68,6 +69,26 @@ describe('a started stack', () => {
     expect((await fetch(`${info.web_url}/healthz`)).status).toBe(200)
     expect(await (await fetch(`${info.mailbox_url}/messages?to=nobody@shops.test`)).json()).toEqual({ data: [] })
     expect((await ask(info, 'GET /health/ready')).body).toEqual({ status: 'ok', database: 'ok', cache: 'ok' })
+  })
+
+  it('serves the front end, on which people sign in and whose own failures are pages', async () => {
+    const origin = info.web_url
+    const cookiesOf = ({ headers }: Response) => headers.getSetCookie().map((line) => line.split(';', 1)[0])
+    const form = await fetch(`${origin}/sign-in`)
+    const csrf = /name="csrf" value="([^"]+)"/.exec(await form.text())?.[1] ?? ''
+    const signedIn = await fetch(`${origin}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: cookiesOf(form).join('; '), origin },
+      body: new URLSearchParams({ csrf, email: 'owner@acme.test', password: PASSWORD }),
+    })
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/'])
+    const start = await fetch(origin, { headers: { cookie: cookiesOf(signedIn).join('; ') } })
+    expect([start.status, new URL(start.url).pathname]).toEqual([200, '/s/acme-print'])
+    const refused = await fetch(origin, { headers: { 'x-long': 'a'.repeat(11_000) } })
+    const { body, status, headers } = pageResponse('BAD_REQUEST_BODY', refused.headers.get('x-request-id') ?? '')
+    expect([refused.status, await refused.text()]).toEqual([status, body])
+    expect(Object.fromEntries(refused.headers)).toMatchObject(headers)
   })
 
   it('takes requests from web pages only at the API and the front end', async () => {
