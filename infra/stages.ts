@@ -113,6 +113,7 @@ export const STAGES = {
       job: 1,
       named: {
         auth: 60,
+        authorize: 30,
         openapi: 5,
         'not-found': 5,
         'deliver-mail': 2,
@@ -150,6 +151,7 @@ export const STAGES = {
       job: 1,
       named: {
         auth: 200,
+        authorize: 150,
         health: 10,
         openapi: 10,
         'not-found': 5,

@@ -22,6 +22,11 @@ export const METRICS = {
   /** 401 for a session token: `absent`, `malformed`, `unknown` (also expired or revoked), or `ended` during the request. */
   Unauthorized: { unit: 'Count', by: 'cause', total: true },
   Forbidden: { unit: 'Count', by: null },
+  /**
+   * Decisions for other services: `allowed`, `unauthorized`, `forbidden`, or `failed`. `thrown` is an unauthorized that API
+   * Gateway asked for: it is an error of the function, and the only one that is no failure.
+   */
+  Authorized: { unit: 'Count', by: 'outcome' },
   /** 429 of the functions. A limit that silently drops a mail does not count: that response may not differ in any way. */
   RateLimited: { unit: 'Count', by: 'limit' },
   /** 5xx of the functions. */

@@ -33,7 +33,8 @@ interface AlarmDefinition {
 
 const MINUTE = Duration.minutes(1)
 // Not those of hours: they stay on after the repair.
-const STOPS_RELEASES = /^(release-errors|release-failures|api-errors|api-latency|functions-throttled)(-\d+)?$/
+const STOPS_RELEASES =
+  /^(release-errors|release-failures|api-errors|api-latency|functions-throttled|decisions-failing)(-\d+)?$/
 const HOUR = Duration.hours(1)
 // The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
 const ERROR_BUDGET_PERCENT = 0.1
@@ -193,6 +194,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       'throttled',
       'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
     ),
+    'decisions-failing': {
+      metric: metrics.failedDecisions,
+      over: 5,
+      periods: [3, 5],
+      missing: 'normal',
+      description:
+        'In 3 of 5 minutes more than 5 invocations of authorize failed. Other services respond with 503 to those requests.',
+    },
     'sign-in-unreachable': {
       metric: own('ProbeSucceeded', { period: MINUTE }),
       below: 1,

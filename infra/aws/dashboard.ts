@@ -87,6 +87,7 @@ export class Dashboard extends Construct {
       ],
       [
         graph('Firewall: blocked and allowed', [metrics.blocked], [metrics.allowed]),
+        graph('Decisions for other services, by outcome', [ownEach('Authorized')]),
         graph('Failed password rotations', [sumOf(metrics.rotationFailures, 'failed')]),
       ],
     ]

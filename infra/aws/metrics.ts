@@ -26,6 +26,7 @@ export interface Watched {
 }
 
 const SERVICE = 'tenantry'
+const AUTHORIZE_JOB = 'authorize'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
 export function stageMetrics({ stage, api, groups, jobs, database, proxy, configurationSetName, rotations }: Watched) {
@@ -37,6 +38,13 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
       statistic: METRICS[name].unit === 'Count' ? Stats.SUM : Stats.MAXIMUM,
       ...options,
     })
+  const jobNamed = (name: string): TenantryFunction => {
+    const made = jobs.functions.find(({ node }) => node.id === name)
+    if (made === undefined) throw new Error(`no job is named ${name}`)
+    return made
+  }
+  // Other services invoke it for each request, as API Gateway invokes the groups.
+  const authorize = jobNamed(AUTHORIZE_JOB)
   /** One line for each value of the metric's own dimension. */
   const ownEach = (name: DividedMetric): IMetric => {
     const { by, unit } = METRICS[name]
@@ -66,6 +74,14 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
   // Each proxy host writes its own data points, so they are added up: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
   const ofProxy = (name: string, { dbProxyName: ProxyName }: DatabaseProxy) =>
     aws('RDS', name, { ProxyName }, { statistic: Stats.SUM })
+  /** By alias: errors of another version, which somebody invoked by hand, do not count. */
+  const liveErrors = ({ functionName, node }: TenantryFunction) =>
+    aws(
+      'Lambda',
+      'Errors',
+      { FunctionName: functionName, Resource: `${functionName}:${LIVE_ALIAS}` },
+      { statistic: Stats.SUM, period: Duration.minutes(1), label: node.id },
+    )
   // Names, not references: the aliases wait for the alarms of a release, and the API for the aliases.
   const ofApi = (name: string, statistic: string, label: string) =>
     aws('ApiGateway', name, { ApiName: `tenantry-${stage}`, Stage: STAGE_NAME }, { statistic, label })
@@ -86,32 +102,33 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
     latency: (statistic: string) => ofApi('Latency', statistic, statistic),
     duration: ({ function: lambda, node }: TenantryFunction, statistic: string) =>
       lambda.metricDuration({ statistic, label: `${node.id} ${statistic}` }),
-    throttles: groups.map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
+    throttles: [...groups, authorize].map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
     failures: [...groups, ...jobs.functions].map(({ function: lambda, node }) =>
       lambda.metricErrors({ label: node.id }),
     ),
-    /** By alias: those of another version, which somebody invoked by hand, do not count. */
-    liveFailures: [...groups, ...jobs.functions].map(({ functionName, node }) =>
-      aws(
-        'Lambda',
-        'Errors',
-        { FunctionName: functionName, Resource: `${functionName}:${LIVE_ALIAS}` },
-        { statistic: Stats.SUM, period: Duration.minutes(1), label: node.id },
-      ),
-    ),
-    concurrency: groups.map(({ function: lambda, node }) =>
+    /** The errors of `authorize` are in `failedDecisions`. */
+    liveFailures: [...groups, ...jobs.functions].filter((made) => made !== authorize).map(liveErrors),
+    /** Without the errors by which `authorize` has API Gateway respond with 401. */
+    failedDecisions: new MathExpression({
+      label: 'failed',
+      expression: 'FILL(errors, 0) - FILL(thrown, 0)',
+      usingMetrics: {
+        errors: liveErrors(authorize),
+        thrown: new Metric({
+          namespace: 'Tenantry',
+          metricName: 'Authorized' satisfies MetricName,
+          dimensionsMap: { service: SERVICE, stage, outcome: 'thrown' },
+          statistic: Stats.SUM,
+          period: Duration.minutes(1),
+        }),
+      },
+      period: Duration.minutes(1),
+    }),
+    concurrency: [...groups, authorize].map(({ function: lambda, node }) =>
       lambda.metric('ConcurrentExecutions', { statistic: Stats.MAXIMUM, label: node.id }),
     ),
-    invocationsOf: (job: string, period: Duration): Metric => {
-      const made = jobs.functions.find(({ node }) => node.id === job)
-      if (made === undefined) throw new Error(`no job is named ${job}`)
-      return made.function.metricInvocations({ period })
-    },
-    failuresOf: (job: string, period: Duration): Metric => {
-      const made = jobs.functions.find(({ node }) => node.id === job)
-      if (made === undefined) throw new Error(`no job is named ${job}`)
-      return made.function.metricErrors({ period })
-    },
+    invocationsOf: (job: string, period: Duration): Metric => jobNamed(job).function.metricInvocations({ period }),
+    failuresOf: (job: string, period: Duration): Metric => jobNamed(job).function.metricErrors({ period }),
     /** The events of failed runs that the dead-letter queue did not get. */
     lostDeadLetters: [
       ...jobs.functions

@@ -21,6 +21,8 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number]
 
+export const isPermission = (text: string): text is Permission => PERMISSIONS.some((each) => each === text)
+
 /** In a role's permissions it stands for every permission. */
 export const EVERY_PERMISSION = '*'
 

@@ -9,6 +9,7 @@ const DEFAULT_MAX_KILOBYTES = 590
 const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   'audit-log': 570,
   auth: 1115,
+  authorize: 315,
   catalog: 570,
   'deliver-mail': 415,
   health: 560,

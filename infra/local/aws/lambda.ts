@@ -10,6 +10,10 @@ export interface Invokable {
   readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
 }
 
+// A function is named by its name or ARN, each with an alias behind it or not.
+const INVOKED =
+  /^\/2015-03-31\/functions\/(?:arn:aws:lambda:[\w-]+:\d{12}:function:)?([\w-]+(?::[\w-]+)?)\/invocations$/
+
 export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGION}:${AWS_ACCOUNT}:function:${name}`
 
 /** Returns the ARN under which callers invoke a function. */
@@ -37,8 +41,9 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
   const functions = new Map<string, Invokable>()
   const server = await startHttpServer({
     answer: withAwsFailures(async ({ method, url, headers, body }) => {
-      const [, name = ''] = /^\/2015-03-31\/functions\/([\w-]+)\/invocations$/.exec(url.pathname) ?? []
-      const alias = url.searchParams.get('Qualifier')
+      const [, named = ''] = INVOKED.exec(decodeURIComponent(url.pathname)) ?? []
+      const [name = '', suffix = null] = named.split(':')
+      const alias = url.searchParams.get('Qualifier') ?? suffix
       asking(authorize, headers)(
         'lambda:InvokeFunction',
         alias === null ? functionArn(name) : `${functionArn(name)}:${alias}`,

@@ -20,7 +20,16 @@ beforeAll(async () => {
   // SES refuses every mail.
   ses = await startHttpServer({ answer: () => json(500, {}) })
   stack = await startWholeStack({
-    functions: ['auth', 'members', 'vendor-accounts', 'deliver-mail', 'verify-vendors', 'sync-catalog', 'measure'],
+    functions: [
+      'auth',
+      'authorize',
+      'members',
+      'vendor-accounts',
+      'deliver-mail',
+      'verify-vendors',
+      'sync-catalog',
+      'measure',
+    ],
     env: {
       _X_AMZN_TRACE_ID: `Root=${TRACE};Parent=557abcec3ee5a047;Sampled=1`,
       LOGIN_EMAIL_LIMIT: '3',
@@ -162,6 +171,22 @@ describe('a deployed function', () => {
     const limited = await signIn('sales@acme.test', PASSWORD)
     expect([limited.status, limited.values]).toMatchObject([429, { 'RateLimited login-email': 1 }])
     expect(limited.values).not.toHaveProperty('SignInFailed')
+  })
+
+  it('counts each decision for another service by its outcome, and a 401 of API Gateway as thrown', async () => {
+    const { token } = await owner('asked')
+    const outcome = async (question: object) => {
+      const { values } = await run('authorize', { permission: null, request_id: 'r', ...question }, wrote('Authorized'))
+      return Object.entries(values).filter(([name]) => name.startsWith('Authorized'))
+    }
+    expect(await outcome({ authorization: [`Bearer ${token}`] })).toEqual([['Authorized allowed', 1]])
+    expect(await outcome({ authorization: [] })).toEqual([['Authorized unauthorized', 1]])
+    expect(await outcome({ authorization: [`Bearer ${token}`], permission: 'no.such' })).toEqual([
+      ['Authorized forbidden', 1],
+    ])
+    const gateway = { type: 'REQUEST', methodArn: 'a/b/GET/c', multiValueHeaders: {}, requestContext: {} }
+    await expect(outcome(gateway)).rejects.toThrow('Unauthorized')
+    await vi.waitUntil(() => parsed(stack.logged()).filter(({ outcome: of }) => of === 'thrown').length === 1)
   })
 
   it('writes nothing for a successful session check', async () => {

@@ -1,8 +1,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { pageResponse } from '#infra/gateway.ts'
+import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
 import { seedEmails, seedMemberships } from '#infra/local/seed.ts'
 import type { StackInfo } from '#infra/local/stack.ts'
 import { encodings } from '#tests/support/encodings.ts'
@@ -89,6 +91,21 @@ describe('a started stack', () => {
     const { body, status, headers } = pageResponse('BAD_REQUEST_BODY', refused.headers.get('x-request-id') ?? '')
     expect([refused.status, await refused.text()]).toEqual([status, body])
     expect(Object.fromEntries(refused.headers)).toMatchObject(headers)
+  })
+
+  it('decides for other services, whose unmodified AWS SDK invokes authorize at lambda_url', async () => {
+    const { token } = (await logIn(info, 'sales@acme.test')).body
+    const client = new LambdaClient({ endpoint: info.lambda_url, region: 'us-east-1', credentials: LOCAL_CREDENTIALS })
+    const question = { authorization: [`Bearer ${token}`], permission: 'deal.write', request_id: 'of-a-test' }
+    const { Payload } = await client.send(
+      new InvokeCommand({ FunctionName: 'authorize:live', Payload: JSON.stringify(question) }),
+    )
+    client.destroy()
+    expect(JSON.parse(Payload?.transformToString() ?? '')).toEqual({
+      outcome: 'refused',
+      status: 403,
+      slug: 'tenant-not-selected',
+    })
   })
 
   it('takes requests from web pages only at the API and the front end', async () => {

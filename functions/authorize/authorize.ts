@@ -1,0 +1,61 @@
+import { log } from '#shared/log.ts'
+import { Problem, type ProblemKind } from '#shared/problem.ts'
+import { isPermission } from '#shared/role/permissions.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
+import { checkSession, requireTenant, sentToken } from '#shared/session/check-session.ts'
+import type { TenantPrincipal } from '#shared/session/session.ts'
+import type { job } from './job.ts'
+
+export interface Question {
+  /** Every value of the Authorization headers of the request. */
+  readonly authorization: readonly string[]
+  /** Null requires no permission: every member of the session's tenant may. */
+  readonly permission: string | null
+  readonly requestId: string
+}
+
+export type Decision =
+  | { readonly outcome: 'allowed'; readonly principal: AllowedPrincipal }
+  | { readonly outcome: 'refused'; readonly status: 401 | 403; readonly slug?: ProblemKind }
+
+export type AllowedPrincipal = ReturnType<typeof describe>
+
+/** Decides by the rules of the service's own routes, in one statement. Throws when it cannot decide. */
+export async function authorize(
+  runtime: RuntimeFor<(typeof job)['needs'][number]>,
+  { authorization, permission, requestId }: Question,
+): Promise<Decision> {
+  const refused = (reason: string, status: 401 | 403, slug?: ProblemKind): Decision => {
+    log.info('authorization refused', { request_id: requestId, status, permission, reason })
+    return { outcome: 'refused', status, ...(slug === undefined ? {} : { slug }) }
+  }
+  const token = sentToken(authorization)
+  const principal = typeof token === 'string' ? await checkSession(runtime, token) : token
+  if ('cause' in principal) return refused(principal.reason, 401)
+  const known = permission === null || isPermission(permission)
+  try {
+    requireTenant(principal, known ? permission : null)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status !== 403) throw error
+    return refused(error.message, 403, error.kind ?? undefined)
+  }
+  // Nobody holds it, an owner either: `*` stands for every permission that exists.
+  if (!known) return refused('no permission has this name', 403)
+  return { outcome: 'allowed', principal: describe(principal) }
+}
+
+const describe = ({ session, user, tenant, membershipId, role, permissions }: TenantPrincipal) => ({
+  kind: 'session' as const,
+  session_id: session.id,
+  user: { id: user.id, email: user.email, full_name: user.full_name },
+  tenant: {
+    id: tenant.id,
+    slug: tenant.slug,
+    status: tenant.status,
+    timezone: tenant.timezone,
+    currency: tenant.currency,
+  },
+  membership_id: membershipId,
+  role: { id: role.id, code: role.code, rank: role.rank },
+  permissions,
+})

@@ -1,0 +1,55 @@
+import type { Config } from '#shared/config.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { forbidden, Problem } from '#shared/problem.ts'
+import { holds, type Permission } from '#shared/role/permissions.ts'
+import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
+import type { Pepper } from '#shared/secret/token-secrets.ts'
+import { authenticate } from '#shared/session/queries.ts'
+import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
+
+/** Why a request gets a 401. */
+export interface Unauthenticated {
+  readonly cause: 'absent' | 'malformed' | 'unknown'
+  readonly reason: string
+  /** The request carried a bearer token, which was refused. */
+  readonly tokenSent: boolean
+}
+
+/** Returns every value of the Authorization headers of a request. */
+export const credentialsIn = (headers: Readonly<Record<string, readonly string[] | undefined>> | null): string[] =>
+  Object.entries(headers ?? {}).flatMap(([name, values]) =>
+    name.toLowerCase() === 'authorization' ? (values ?? []) : [],
+  )
+
+/** Returns the well-formed token of a request with these values of `Authorization`, or why it has none. */
+export function sentToken(credentials: readonly string[]): string | Unauthenticated {
+  const [scheme = '', token = '', ...rest] = (credentials[0] ?? '').split(' ')
+  if (credentials.length === 0) return { cause: 'absent', reason: 'no credentials', tokenSent: false }
+  if (scheme.toLowerCase() !== 'bearer') return { cause: 'malformed', reason: 'not a bearer token', tokenSent: false }
+  if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
+    return { cause: 'malformed', reason: 'malformed token', tokenSent: true }
+  return token
+}
+
+/** Resolves a token to its principal in one statement, or returns why it is refused. */
+export async function checkSession(
+  runtime: { readonly database: Database; readonly config: Config } & Pepper,
+  token: string,
+): Promise<Principal | Unauthenticated> {
+  const { database, config } = runtime
+  const principal = await authenticate(database.uncleaned, tokenHashes(runtime, token), config.session)
+  return principal ?? { cause: 'unknown', reason: 'no live session has this token', tokenSent: true }
+}
+
+/**
+ * Requires a selected tenant, and a role there that holds the permission. Null requires no permission: every member of the
+ * tenant may. Throws the 403.
+ */
+export function requireTenant(
+  principal: Principal | null,
+  permission: Permission | null,
+): asserts principal is TenantPrincipal {
+  if (principal === null || principal.tenant === null) throw new Problem('tenant-not-selected')
+  if (permission !== null && !holds(principal.permissions, permission))
+    throw forbidden('the role does not hold the permission')
+}

@@ -1,0 +1,216 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { authorizer } from '#functions/authorize/authorizer.ts'
+import { job } from '#functions/authorize/job.ts'
+import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
+import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
+import { createFaults } from '#infra/local/faults.ts'
+import { parseConfig } from '#shared/config.ts'
+import { createRuntime, type RuntimeFor } from '#shared/runtime.ts'
+import { accessOf, loginsOf } from '#tests/support/access.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { rawRequest } from '#tests/support/raw-http.ts'
+import { PEPPER } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+
+type AuthorizeRuntime = RuntimeFor<(typeof job)['needs'][number]>
+
+const service = useService()
+const ARN = 'arn:aws:execute-api:us-east-1:123456789012:a1b2c3/api'
+
+let lambda: LocalLambda
+let client: LambdaClient
+beforeAll(async () => {
+  lambda = await startLambda()
+  lambda.serve('authorize', { job, invoke: handlerOf(service.runtime) })
+  client = new LambdaClient({
+    endpoint: lambda.url,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+  })
+})
+afterAll(async () => {
+  client.destroy()
+  await lambda.close()
+})
+
+const handlerOf = (runtime: AuthorizeRuntime) => authorizer({ config: runtime.config, open: async () => runtime })
+
+async function invoke(event: object, FunctionName = liveArn('authorize')) {
+  const { Payload, FunctionError } = await client.send(
+    new InvokeCommand({ FunctionName, Payload: JSON.stringify(event) }),
+  )
+  return { failed: FunctionError !== undefined, body: JSON.parse(Payload?.transformToString() ?? '') }
+}
+
+const ask = async (authorization: readonly string[], permission: string | null = null) => {
+  const { failed, body } = await invoke({ authorization, permission, request_id: 'request-of-a-test' })
+  expect(failed, JSON.stringify(body)).toBe(false)
+  return body
+}
+
+const askWith = (token: string, permission?: string | null) => ask([`Bearer ${token}`], permission)
+
+const atGateway = (authorization: readonly string[], methodArn = `${ARN}/GET/orders/1/lines`) =>
+  invoke({ type: 'REQUEST', methodArn, multiValueHeaders: { Authorization: authorization }, requestContext: {} })
+
+const NOT_SELECTED = { outcome: 'refused', status: 403, slug: 'tenant-not-selected' }
+const FORBIDDEN = { outcome: 'refused', status: 403 }
+const UNAUTHORIZED = { outcome: 'refused', status: 401 }
+
+describe('authorize', () => {
+  it('returns the principal of a session whose role holds the permission, and slides its idle expiry', async () => {
+    const { sales, id, slug } = await service.newTenant('sales')
+    await service.sql`update app.sessions set idle_expires_at = now() + interval '1 minute' where id = ${sales.id}`
+    expect(await askWith(sales.token, 'deal.write')).toEqual({
+      outcome: 'allowed',
+      principal: {
+        kind: 'session',
+        session_id: sales.id,
+        user: { id: sales.userId, email: `sales@${slug}.test`, full_name: expect.any(String) },
+        tenant: { id, slug, status: 'active', timezone: 'America/New_York', currency: 'USD' },
+        membership_id: sales.membershipId,
+        role: { id: 3, code: 'sales', rank: 60 },
+        permissions: expect.arrayContaining(['deal.write']),
+      },
+    })
+    const [row] = await service.sql`
+      select idle_expires_at > now() + interval '1 hour' as slid from app.sessions where id = ${sales.id}`
+    expect(row?.['slid']).toBe(true)
+  })
+
+  it('refuses a role without the permission, a session without a tenant, and a permission that does not exist', async () => {
+    const { viewer, owner } = await service.newTenant('viewer', 'owner')
+    const { token: pending } = await mintSession(service.sql, { email: 'sales@acme.test' })
+    expect(await askWith(viewer.token, 'deal.write')).toEqual(FORBIDDEN)
+    expect(await askWith(viewer.token, null)).toMatchObject({ outcome: 'allowed' })
+    expect(await askWith(owner.token, 'deal.write')).toMatchObject({ outcome: 'allowed' })
+    for (const permission of ['deal.wriet', '*', '']) expect(await askWith(owner.token, permission)).toEqual(FORBIDDEN)
+    for (const permission of [null, 'deal.write', 'deal.wriet'])
+      expect(await askWith(pending, permission)).toEqual(NOT_SELECTED)
+  })
+
+  it('accepts and refuses the same Authorization headers as the routes of the service', async () => {
+    const { sales } = await service.newTenant('sales')
+    const { token } = sales
+    const cases: readonly (readonly string[])[] = [
+      [`Bearer ${token}`],
+      [`bearer ${token}`],
+      [],
+      [''],
+      ['Bearer'],
+      ['Bearer '],
+      [`Bearer  ${token}`],
+      [`Bearer ${token},Bearer ${token}`],
+      [`Bearer ${token}`, `Bearer ${token}`],
+      [`Bearer ${token}`, ''],
+      ['Basic dXNlcjpwYXNz', `Bearer ${token}`],
+      [`Basic ${token}`],
+      [`Bearer ${token.slice(1)}`],
+      [`Bearer ${'A'.repeat(43)}`],
+    ]
+    for (const credentials of cases) {
+      const headers = credentials.flatMap((value) => ['authorization', value])
+      const { status } = await rawRequest(service.gateway.url, { method: 'GET', path: '/v1/auth/session', headers })
+      const decision = await ask(credentials)
+      expect([credentials, decision.outcome === 'allowed' ? 200 : decision.status]).toEqual([credentials, status])
+      if (status === 401) expect(decision).toEqual(UNAUTHORIZED)
+    }
+  })
+
+  it('refuses on the next request what was revoked, disabled, suspended or changed', async () => {
+    const { admin, sales, production, viewer, id } = await service.newTenant('admin', 'sales', 'production', 'viewer')
+    await service.sql`update app.sessions set revoked_at = now() where id = ${admin.id}`
+    await service.sql`update app.users set disabled_at = now() where id = ${production.userId}`
+    await service.sql`update app.memberships set role_id = 7 where id = ${sales.membershipId}`
+    for (const { token } of [admin, production]) expect(await askWith(token)).toEqual(UNAUTHORIZED)
+    expect(await askWith(sales.token, 'deal.write')).toEqual(FORBIDDEN)
+    await service.sql`update app.tenants set status = 'suspended' where id = ${id}`
+    expect((await askWith(viewer.token)).outcome).toBe('refused')
+  })
+
+  it('takes one statement and one round trip', async () => {
+    const { hostname, port } = new URL(service.database.appUrl)
+    const wire = await startPostgresWire({ host: hostname, port: Number(port) })
+    const runtime = runtimeAt(wire.port)
+    onTestFinished(async () => {
+      await runtime.database.close()
+      await wire.close()
+    })
+    const handle = handlerOf(runtime)
+    const { sales } = await service.newTenant('sales')
+    const question = { authorization: [`Bearer ${sales.token}`], permission: 'deal.write', request_id: 'r' }
+    // The first use prepares the statement.
+    await handle(question)
+    const before = wire.counts()
+    expect(await handle(question)).toMatchObject({ outcome: 'allowed' })
+    const after = wire.counts()
+    expect([after.statements - before.statements, after.roundTrips - before.roundTrips]).toEqual([1, 1])
+  })
+
+  it('fails, and does not refuse, while the database is down or hangs', async () => {
+    const { hostname, port } = new URL(service.database.appUrl)
+    const faults = createFaults()
+    const wire = await startPostgresWire({ host: hostname, port: Number(port), faults })
+    const runtime = runtimeAt(wire.port)
+    onTestFinished(async () => {
+      faults.close()
+      await runtime.database.close()
+      await wire.close()
+    })
+    const { sales } = await service.newTenant('sales')
+    lambda.serve('authorize-broken', { job, invoke: handlerOf(runtime) })
+    for (const mode of ['refuse', 'hang'] as const) {
+      await faults.set({ part: 'postgres', mode })
+      const event = { authorization: [`Bearer ${sales.token}`], permission: null, request_id: 'request-of-a-test' }
+      const logged = await service.logged(async () => {
+        const { failed, body } = await invoke(event, 'authorize-broken:live')
+        expect([failed, body.errorMessage]).toEqual([true, 'the authorization failed'])
+      })
+      expect(logged).toContain('request-of-a-test')
+      expect(logged).not.toContain(sales.token)
+    }
+  })
+
+  it('fails on an event that is no question, without repeating it', async () => {
+    const { failed, body } = await invoke({ authorization: 'Bearer planted', permission: null, request_id: 'r' })
+    expect(failed).toBe(true)
+    expect(JSON.stringify(body)).not.toContain('planted')
+  })
+})
+
+describe('authorize as a REQUEST authorizer', () => {
+  it('allows a member the whole stage, with the principal as one JSON text', async () => {
+    const { sales } = await service.newTenant('sales')
+    const { body } = await atGateway([`Bearer ${sales.token}`])
+    const { principal } = await askWith(sales.token)
+    expect({ ...body, context: JSON.parse(body.context.principal) }).toEqual({
+      principalId: sales.userId,
+      policyDocument: {
+        Version: '2012-10-17',
+        Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource: `${ARN}/*` }],
+      },
+      context: principal,
+    })
+  })
+
+  it('throws Unauthorized for a token that is not live, and denies a session without a tenant', async () => {
+    for (const authorization of [[], [`Bearer ${'A'.repeat(43)}`]]) {
+      const { failed, body } = await atGateway(authorization)
+      expect([failed, body.errorMessage]).toEqual([true, 'Unauthorized'])
+    }
+    const { token } = await mintSession(service.sql, { email: 'sales@acme.test' })
+    const { body } = await atGateway([`Bearer ${token}`])
+    expect(body.policyDocument.Statement).toEqual([
+      { Action: 'execute-api:Invoke', Effect: 'Deny', Resource: `${ARN}/*` },
+    ])
+    expect(body.context).toBeUndefined()
+  })
+})
+
+function runtimeAt(port: number): AuthorizeRuntime {
+  const config = parseConfig({ DATABASE_TLS: 'disable', DATABASE_CONNECTIONS: '1' })
+  const logins = loginsOf(service.database.urls, port)
+  const access = { logins, tokenSecrets: { pepper: PEPPER, mailKey: '' }, cache: { url: '', token: '' } }
+  return createRuntime(job.needs, config, accessOf(access, job.needs))
+}
