@@ -5,7 +5,8 @@ export const NOTICES = [
   'shop-switched',
   'sign-in-with-password',
   'email-verified',
-  'invitation-accepted',
+  'reset-requested',
+  'verification-sent',
 ] as const
 
 export type Notice = (typeof NOTICES)[number]

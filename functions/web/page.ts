@@ -3,7 +3,6 @@ import type { Client } from '#shared/client/client.ts'
 import type { ParamNames } from '#shared/http/endpoint.ts'
 import type { ProblemKind } from '#shared/problem.ts'
 import type { Permission } from '#shared/role/permissions.ts'
-import type { Config } from '#shared/config.ts'
 import type { PageReply } from '#web/reply.ts'
 import type { Me } from '#web/request.ts'
 import type { Refusal, Ui } from '#web/view/ui.ts'
@@ -48,7 +47,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly call: Client['call']
   /** Returns the session of somebody who may be signed in, or null. */
   readonly findSession: () => Promise<Me | null>
-  readonly config: Config
+  /** The shortest new password. */
+  readonly minLength: number
 }
 
 /** What `load` may use: the session is not known yet. */

@@ -1,12 +1,16 @@
 import type { Page } from '#web/page.ts'
 import { icon, styleSheet } from '#web/pages/assets.ts'
+import { forgotPassword, showForgotPassword } from '#web/pages/forgot-password.ts'
 import { healthz } from '#web/pages/healthz.ts'
 import { home } from '#web/pages/home.ts'
+import { acceptInvitation, showInvitation } from '#web/pages/invitation.ts'
 import { chooseLanguage } from '#web/pages/language.ts'
+import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
 import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
 import { start } from '#web/pages/start.ts'
+import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
 
 /** Every page of the front end. The gateway's resources, the CSRF matrix and the tests of all pages are derived from it. */
 export const PAGES: readonly Page[] = [
@@ -18,6 +22,15 @@ export const PAGES: readonly Page[] = [
   signIn,
   signOut,
   chooseLanguage,
+  showForgotPassword,
+  forgotPassword,
+  showResetPassword,
+  resetPassword,
+  showVerifyEmail,
+  verifyEmail,
+  resendVerification,
+  showInvitation,
+  acceptInvitation,
   listShops,
   chooseShop,
   start,

@@ -3,10 +3,10 @@ import { ProblemError } from '#shared/client/client.ts'
 import type { Config } from '#shared/config.ts'
 import { fieldsOf, parseQuery } from '#web/form-data.ts'
 import { invalidForm, refusalOf } from '#web/refusal.ts'
+import { keepToken, linkOf } from '#web/link.ts'
 import type { MakeUi } from '#web/render.ts'
 import type { PageReply } from '#web/reply.ts'
 import { forgetSession, given, type Me, sentToken, type WebState } from '#web/request.ts'
-import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
 import type { Refusal, Ui } from '#web/view/ui.ts'
 
 /** Runs the page. A form that is refused is shown again, if the page says how. */
@@ -14,6 +14,8 @@ export async function runPage(state: WebState, makeUi: MakeUi, config: Config): 
   const { page, params } = given(state.matched)
   const call = given(state.call)
   const query = parseQuery(page, state)
+  const token = keepToken(state)
+  if (token !== null) return { reply: token, ui: makeUi(state) }
   const contextWith = (form: unknown, data: unknown, refusal?: Refusal) => ({
     ...makeUi(state, refusal),
     params,
@@ -22,7 +24,7 @@ export async function runPage(state: WebState, makeUi: MakeUi, config: Config): 
     data,
     link: page.access === 'link' ? linkOf(state) : null,
     call,
-    config,
+    minLength: config.password.minLength,
     findSession: () => findSession(state),
   })
   try {
@@ -48,11 +50,6 @@ function parseForm(state: WebState): unknown {
   const parsed = v.safeParse(form, fieldsOf(given(state.form)), { abortPipeEarly: true })
   if (!parsed.success) throw invalidForm(parsed.issues, state)
   return parsed.output
-}
-
-function linkOf({ cookies }: WebState): string | null {
-  const token = cookies.get('link') ?? ''
-  return TOKEN_PATTERN.test(token) ? token : null
 }
 
 async function findSession(state: WebState): Promise<Me | null> {

@@ -4,6 +4,7 @@ import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
 import type { Browser as Browsing } from '#shared/client/invoke-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
+import { formField } from '#web/csrf.ts'
 import { webLambda } from '#web/lambda.ts'
 import type { Page } from '#web/page.ts'
 import { PAGES } from '#web/pages.ts'
@@ -24,6 +25,8 @@ export interface TestWeb {
   readonly signedIn: (email: string, slug?: string) => Promise<Browser>
   /** Replaces what the front end calls the API with. Null restores it. */
   readonly breakApi: (send: Send | null) => void
+  /** Returns the CSRF field of a form that needs no session. */
+  readonly formField: (formCookie: string, route: string) => string
   readonly close: () => Promise<void>
 }
 
@@ -84,6 +87,7 @@ export async function startWeb({
     breakApi: (send) => {
       broken = send
     },
+    formField: (formCookie, route) => formField(WEB_KEY, formCookie, route),
     close: () => service.close(),
   }
 }

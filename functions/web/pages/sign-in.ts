@@ -56,6 +56,7 @@ function signInView(ui: Ui, next: string | null): View {
         field(ui, { name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password' }),
       ],
       submit: texts.submit,
-    })}`,
+    })}
+<p><a href="/forgot-password">${texts.forgot}</a></p>`,
   })
 }

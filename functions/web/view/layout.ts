@@ -13,12 +13,16 @@ const PRODUCT = 'Tenantry'
 /** Returns the whole page. `notice` is the code in its address; `here` is its address with the query. */
 export function layout(
   ui: Ui,
-  { title, content, refreshSeconds }: View,
+  { status, title, content, refreshSeconds }: View,
   { notice, here }: { readonly notice: Notice | null; readonly here: string },
 ): string {
-  const { t, language, session, refusal } = ui
+  const { t, language, session } = ui
   const shop = session?.tenant?.legal_name
-  const heading = [refusal === null ? title : `${t.common.errorPrefix} ${title}`, shop, PRODUCT]
+  const heading = [
+    status === 422 || status === 429 ? `${t.common.errorPrefix} ${title}` : title,
+    shop === title ? undefined : shop,
+    PRODUCT,
+  ]
   return `<!doctype html>\n${html`<html lang="${language}">
 <head>
 <meta charset="utf-8">

@@ -27,7 +27,8 @@ export const notices: Record<Notice, string> = {
   'shop-switched': 'You switched to another shop.',
   'sign-in-with-password': 'You can sign in with your password.',
   'email-verified': 'Your email address is verified.',
-  'invitation-accepted': 'You can sign in with your password.',
+  'reset-requested': 'If the address has an account, a mail with a link is on its way. Look in the spam folder, too.',
+  'verification-sent': 'A mail with a new link is on its way.',
 }
 
 /** The pages of refusals and failures. */

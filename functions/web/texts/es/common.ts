@@ -26,7 +26,9 @@ export const notices: Texts['notices'] = {
   'shop-switched': 'Ha cambiado de tienda.',
   'sign-in-with-password': 'Puede iniciar sesión con su contraseña.',
   'email-verified': 'Su correo electrónico está verificado.',
-  'invitation-accepted': 'Puede iniciar sesión con su contraseña.',
+  'reset-requested':
+    'Si el correo tiene una cuenta, un mensaje con un enlace está en camino. Mire también en el correo no deseado.',
+  'verification-sent': 'Un mensaje con un enlace nuevo está en camino.',
 }
 
 export const failures: Texts['failures'] = {
