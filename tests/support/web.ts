@@ -19,7 +19,7 @@ const WEB_KEY = 'web-key-of-the-tests-0123456789abcdef'
 /** The front end in this process, in front of the whole service. */
 export interface TestWeb {
   readonly service: TestService
-  /** A browser without cookies, at an address. */
+  /** A browser without cookies, at an address of its own. */
   readonly browser: (sourceIp?: string) => Browser
   /** A browser whose user has signed in; with a slug, in that shop. */
   readonly signedIn: (email: string, slug?: string) => Promise<Browser>
@@ -73,7 +73,8 @@ export async function startWeb({
   })
   const match = createResourceMatcher(pages.map(({ path }) => path))
   const invoke = (event: APIGatewayProxyEvent) => handle(event, lambdaContext)
-  const browser = (sourceIp = '192.0.2.1') =>
+  let browsers = 0
+  const browser = (sourceIp = `198.18.${(browsers += 1) >> 8}.${browsers & 255}`) =>
     new Browser((target, sent) => invoke(eventOf(match, target, sent, sourceIp)))
   return {
     service,
