@@ -1,7 +1,7 @@
 import type { FailureStatus, Problem } from '#shared/problem.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { html } from '#web/html.ts'
-import type { Language } from '#web/language.ts'
+import type { Language } from '#shared/schema/language.ts'
 import { type View, view } from '#web/reply.ts'
 import type { WebState } from '#web/request.ts'
 import { TEXTS, type Texts } from '#web/texts/texts.ts'

@@ -1,7 +1,7 @@
-/** The languages of the pages, each by its own name. */
-export const LANGUAGES = { en: 'English', es: 'Español' } as const
+import type { Language } from '#shared/schema/language.ts'
 
-export type Language = keyof typeof LANGUAGES
+/** The languages of the pages, each by its own name. */
+export const LANGUAGES: Readonly<Record<Language, string>> = { en: 'English', es: 'Español' }
 
 export const isLanguage = (text: string): text is Language => Object.hasOwn(LANGUAGES, text)
 

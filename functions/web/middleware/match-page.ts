@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { createClient } from '#shared/client/client.ts'
+import { createClient, ProblemError, type Send } from '#shared/client/client.ts'
 import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import { header } from '#shared/http/request.ts'
@@ -41,10 +41,15 @@ const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PAR
 /** The API counts its limits by the address of the browser, and shows the browser in the list of sessions. */
 function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: WebRuntime, { config }: WebSource) {
   const token = sentToken(state)
-  const send = sendFor({
+  const toApi = sendFor({
     sourceIp: clientAddress(event, config.trustedProxies),
     userAgent: header(event, 'user-agent') ?? null,
     requestId: state.requestId,
   })
+  // Without a response, the API counts as failed: the cookies are kept.
+  const send: Send = (request) =>
+    toApi(request).catch((error: unknown) => {
+      throw error instanceof ProblemError ? error : unavailable(error)
+    })
   return createClient({ send, ...(token === null ? {} : { token }) }).call
 }

@@ -30,10 +30,10 @@ export const acceptInvitation = page({
   access: 'link',
   form: v.object({ full_name: optional, password: optional }),
   async handle(context) {
-    const { link, form, call } = context
+    const { link, form, call, language } = context
     if (link === null) return invalidInvitation(context)
     try {
-      await call('POST /v1/auth/invitations/accept', { body: { token: link, ...form } })
+      await call('POST /v1/auth/invitations/accept', { body: { token: link, ...form, language } })
     } catch (error) {
       if (isInvalidLink(error)) return invalidInvitation(context)
       throw error

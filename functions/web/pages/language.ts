@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { setCookie } from '#web/cookies.ts'
-import { LANGUAGES } from '#web/language.ts'
+import { LANGUAGES } from '#shared/schema/language.ts'
 import { page } from '#web/page.ts'
 import { redirect } from '#web/reply.ts'
 
@@ -8,7 +8,7 @@ import { redirect } from '#web/reply.ts'
 export const chooseLanguage = page({
   route: 'POST /language',
   access: 'anyone',
-  form: v.object({ lang: v.picklist(Object.keys(LANGUAGES)), next: v.fallback(v.string(), '/') }),
+  form: v.object({ lang: v.picklist(LANGUAGES), next: v.fallback(v.string(), '/') }),
   handle: async ({ form, ownAddress }) =>
     redirect(ownAddress(form.next) ?? '/', { cookies: [setCookie('lang', form.lang)] }),
 })

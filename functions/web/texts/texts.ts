@@ -1,4 +1,4 @@
-import type { Language } from '#web/language.ts'
+import type { Language } from '#shared/schema/language.ts'
 import * as enAuth from '#web/texts/en/auth.ts'
 import * as enCommon from '#web/texts/en/common.ts'
 import * as enShops from '#web/texts/en/shops.ts'

@@ -1,4 +1,4 @@
-import type { Language } from '#web/language.ts'
+import type { Language } from '#shared/schema/language.ts'
 import type { Me } from '#web/request.ts'
 import type { Texts } from '#web/texts/texts.ts'
 

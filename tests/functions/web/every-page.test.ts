@@ -55,7 +55,11 @@ function copyOf(browser: Browser): Browser {
 }
 
 const addressOf = ({ path }: Page): string => path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? '')
-const forms = PAGES.filter(({ method }) => method === 'POST')
+const routesOf = (pages: readonly Page[]) => pages.map((page) => [page.route, page] as const)
+const forms = routesOf(PAGES.filter(({ method }) => method === 'POST'))
+const views = routesOf(PAGES.filter(({ method }) => method === 'GET'))
+const ofSession = (pages: typeof forms) => pages.filter(([, page]) => needsSession(page))
+const ofShop = forms.filter(([, { access }]) => typeof access === 'object')
 
 /** Returns a browser that may send the form, and the CSRF field that it would send. */
 async function sender(page: Page): Promise<{ browser: Browser; field: string }> {
@@ -87,7 +91,7 @@ function expectHeaders({ headers, cookies }: PageAnswer, cache = 'no-store'): vo
     )
 }
 
-describe.each(forms.map((page) => [page.route, page] as const))('%s', (_route, page) => {
+describe.each(forms)('%s', (_route, page) => {
   it('does its work for its own form', async () => {
     const { browser, field } = await sender(page)
     const answer = await send(browser, page, [['csrf', field]])
@@ -160,90 +164,84 @@ describe.each(forms.map((page) => [page.route, page] as const))('%s', (_route, p
     ).toBe(413)
     expect(handled).toEqual([])
   })
-
-  it.runIf(needsSession(page))('leads to the sign-in without a session', async () => {
-    const { field } = await sender(page)
-    for (const token of [null, 'A'.repeat(43), 'malformed']) {
-      const browser = token === null ? web.browser() : withSession(token)
-      browser.cookies.set(COOKIES.csrf.name, field)
-      const answer = await send(browser, page, [['csrf', field]])
-      expect([answer.status, answer.location?.split('?')[0]]).toEqual([303, '/sign-in'])
-      expect([...browser.cookies.keys()].filter((name) => name === COOKIES.session.name)).toEqual([])
-    }
-    expect(handled).toEqual([])
-  })
-
-  it.runIf(typeof page.access === 'object')(
-    'shows the switch page or 404 in another shop, and does nothing',
-    async () => {
-      const { browser, field } = await sender(page)
-      const { slug } = ids
-      const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
-      await web.service.sql`
-      insert into app.memberships (tenant_id, user_id, role_id)
-      select ${mine.id}, s.user_id, 1 from app.sessions s join app.tenants t on t.id = s.tenant_id where t.slug = ${slug ?? ''} limit 1`
-      const to = (other: string) => ({ ...page, path: page.path.replace('{slug}', other) })
-      expect((await send(browser, to(mine.slug), [['csrf', field]])).status).toBe(409)
-      const [foreign, none] = [
-        await send(browser, to(theirs.slug), [['csrf', field]]),
-        await send(browser, to('no-such-shop'), [['csrf', field]]),
-      ]
-      expect([foreign.status, none.status]).toEqual([404, 404])
-      expect(handled).toEqual([])
-    },
-  )
 })
 
-describe.each(PAGES.filter(({ method }) => method === 'GET').map((page) => [page.route, page] as const))(
-  '%s',
-  (_route, page) => {
-    it('has the headers of every page, and escapes names', async () => {
+it.each(ofSession(forms))('%s leads to the sign-in without a session', async (_route, page) => {
+  const { field } = await sender(page)
+  for (const token of [null, 'A'.repeat(43), 'malformed']) {
+    const browser = token === null ? web.browser() : withSession(token)
+    browser.cookies.set(COOKIES.csrf.name, field)
+    const answer = await send(browser, page, [['csrf', field]])
+    expect([answer.status, answer.location?.split('?')[0]]).toEqual([303, '/sign-in'])
+    expect([...browser.cookies.keys()].filter((name) => name === COOKIES.session.name)).toEqual([])
+  }
+  expect(handled).toEqual([])
+})
+
+it.each(ofShop)('%s shows the switch page or 404 in another shop, and does nothing', async (_route, page) => {
+  const { browser, field } = await sender(page)
+  const { slug } = ids
+  const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
+  await web.service.sql`
+    insert into app.memberships (tenant_id, user_id, role_id)
+    select ${mine.id}, s.user_id, 1 from app.sessions s join app.tenants t on t.id = s.tenant_id where t.slug = ${slug ?? ''} limit 1`
+  const to = (other: string) => ({ ...page, path: page.path.replace('{slug}', other) })
+  expect((await send(browser, to(mine.slug), [['csrf', field]])).status).toBe(409)
+  const [foreign, none] = [
+    await send(browser, to(theirs.slug), [['csrf', field]]),
+    await send(browser, to('no-such-shop'), [['csrf', field]]),
+  ]
+  expect([foreign.status, none.status]).toEqual([404, 404])
+  expect(handled).toEqual([])
+})
+
+it.each(views)('%s has the headers of every page, and escapes names', async (_route, page) => {
+  const browser = copyOf(owner)
+  const answer = await browser.request(addressOf(page))
+  const isAsset = /\.(css|svg)$/.test(page.path)
+  expectHeaders(answer, isAsset ? 'public, max-age=31536000, immutable' : 'no-store')
+  expect(answer.body).not.toMatch(/<img|<script|style="|javascript:/i)
+  const token = browser.cookies.get(COOKIES.session.name) ?? ''
+  expect(answer.body + JSON.stringify([...answer.headers])).not.toContain(token)
+  if (answer.headers.get('content-type')?.startsWith('text/html') !== true) return
+  expect(answer.body.match(/<h1>/g)).toHaveLength(1)
+  expect(answer.body).toMatch(/^<!doctype html>\n<html lang="en">/)
+})
+
+it.each(views)('%s accepts no other method', async (_route, page) => {
+  for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+    const answer = await owner.request(addressOf(page), { method })
+    expect(answer.status).toBe(405)
+    expect(answer.headers.get('allow')?.split(', ')).toContain('GET')
+    expectHeaders(answer)
+  }
+})
+
+it.each(ofSession(views))('%s leads to the sign-in without a session, and back after it', async (_route, page) => {
+  const answer = await web.browser().request(addressOf(page))
+  expect([answer.status, answer.location]).toEqual([303, `/sign-in?next=${encodeURIComponent(addressOf(page))}`])
+  expectHeaders(answer)
+  const ended = withSession('A'.repeat(43))
+  expect((await ended.request(addressOf(page))).location).toContain('notice=session-ended')
+  expect(ended.cookies.has(COOKIES.session.name)).toBe(false)
+})
+
+it.each(ofSession(views))(
+  '%s is a 503 with Retry-After while the API fails, and keeps the cookies',
+  async (_route, page) => {
+    const broken = [
+      async () => Promise.reject(new Error('no response')),
+      async () => new Response('{}', { status: 500 }),
+      async () => new Response('oops', { status: 502 }),
+    ]
+    for (const send of broken) {
+      web.breakApi(send)
       const browser = copyOf(owner)
-      const answer = await browser.request(addressOf(page))
-      const isAsset = /\.(css|svg)$/.test(page.path)
-      expectHeaders(answer, isAsset ? 'public, max-age=31536000, immutable' : 'no-store')
-      expect(answer.body).not.toMatch(/<img|<script|style="|javascript:/i)
-      const token = browser.cookies.get(COOKIES.session.name) ?? ''
-      expect(answer.body + JSON.stringify([...answer.headers])).not.toContain(token)
-      if (answer.headers.get('content-type')?.startsWith('text/html') !== true) return
-      expect(answer.body.match(/<h1>/g)).toHaveLength(1)
-      expect(answer.body).toMatch(/^<!doctype html>\n<html lang="en">/)
-    })
-
-    it.runIf(needsSession(page))('leads to the sign-in without a session, and back after it', async () => {
-      const answer = await web.browser().request(addressOf(page))
-      expect([answer.status, answer.location]).toEqual([303, `/sign-in?next=${encodeURIComponent(addressOf(page))}`])
+      const answer = await browser.request(addressOf(page)).finally(() => web.breakApi(null))
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
+      expect(browser.cookies.get(COOKIES.session.name)).toBe(owner.cookies.get(COOKIES.session.name))
       expectHeaders(answer)
-      const ended = withSession('A'.repeat(43))
-      expect((await ended.request(addressOf(page))).location).toContain('notice=session-ended')
-      expect(ended.cookies.has(COOKIES.session.name)).toBe(false)
-    })
-
-    it('accepts no other method', async () => {
-      for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
-        const answer = await owner.request(addressOf(page), { method })
-        expect(answer.status).toBe(405)
-        expect(answer.headers.get('allow')?.split(', ')).toContain('GET')
-        expectHeaders(answer)
-      }
-    })
-
-    it.runIf(needsSession(page))('is a 503 with Retry-After while the API fails, and keeps the cookies', async () => {
-      const broken = [
-        async () => Promise.reject(new Error('no response')),
-        async () => new Response('{}', { status: 500 }),
-        async () => new Response('oops', { status: 502 }),
-      ]
-      for (const send of broken) {
-        web.breakApi(send)
-        const browser = copyOf(owner)
-        const answer = await browser.request(addressOf(page))
-        expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
-        expect(browser.cookies.get(COOKIES.session.name)).toBe(owner.cookies.get(COOKIES.session.name))
-        expectHeaders(answer)
-      }
-      web.breakApi(null)
-    })
+    }
   },
 )
 
