@@ -1,7 +1,7 @@
 import { html } from '#web/html.ts'
 import type { OtherShop } from '#web/middleware/shop.ts'
 import { type View, view } from '#web/reply.ts'
-import type { WebState } from '#web/request.ts'
+import { given, type WebState } from '#web/request.ts'
 import type { Ui } from '#web/view/ui.ts'
 import { actionButton } from '#web/view/form.ts'
 import { withQuery } from '#web/view/parts.ts'
@@ -12,11 +12,11 @@ export const otherShop = (state: WebState, { shop }: OtherShop): ((ui: Ui) => Vi
   const next = state.matched?.page.method === 'GET' ? withQuery(state.path, Object.fromEntries(state.query)) : ''
   return (ui) => {
     const { otherShop: texts } = ui.t
-    const current = ui.session?.tenant?.legal_name
+    const current = given(ui.session?.tenant ?? null).legal_name
     return view({
       status: 409,
       title: texts.title,
-      content: html`<div class="prose"><p><strong>${current === undefined ? texts.none : texts.acting(current)}</strong></p>
+      content: html`<div class="prose"><p><strong>${texts.acting(current)}</strong></p>
 <p>${texts.wanted(shop.legal_name)}</p></div>
 ${actionButton(ui, { to: '/shops', hidden: { tenant: shop.id, next }, label: texts.switch(shop.legal_name), style: 'main' })}`,
     })

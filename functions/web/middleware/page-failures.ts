@@ -3,7 +3,7 @@ import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { Problem, unavailable } from '#shared/problem.ts'
 import { bareFailure, failurePage } from '#web/failure.ts'
-import { OtherShop } from '#web/middleware/shop.ts'
+import { NoShop, OtherShop } from '#web/middleware/shop.ts'
 import { otherShop } from '#web/other-shop.ts'
 import { refusalOf } from '#web/refusal.ts'
 import type { Render } from '#web/render.ts'
@@ -17,6 +17,10 @@ export const pageFailures = (render: Render): WebMiddleware => ({
     const { error } = request
     const state = request.context.request
     try {
+      if (error instanceof NoShop) {
+        request.response = render(state, redirect(withQuery('/shops', { next: returnAddress(state) })))
+        return
+      }
       request.response =
         error instanceof OtherShop
           ? render(state, otherShop(state, error))
@@ -48,10 +52,12 @@ function record(state: WebState, problem: Problem): void {
 function signedOut(state: WebState) {
   const ended = hasSessionCookie(state)
   forgetSession(state)
-  const here = withQuery(state.path, Object.fromEntries(state.query))
-  const next = state.matched?.page.method === 'GET' && here !== '/' ? here : null
-  return redirect(withQuery('/sign-in', { next }), { notice: ended ? 'session-ended' : null })
+  return redirect(withQuery('/sign-in', { next: returnAddress(state) }), { notice: ended ? 'session-ended' : null })
 }
+
+/** The address to come back to. A form is not sent again. */
+const returnAddress = ({ matched, path, query }: WebState): string | null =>
+  matched?.page.method === 'GET' ? withQuery(path, Object.fromEntries(query)) : null
 
 /** What the API refuses, the front end refuses too. A failure of the API is a 503, after which the session goes on. */
 function toProblem(error: unknown, state: WebState): Problem {

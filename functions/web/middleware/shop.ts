@@ -13,14 +13,20 @@ export class OtherShop extends Error {
   }
 }
 
+/** The session is in no shop yet. The choice of one is shown instead of the page. */
+export class NoShop extends Error {
+  override name = 'NoShop'
+}
+
 /** Requires that the session is in the shop that the address names, and that the role there holds the page's permission. */
 export const shop = (): WebMiddleware => ({
   before: async ({ context: { request: state } }) => {
     const { page, params } = given(state.matched)
     if (typeof page.access !== 'object') return
     const { tenant, permissions } = given(state.session)
+    if (tenant === null) throw new NoShop()
     const slug = params['slug']?.toLowerCase()
-    if (tenant?.slug.toLowerCase() !== slug) {
+    if (tenant.slug.toLowerCase() !== slug) {
       const { data } = await given(state.call)('GET /v1/auth/tenants')
       const own = data.find((option) => option.tenant.slug.toLowerCase() === slug)
       // The same for a shop of others and for one that does not exist.

@@ -17,9 +17,10 @@ const TONES = { trial: 'plain', active: 'good', past_due: 'warn', suspended: 'ba
 export const listShops = page({
   route: 'GET /shops',
   access: 'session',
+  query: v.object({ next: optional }),
   load: ({ call }) => call('GET /v1/auth/tenants'),
   async handle(context) {
-    const { data, session, call, t } = context
+    const { data, session, call, t, query } = context
     const [only, second] = data.data
     if (only === undefined)
       return view({
@@ -28,24 +29,29 @@ export const listShops = page({
       })
     if (second === undefined) {
       if (session.tenant === null) await call('POST /v1/auth/tenants/{id}/select', { params: { id: only.tenant.id } })
-      return redirect(shopPath(only.tenant.slug))
+      return redirect(nextIn(context, only.tenant.slug, query.next))
     }
     return view({
       title: t.shops.title,
       content: html`<p class="prose">${t.shops.intro}</p>
-<ul class="cards">${data.data.map((option) => card(context, option, session.tenant?.id))}</ul>`,
+<ul class="cards">${data.data.map((option) => card(context, option, session.tenant?.id, query.next))}</ul>`,
     })
   },
 })
 
-const card = (ui: Ui, { tenant, role }: Option, current: string | undefined) => {
+const card = (ui: Ui, { tenant, role }: Option, current: string | undefined, next: string | null) => {
   const { shops } = ui.t
   return html`<li class="card"><h2>${tenant.legal_name}</h2>
 <p>${shops.role}: ${role.label} · ${shops.status}: ${badge(shops.statuses[tenant.status], TONES[tenant.status])}</p>
 ${
   tenant.id === current
     ? html`<p><a href="${shopPath(tenant.slug)}">${shops.current}</a></p>`
-    : actionButton(ui, { to: '/shops', hidden: { tenant: tenant.id }, label: shops.open, about: tenant.legal_name })
+    : actionButton(ui, {
+        to: '/shops',
+        hidden: { tenant: tenant.id, next: next ?? '' },
+        label: shops.open,
+        about: tenant.legal_name,
+      })
 }</li>`
 }
 
@@ -54,9 +60,19 @@ export const chooseShop = page({
   route: 'POST /shops',
   access: 'session',
   form: v.object({ tenant: v.pipe(v.string(), v.uuid()), next: optional }),
-  async handle({ form, call, session, ownAddress }) {
+  async handle(context) {
+    const { form, call, session } = context
     const { tenant } = await call('POST /v1/auth/tenants/{id}/select', { params: { id: form.tenant } })
-    const to = ownAddress(form.next ?? '') ?? (tenant === null ? '/' : shopPath(tenant.slug))
+    const to = tenant === null ? '/' : nextIn(context, tenant.slug, form.next)
     return redirect(to, { notice: session.tenant === null ? null : 'shop-switched' })
   },
 })
+
+/** The page that the person wanted, if it belongs to this shop; else the start page of the shop. */
+function nextIn({ ownAddress }: Ui, slug: string, next: string | null): string {
+  const start = shopPath(slug)
+  const wanted = ownAddress(next ?? '')
+  return wanted !== null && `${wanted.split('?', 1)[0] ?? ''}/`.toLowerCase().startsWith(`${start}/`.toLowerCase())
+    ? wanted
+    : start
+}

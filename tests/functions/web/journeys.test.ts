@@ -147,6 +147,16 @@ describe('the sign-in', () => {
 })
 
 describe('the shop of the address', () => {
+  it('is chosen by a person who has just signed in to open it, and opened after that', async () => {
+    const browser = web.browser()
+    await browser.open('/s/bolt-apparel')
+    await browser.submit('/sign-in', { email: 'both@shops.test', password: PASSWORD })
+    expect(browser.page.body).toContain('<h1>Choose a shop</h1>')
+    expect(browser.hidden('/shops')['next']).toBe('/s/bolt-apparel')
+    // The form of the other shop leads to its own start page.
+    expect((await browser.submit('/shops')).body).toContain('<h1>Acme Print</h1>')
+  })
+
   it('is never another one than that of the session: two tabs cannot mix shops', async () => {
     const browser = await web.signedIn('both@shops.test', 'acme-print')
     expect(browser.page.body).toContain('<h1>Acme Print</h1>')

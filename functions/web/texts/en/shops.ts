@@ -14,7 +14,6 @@ export const shops = {
 export const otherShop = {
   title: 'Another shop',
   acting: (shop: string) => `You are now acting in ${shop}.`,
-  none: 'You have not chosen a shop yet.',
   wanted: (shop: string) => `This page belongs to ${shop}. Nothing was changed.`,
   switch: (shop: string) => `Switch to ${shop}`,
 }

@@ -21,7 +21,6 @@ export const shops: Texts['shops'] = {
 export const otherShop: Texts['otherShop'] = {
   title: 'Otra tienda',
   acting: (shop) => `Ahora actúa en ${shop}.`,
-  none: 'Todavía no ha elegido una tienda.',
   wanted: (shop) => `Esta página pertenece a ${shop}. No se cambió nada.`,
   switch: (shop) => `Cambiar a ${shop}`,
 }
