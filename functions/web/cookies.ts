@@ -1,4 +1,5 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { headerValues } from '#web/header-values.ts'
 
 /** The cookies of the front end. The prefix makes browsers refuse one with a Domain, another Path, or without Secure. */
 export const COOKIES = {
@@ -36,13 +37,10 @@ const NAMES = new Map<string, CookieName>(
 )
 
 /** Returns the cookies of the front end in a request. One that is sent twice counts as none: nobody knows which is ours. */
-export function readCookies({ multiValueHeaders }: Pick<APIGatewayProxyEvent, 'multiValueHeaders'>) {
+export function readCookies(event: Pick<APIGatewayProxyEvent, 'multiValueHeaders'>) {
   const cookies = new Map<CookieName, string>()
   const twice = new Set<CookieName>()
-  const sent = Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) =>
-    name.toLowerCase() === 'cookie' ? (values ?? []) : [],
-  )
-  for (const pair of sent.flatMap((text) => text.split(';'))) {
+  for (const pair of headerValues(event, 'cookie').flatMap((text) => text.split(';'))) {
     const at = pair.indexOf('=')
     const cookie = NAMES.get(pair.slice(0, Math.max(at, 0)).trim())
     if (cookie === undefined) continue

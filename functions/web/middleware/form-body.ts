@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { Problem } from '#shared/problem.ts'
+import { headerValues } from '#web/header-values.ts'
 import { given, type WebMiddleware } from '#web/request.ts'
 
 const LIMIT_BYTES = 16 * 1024
@@ -17,8 +18,6 @@ export const formBody = (): WebMiddleware => ({
 })
 
 function isForm(event: APIGatewayProxyEvent): boolean {
-  const types = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values]) =>
-    name.toLowerCase() === 'content-type' ? (values ?? []) : [],
-  )
+  const types = headerValues(event, 'content-type')
   return types.length === 1 && /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i.test(types[0] ?? '')
 }

@@ -2,6 +2,7 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { Config } from '#shared/config.ts'
 import { forbidden } from '#shared/problem.ts'
 import { header } from '#shared/http/request.ts'
+import { headerValues } from '#web/header-values.ts'
 import { given, type WebMiddleware } from '#web/request.ts'
 
 /** Refuses a form that a page of another site sent, by what the browser says about it. The CSRF field is checked as well. */
@@ -10,10 +11,9 @@ export const ownOrigin = ({ mail: { webBaseUrl } }: Config): WebMiddleware => {
   return {
     before: ({ event, context: { request: state } }) => {
       if (given(state.matched).page.method === 'GET') return
-      const site = header(event, 'sec-fetch-site')
-      const origin = header(event, 'origin')
-      if (site !== undefined && site !== 'same-origin') throw forbidden('Sec-Fetch-Site names another site')
-      if (site === undefined && origin !== undefined && !isOurs(origin, own, event))
+      const sites = headerValues(event, 'sec-fetch-site')
+      if (sites.some((site) => site !== 'same-origin')) throw forbidden('Sec-Fetch-Site names another site')
+      if (sites.length === 0 && headerValues(event, 'origin').some((origin) => !isOurs(origin, own, event)))
         throw forbidden('Origin names another site')
     },
   }

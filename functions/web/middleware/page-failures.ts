@@ -62,15 +62,14 @@ const returnAddress = ({ matched, path, query }: WebState): string | null =>
 /** What the API refuses, the front end refuses too. A failure of the API is a 503, after which the session goes on. */
 function toProblem(error: unknown, state: WebState): Problem {
   if (error instanceof Problem) return error
-  if (!(error instanceof ProblemError)) return new Problem(500, { cause: error })
-  if (error.status >= 500) return unavailable(error)
-  if (error.status === 401 || error.status === 403 || error.status === 404)
+  if (error instanceof ProblemError && error.status >= 500) return unavailable(error)
+  if (error instanceof ProblemError && (error.status === 401 || error.status === 403 || error.status === 404))
     return new Problem(error.status, { reason: `the API refused: ${error.kind}` })
   const refusal = state.matched === null ? null : refusalOf(error, state)
   if (refusal === null) return new Problem(500, { cause: error })
   const [first] = refusal.errors
   return new Problem(refusal.status, {
-    reason: `the API refused: ${error.kind}`,
+    reason: error instanceof ProblemError ? `the API refused: ${error.kind}` : 'the form was refused',
     ...(first === undefined ? {} : { detail: first.message }),
     headers: refusal.retryAfterSeconds === null ? {} : { 'retry-after': String(refusal.retryAfterSeconds) },
   })

@@ -114,6 +114,7 @@ describe.each(forms)('%s', (_route, page) => {
     await add('a shortened field', send(browser, page, [['csrf', field.slice(1)]]))
     for (const site of ['cross-site', 'same-site', 'none', ''])
       await add(`Sec-Fetch-Site: ${site}`, send(browser, page, own, { 'sec-fetch-site': site }))
+    await add('Sec-Fetch-Site twice', send(browser, page, own, { 'sec-fetch-site': ['cross-site', 'same-origin'] }))
     for (const origin of ['https://evil.test', 'null', `${WEB_ORIGIN}.evil.test`, 'http://app.tenantry.test', ''])
       await add(`Origin: ${origin}`, send(browser, page, own, { 'sec-fetch-site': undefined, origin }))
     if (otherField !== null) {
