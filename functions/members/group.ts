@@ -4,11 +4,21 @@ import { changeRole } from './change-role.ts'
 import { inviteMember } from './invite-member.ts'
 import { listInvitations } from './list-invitations.ts'
 import { listMembers } from './list-members.ts'
+import { readMember } from './read-member.ts'
 import { resendInvitation } from './resend-invitation.ts'
 import { revokeMember } from './revoke-member.ts'
 
 export const group = routeGroup({
   name: 'members',
   bodyLimitBytes: 16 * 1024,
-  endpoints: [listMembers, inviteMember, listInvitations, resendInvitation, cancelInvitation, changeRole, revokeMember],
+  endpoints: [
+    listMembers,
+    inviteMember,
+    listInvitations,
+    resendInvitation,
+    cancelInvitation,
+    readMember,
+    changeRole,
+    revokeMember,
+  ],
 })

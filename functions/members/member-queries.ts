@@ -10,6 +10,8 @@ export interface MemberSearch {
   readonly q: string | null
   readonly after: Key | null
   readonly limit: number
+  /** The id of the only member to return. */
+  readonly id?: string
 }
 
 /**
@@ -17,8 +19,8 @@ export interface MemberSearch {
  * so that those with an account look like those without.
  */
 export async function searchMembers(sql: TenantTransaction, search: MemberSearch): Promise<ListRow<Member>[]> {
-  const { statuses, after, limit } = search
-  const [createdAt, id] = after ?? BEGINNING
+  const { statuses, after, limit, id = null } = search
+  const [createdAfter, idAfter] = after ?? BEGINNING
   const pattern = search.q === null ? null : `%${search.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const rows = await sql<Member & { readonly sort_key: string }>`
     (select m.id,
@@ -34,7 +36,8 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
                  else ${statuses.includes('revoked')}::boolean end
         and (${pattern}::text is null
              or lower(u.email collate "C") like ${pattern}::text or lower(u.full_name) like ${pattern}::text)
-        and (m.created_at, m.id) > (${createdAt}::text::timestamptz, ${id}::uuid)
+        and (m.created_at, m.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
+        and (${id}::uuid is null or m.id = ${id}::uuid)
       order by m.created_at, m.id
       limit ${limit + 1})
     union all
@@ -46,7 +49,8 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
        join app.roles r on r.id = i.role_id
       where ${statuses.includes('invited')}::boolean
         and (${pattern}::text is null or lower(i.email collate "C") like ${pattern}::text)
-        and (i.created_at, i.id) > (${createdAt}::text::timestamptz, ${id}::uuid)
+        and (i.created_at, i.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
+        and (${id}::uuid is null or i.id = ${id}::uuid)
       order by i.created_at, i.id
       limit ${limit + 1})
     order by created_at, id

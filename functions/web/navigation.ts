@@ -10,4 +10,10 @@ interface Entry {
 }
 
 /** The pages of a shop that the navigation and the start page lead to, in this order. */
-export const NAVIGATION: readonly Entry[] = [{ name: 'start', path: '/s/{slug}', permission: null }]
+export const NAVIGATION: readonly Entry[] = [
+  { name: 'start', path: '/s/{slug}', permission: null },
+  { name: 'members', path: '/s/{slug}/members', permission: 'member.manage' },
+  { name: 'invitations', path: '/s/{slug}/invitations', permission: 'member.manage' },
+  { name: 'roles', path: '/s/{slug}/roles', permission: 'member.manage' },
+  { name: 'auditLog', path: '/s/{slug}/audit-log', permission: 'member.manage' },
+]

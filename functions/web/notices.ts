@@ -7,6 +7,13 @@ export const NOTICES = [
   'email-verified',
   'reset-requested',
   'verification-sent',
+  'role-changed',
+  'member-removed',
+  'invitation-sent',
+  'invitation-cancelled',
+  'role-created',
+  'role-updated',
+  'role-deleted',
 ] as const
 
 export type Notice = (typeof NOTICES)[number]

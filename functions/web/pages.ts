@@ -9,6 +9,12 @@ import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
 import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
+import { listEntries } from '#web/pages/audit-log/list-entries.ts'
+import { changeMemberRole } from '#web/pages/members/change-role.ts'
+import { cancelInvitation, invite, listInvitations, resendInvitation } from '#web/pages/members/invitations.ts'
+import { listMembers } from '#web/pages/members/list-members.ts'
+import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
+import { createRole, deleteRole, editRole, listRoles, updateRole } from '#web/pages/members/roles.ts'
 import { start } from '#web/pages/start.ts'
 import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
 
@@ -34,4 +40,18 @@ export const PAGES: readonly Page[] = [
   listShops,
   chooseShop,
   start,
+  listMembers,
+  changeMemberRole,
+  confirmRemoval,
+  removeMember,
+  listInvitations,
+  invite,
+  resendInvitation,
+  cancelInvitation,
+  listRoles,
+  createRole,
+  editRole,
+  updateRole,
+  deleteRole,
+  listEntries,
 ]

@@ -40,6 +40,32 @@ export const actionButton = (
   return html`<form class="action" method="post" action="${to}">${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}<button type="submit" class="${style}">${label}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</button></form>`
 }
 
+interface Option {
+  readonly value: string
+  readonly label: string
+}
+
+const optionsWith = (options: readonly Option[], chosen: string): Html[] =>
+  options.map(
+    ({ value, label }) => html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
+  )
+
+/** A choice with its own button, for a row of a table. `label` and `about` name the row for those who hear the page. */
+export const selectButton = (
+  ui: Ui,
+  parts: FormParts & {
+    readonly name: string
+    readonly label: string
+    readonly value: string
+    readonly options: readonly Option[]
+    readonly submit: string
+    readonly about: string
+  },
+): Html => {
+  const { to, hidden = {}, name, label, value, options, submit, about } = parts
+  return html`<form class="choice" method="post" action="${to}">${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}<select name="${name}" aria-label="${label}">${optionsWith(options, value)}</select><button type="submit" class="plain">${submit}<span class="unseen"> ${about}</span></button></form>`
+}
+
 interface FieldParts {
   readonly name: string
   readonly label: string
@@ -83,15 +109,33 @@ export const field = (
 }
 
 /** A choice from a list. */
-export const select = (
-  ui: Ui,
-  parts: FieldParts & { readonly options: readonly { readonly value: string; readonly label: string }[] },
-): Html => {
+export const select = (ui: Ui, parts: FieldParts & { readonly options: readonly Option[] }): Html => {
   const chosen = ui.refusal?.values[parts.name] ?? parts.value ?? ''
-  const options = parts.options.map(
-    ({ value, label }) => html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
-  )
+  const options = optionsWith(parts.options, chosen)
   return around(ui, parts, (attributes) => html`<select ${attributes}>${options}</select>`)
+}
+
+/** A list of choices, of which any number may be made: each is a field of its own, named `prefix` and the value. */
+export const checkboxes = (
+  ui: Ui,
+  parts: {
+    readonly legend: string
+    readonly hint?: string
+    readonly prefix: string
+    readonly options: readonly Option[]
+  },
+  checked: readonly string[],
+): Html => {
+  const { legend, hint, prefix, options } = parts
+  const isChecked = (value: string) =>
+    ui.refusal === null ? checked.includes(value) : `${prefix}${value}` in ui.refusal.values
+  return html`<fieldset class="field"><legend>${legend}</legend>
+${hint !== undefined && html`<p class="hint">${hint}</p>`}
+${options.map(
+  ({ value, label }) =>
+    html`<label class="choice"><input type="checkbox" name="${prefix}${value}" value="yes"${isChecked(value) && html` checked`}> ${label}</label>`,
+)}
+</fieldset>`
 }
 
 /** What was wrong with the form, with a link to each field. Nothing without a refusal. */

@@ -60,6 +60,15 @@ button.link{border:0;background:none;padding:.25rem;min-height:1.5rem;color:var(
 button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 .action{display:inline-block;margin:0}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
+.choice{display:flex;flex-wrap:wrap;gap:.25rem .5rem;align-items:center;margin:0}
+.choice select{width:auto;max-width:100%;min-height:2.25rem;padding:.25rem .5rem}
+label.choice{font-weight:400;min-height:2rem}
+fieldset{border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem}
+legend{font-weight:600;padding:0 .35rem}
+.filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}
+.filter{flex:1 1 10rem;max-width:18rem}
+.sentences{list-style:none;padding:0;margin:0}
+.sentences li{border-top:1px solid var(--line);padding:.75rem 0}
 .badge{display:inline-block;padding:0 .5rem;border:1px solid currentcolor;border-radius:1rem;font-size:.875rem}
 .badge.good{color:var(--good);background:var(--good-ground)}
 .badge.warn{color:var(--warn);background:var(--warn-ground)}

@@ -40,3 +40,14 @@ export const absolute = ({ language, session }: Pick<Ui, 'language' | 'session'>
 /** A time of the API: relative, and absolute in the time zone of the shop. */
 export const when = (ui: Ui, time: string): Html =>
   html`<time datetime="${time}">${relative(ui.language, (Date.parse(time) - Date.now()) / 1000)} <span class="quiet">${absolute(ui, time)}</span></time>`
+
+/** Returns when a day (yyyy-mm-dd) begins in a time zone, `later` days after it, as the API takes it. */
+export function startOfDay(day: string, timeZone: string, later = 0): string {
+  const midnight = Date.parse(`${day}T00:00:00Z`) + later * 86_400_000
+  const offsetAt = (time: number): number => {
+    const clock = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' }).format(time)
+    return Date.parse(`${clock.replace(' ', 'T')}Z`) - time
+  }
+  // The second look is for a day that begins on the other side of a change of the clocks.
+  return new Date(midnight - offsetAt(midnight - offsetAt(midnight))).toISOString()
+}

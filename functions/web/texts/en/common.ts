@@ -14,11 +14,16 @@ export const common = {
   switchShop: 'Switch shop',
   shopPages: 'Pages of the shop',
   unknown: 'Unknown',
+  filter: 'Find',
 }
 
 /** Pages of the shop: the label of the link, and what the page is for. */
 export const navigation = {
   start: { label: 'Overview', purpose: 'Your shop and your role.' },
+  members: { label: 'Members', purpose: 'Who works in the shop, and in which role.' },
+  invitations: { label: 'Invitations', purpose: 'Invite people, and see who has not accepted yet.' },
+  roles: { label: 'Roles', purpose: 'What each role may do. Add roles of your own.' },
+  auditLog: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
 
 export const notices: Record<Notice, string> = {
@@ -29,6 +34,13 @@ export const notices: Record<Notice, string> = {
   'email-verified': 'Your email address is verified.',
   'reset-requested': 'If the address has an account, a mail with a link is on its way. Look in the spam folder, too.',
   'verification-sent': 'A mail with a new link is on its way.',
+  'role-changed': 'The role was changed. It applies from the next click.',
+  'member-removed': 'The person was removed from the shop.',
+  'invitation-sent': 'The invitation is on its way.',
+  'invitation-cancelled': 'The invitation was cancelled.',
+  'role-created': 'The role was added.',
+  'role-updated': 'The role was saved.',
+  'role-deleted': 'The role was deleted.',
 }
 
 /** The pages of refusals and failures. */

@@ -14,10 +14,15 @@ export const common: Texts['common'] = {
   switchShop: 'Cambiar de tienda',
   shopPages: 'Páginas de la tienda',
   unknown: 'Desconocido',
+  filter: 'Buscar',
 }
 
 export const navigation: Texts['navigation'] = {
   start: { label: 'Resumen', purpose: 'Su tienda y su rol.' },
+  members: { label: 'Miembros', purpose: 'Quién trabaja en la tienda y con qué rol.' },
+  invitations: { label: 'Invitaciones', purpose: 'Invite a personas y vea quién no ha aceptado todavía.' },
+  roles: { label: 'Roles', purpose: 'Qué puede hacer cada rol. Añada sus propios roles.' },
+  auditLog: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }
 
 export const notices: Texts['notices'] = {
@@ -29,6 +34,13 @@ export const notices: Texts['notices'] = {
   'reset-requested':
     'Si el correo tiene una cuenta, un mensaje con un enlace está en camino. Mire también en el correo no deseado.',
   'verification-sent': 'Un mensaje con un enlace nuevo está en camino.',
+  'role-changed': 'Se cambió el rol. Vale desde el próximo clic.',
+  'member-removed': 'Se quitó a la persona de la tienda.',
+  'invitation-sent': 'La invitación está en camino.',
+  'invitation-cancelled': 'Se canceló la invitación.',
+  'role-created': 'Se añadió el rol.',
+  'role-updated': 'Se guardó el rol.',
+  'role-deleted': 'Se eliminó el rol.',
 }
 
 export const failures: Texts['failures'] = {

@@ -1,0 +1,100 @@
+import * as v from 'valibot'
+import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
+import type { Client, ReplyOf } from '#shared/client/client.ts'
+import { shopPath } from '#web/addresses.ts'
+import { html } from '#web/html.ts'
+import { page } from '#web/page.ts'
+import { NoticeQuery, optional, present } from '#web/query.ts'
+import { view } from '#web/reply.ts'
+import { filters } from '#web/view/filters.ts'
+import { empty, paging } from '#web/view/parts.ts'
+import { startOfDay, when } from '#web/view/time.ts'
+import { type Member, nameOf } from '#web/pages/members/people.ts'
+import { sentence } from '#web/pages/audit-log/sentence.ts'
+
+type Entry = ReplyOf<'GET /v1/audit-log'>['data'][number]
+
+const ACTIONS = Object.keys(AUDIT_ACTIONS)
+
+const Day = v.fallback(v.nullable(v.pipe(v.string(), v.isoDate())), null)
+const Query = v.object({
+  ...NoticeQuery.entries,
+  actor: v.fallback(v.nullable(v.pipe(v.string(), v.uuid())), null),
+  action: v.fallback(v.nullable(v.picklist(ACTIONS)), null),
+  from: Day,
+  to: Day,
+  cursor: optional,
+})
+type Search = v.InferOutput<typeof Query>
+
+/** The days of the filter are days of the shop. Without a shop's time zone they cannot be asked for yet. */
+const find = (call: Client['call'], { actor, action, from, to, cursor }: Search, timezone: string) =>
+  call('GET /v1/audit-log', {
+    query: present({
+      actor,
+      action,
+      cursor,
+      from: from && startOfDay(from, timezone),
+      to: to && startOfDay(to, timezone, 1),
+    }),
+  })
+
+export const listEntries = page({
+  route: 'GET /s/{slug}/audit-log',
+  access: { permission: 'member.manage' },
+  query: Query,
+  async load({ call, query }) {
+    const [entries, members] = await Promise.all([
+      query.from === null && query.to === null ? find(call, query, 'UTC') : null,
+      call('GET /v1/members', { query: { status: 'active,revoked,invited', limit: 100 } }),
+    ])
+    return { entries, members: members.data }
+  },
+  async handle(context) {
+    const { call, query, data, session, t } = context
+    const { auditLog: texts } = t
+    const { timezone } = session.tenant
+    const entries = data.entries ?? (await find(call, query, timezone))
+    const path = shopPath(session.tenant.slug, '/audit-log')
+    const names = new Map(data.members.map((member) => [member.id, nameOf(member)]))
+    const { actor, action, from, to } = query
+    return view({
+      title: texts.title,
+      content: html`${filters(context, texts.filters, [
+        {
+          name: 'actor',
+          label: texts.actor,
+          value: actor,
+          options: [{ value: '', label: texts.anybody }, ...actors(data.members)],
+        },
+        {
+          name: 'action',
+          label: texts.action,
+          value: action,
+          options: [{ value: '', label: texts.anything }, ...actions(texts)],
+        },
+        { name: 'from', label: texts.from, type: 'date', value: from },
+        { name: 'to', label: texts.to, type: 'date', value: to },
+      ])}
+${
+  entries.data.length === 0
+    ? empty(texts.noneTitle, html`<p>${texts.none}</p>`)
+    : html`<ol class="sentences">${entries.data.map((entry) => html`<li>${sentenceOf(texts, entry, names)} ${when(context, entry.occurred_at)}</li>`)}</ol>`
+}
+${paging({ ...context, path }, { query: { actor, action, from, to }, cursor: query.cursor, next: entries.next_cursor })}`,
+    })
+  },
+})
+
+type Texts = Parameters<typeof sentence>[0]
+
+const sentenceOf = (texts: Texts, entry: Entry, names: ReadonlyMap<string, string>) =>
+  html`<p>${sentence(texts, entry, names)}</p>`
+
+const actors = (members: readonly Member[]) =>
+  members.flatMap((member) => (member.user.id === null ? [] : [{ value: member.user.id, label: nameOf(member) }]))
+
+const actions = ({ actions: labels }: Texts) =>
+  Object.entries(labels)
+    .map(([value, { label }]) => ({ value, label }))
+    .toSorted((a, b) => a.label.localeCompare(b.label))

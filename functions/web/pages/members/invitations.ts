@@ -1,0 +1,121 @@
+import * as v from 'valibot'
+import type { Client, ReplyOf } from '#shared/client/client.ts'
+import { shopPath } from '#web/addresses.ts'
+import { html } from '#web/html.ts'
+import { page, type ShopSession } from '#web/page.ts'
+import { NoticeQuery, optional, present } from '#web/query.ts'
+import { redirect, type View, view } from '#web/reply.ts'
+import { actionButton, field, form, select } from '#web/view/form.ts'
+import { badge, empty, paging, table } from '#web/view/parts.ts'
+import { when } from '#web/view/time.ts'
+import type { Ui } from '#web/view/ui.ts'
+import { type ListedRole, optionsOf } from '#web/pages/members/people.ts'
+
+type Invitation = ReplyOf<'GET /v1/members/invitations'>['data'][number]
+
+interface Found {
+  readonly invitations: { readonly data: readonly Invitation[]; readonly next_cursor: string | null }
+  readonly roles: readonly ListedRole[]
+  readonly cursor: string | null
+}
+
+async function findInvitations(call: Client['call'], cursor: string | null): Promise<Found> {
+  const [invitations, roles] = await Promise.all([
+    call('GET /v1/members/invitations', { query: present({ cursor }) }),
+    call('GET /v1/roles'),
+  ])
+  return { invitations, roles: roles.data, cursor }
+}
+
+export const listInvitations = page({
+  route: 'GET /s/{slug}/invitations',
+  access: { permission: 'member.manage' },
+  query: v.object({ ...NoticeQuery.entries, cursor: optional }),
+  load: ({ call, query }) => findInvitations(call, query.cursor),
+  handle: async (context) => invitationsView(context, context.data),
+})
+
+export const invite = page({
+  route: 'POST /s/{slug}/invitations',
+  access: { permission: 'member.manage' },
+  form: v.object({ email: v.string(), role: v.string() }),
+  fieldOf: { 'already-member': 'email' },
+  async handle({ params, form, call }) {
+    await call('POST /v1/members/invite', { body: { email: form.email.trim(), role: form.role } })
+    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
+  },
+  again: async (context) => invitationsView(context, await findInvitations(context.call, null)),
+})
+
+export const resendInvitation = page({
+  route: 'POST /s/{slug}/invitations/{id}/resend',
+  access: { permission: 'member.manage' },
+  async handle({ params, call }) {
+    await call('POST /v1/members/invitations/{id}/resend', { params: { id: params.id } })
+    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
+  },
+  again: async (context) => invitationsView(context, await findInvitations(context.call, null)),
+})
+
+export const cancelInvitation = page({
+  route: 'POST /s/{slug}/invitations/{id}/cancel',
+  access: { permission: 'member.manage' },
+  async handle({ params, call }) {
+    await call('DELETE /v1/members/invitations/{id}', { params: { id: params.id } })
+    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled' })
+  },
+  again: async (context) => invitationsView(context, await findInvitations(context.call, null)),
+})
+
+const TONES = { pending: 'plain', expired: 'warn', cancelled: 'bad' } as const
+
+function invitationsView(ui: Ui & { readonly session: ShopSession }, { invitations, roles, cursor }: Found): View {
+  const { session } = ui
+  const { invitations: texts, members } = ui.t
+  const base = shopPath(session.tenant.slug, '/invitations')
+  const rankOf = new Map(roles.map(({ code, rank }) => [code, rank]))
+  const mayChange = ({ role }: Invitation) => (rankOf.get(role) ?? Infinity) <= session.role.rank
+  const labelOf = new Map(roles.map(({ code, label }) => [code, label]))
+  const list = table<Invitation>(
+    {
+      caption: texts.caption,
+      columns: [
+        { head: texts.email, cell: ({ email }) => email },
+        { head: members.role, cell: ({ role }) => labelOf.get(role) ?? role },
+        {
+          head: members.status,
+          cell: ({ status, bounced_at }) =>
+            bounced_at === null ? badge(texts.states[status], TONES[status]) : badge(texts.bounced, 'bad'),
+        },
+        { head: texts.expires, cell: ({ expires_at }) => when(ui, expires_at) },
+        {
+          head: members.actions,
+          cell: (invitation) =>
+            mayChange(invitation) &&
+            html`<div class="actions">${actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: invitation.email })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: invitation.email })}</div>`,
+        },
+      ],
+    },
+    invitations.data,
+  )
+  return view({
+    title: texts.title,
+    content: html`<h2>${texts.newTitle}</h2>
+${form(ui, {
+  to: base,
+  fields: [
+    field(ui, { name: 'email', label: texts.email, hint: texts.emailHint, type: 'email', autocomplete: 'off' }),
+    select(ui, {
+      name: 'role',
+      label: members.role,
+      value: 'viewer',
+      options: optionsOf(roles, session.role.rank),
+    }),
+  ],
+  submit: texts.send,
+})}
+<h2>${texts.openTitle}</h2>
+${invitations.data.length === 0 ? empty(texts.noneTitle, html`<p>${texts.none}</p>`) : list}
+${paging({ ...ui, path: base }, { query: {}, cursor, next: invitations.next_cursor })}`,
+  })
+}

@@ -1,0 +1,21 @@
+import type { ReplyOf } from '#shared/client/client.ts'
+
+export type Member = ReplyOf<'GET /v1/members'>['data'][number]
+export type ListedRole = ReplyOf<'GET /v1/roles'>['data'][number]
+
+/** The states of a member, as the API filters by them. */
+export const MEMBER_STATUSES = ['active', 'invited', 'revoked'] as const
+
+/** A member's state, in the words of the page. */
+export function stateOf({ accepted_at, revoked_at, user }: Member): 'removed' | 'invited' | 'disabled' | 'active' {
+  if (revoked_at !== null) return 'removed'
+  if (accepted_at === null) return 'invited'
+  return user.disabled ? 'disabled' : 'active'
+}
+
+/** The name of a person, or the address of one who has none yet. */
+export const nameOf = ({ user }: Pick<Member, 'user'>): string => user.full_name ?? user.email
+
+/** The roles that a person of this rank may give, as options. */
+export const optionsOf = (roles: readonly ListedRole[], rank: number): { value: string; label: string }[] =>
+  roles.filter((role) => role.rank <= rank).map(({ code, label }) => ({ value: code, label }))

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startWeb, type TestWeb } from '#tests/support/web.ts'
+
+let web: TestWeb
+beforeAll(async () => {
+  web = await startWeb({ env: { INVITE_RESEND_SECONDS: '0' } })
+})
+afterAll(() => web.close())
+
+const BASE = '/s/acme-print'
+
+async function memberId(email: string): Promise<string> {
+  const [row] = await web.service.sql<{ id: string }[]>`
+    select m.id from app.memberships m join app.users u on u.id = m.user_id join app.tenants t on t.id = m.tenant_id
+     where u.email = ${email} and t.slug = 'acme-print'`
+  return row?.id ?? ''
+}
+
+describe('the members page', () => {
+  it('finds members by name, address and status', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/members?q=designer&status=`)
+    expect(owner.page.body).toContain('designer@acme.test')
+    expect(owner.page.body).not.toContain('sales@acme.test')
+    await owner.open(`${BASE}/members?status=revoked`)
+    expect(owner.page.body).toContain('Nobody found')
+  })
+
+  it('changes a role, which the next click of that person obeys', async () => {
+    const [owner, sales] = [
+      await web.signedIn('owner@acme.test', 'acme-print'),
+      await web.signedIn('sales@acme.test', 'acme-print'),
+    ]
+    expect((await sales.open(`${BASE}/members`)).status).toBe(403)
+    await owner.open(`${BASE}/members`)
+    const id = await memberId('sales@acme.test')
+    await owner.submit(`${BASE}/members/${id}/role`, { role: 'admin' })
+    expect(owner.page.body).toContain('The role was changed.')
+    expect((await sales.open(`${BASE}/members`)).status).toBe(200)
+  })
+
+  it('shows roles up to the rank of the person only, and no way to change those above', async () => {
+    const admin = await web.signedIn('admin@acme.test', 'acme-print')
+    await admin.open(`${BASE}/members`)
+    expect(admin.page.body).not.toContain('value="owner"')
+    const id = await memberId('owner@acme.test')
+    expect(admin.page.body).not.toContain(`/members/${id}/role`)
+    const csrf = admin.hidden('/sign-out')
+    expect((await admin.post(`${BASE}/members/${id}/role`, { ...csrf, role: 'viewer' })).status).toBe(403)
+  })
+
+  it('keeps the last owner, and says so above the list', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/members`)
+    await owner.submit(`${BASE}/members/${await memberId('owner@acme.test')}/role`, { role: 'viewer' })
+    expect(owner.page.status).toBe(422)
+    expect(owner.page.body).toContain('A shop needs at least one owner.')
+    expect(owner.page.body).toContain('<title>Error: Members')
+  })
+
+  it('asks before it removes somebody, and ends their session', async () => {
+    const [owner, viewer] = [
+      await web.signedIn('owner@acme.test', 'acme-print'),
+      await web.signedIn('viewer@acme.test', 'acme-print'),
+    ]
+    const id = await memberId('viewer@acme.test')
+    await owner.open(`${BASE}/members/${id}/remove`)
+    expect(owner.page.body).toContain('will lose access to Acme Print immediately')
+    expect((await viewer.open(BASE)).status).toBe(200)
+    await owner.submit(`${BASE}/members/${id}/remove`)
+    expect(owner.page.body).toContain('The person was removed from the shop.')
+    await viewer.open(BASE)
+    expect(viewer.page.body).toContain('<h1>Sign in</h1>')
+    expect((await owner.open(`${BASE}/members/${crypto.randomUUID()}/remove`)).status).toBe(404)
+  })
+})
+
+describe('the invitations page', () => {
+  it('invites, sends again and cancels', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/invitations`)
+    await owner.submit(`${BASE}/invitations`, { email: 'newcomer@shops.test', role: 'sales' })
+    expect(owner.page.body).toContain('The invitation is on its way.')
+    const [, resend = ''] = /action="([^"]*\/resend)"/.exec(owner.page.body) ?? []
+    await owner.submit(resend)
+    expect(owner.page.body).toContain('The invitation is on its way.')
+    await owner.submit(resend.replace(/resend$/, 'cancel'))
+    expect(owner.page.body).toContain('No open invitations')
+  })
+
+  it('shows a refusal at its field, and keeps what was typed', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/invitations`)
+    for (const [email, message] of [
+      ['admin@acme.test', 'This person is a member of the shop already.'],
+      ['no address', 'Enter an email address'],
+    ] as const) {
+      await owner.submit(`${BASE}/invitations`, { email, role: 'sales' })
+      expect(owner.page.status).toBe(422)
+      expect(owner.page.body).toMatch(new RegExp(`id="field-email-error">.*${message}`))
+      expect(owner.page.body).toContain(`value="${email}"`)
+      expect(owner.page.body).toContain('<option value="sales" selected>')
+    }
+  })
+})
+
+describe('the roles page', () => {
+  it('adds a role of the shop, changes it and deletes it', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/roles`)
+    const role = { label: 'Night shift', code: 'night-shift', based_on: 'production' }
+    await owner.submit(`${BASE}/roles`, { ...role, 'add-deal.price.read': 'yes' })
+    expect(owner.page.body).toContain('The role was added.')
+    const [, edit = ''] = new RegExp(`href="(${BASE}/roles/\\d+)">Night shift`).exec(owner.page.body) ?? []
+    await owner.open(edit)
+    expect(owner.page.body).toContain('name="add-deal.price.read" value="yes" checked')
+    await owner.submit(edit, { label: 'Late shift' })
+    expect(owner.page.body).toContain('Late shift')
+    await owner.open(`${BASE}/roles`)
+    await owner.submit(`${BASE}/roles`, { ...role, code: 'night-shift' })
+    expect(owner.page.body).toMatch(/id="field-code-error">.*The shop has a role of this name already/)
+    await owner.open(edit)
+    await owner.submit(`${edit}/delete`)
+    expect(owner.page.body).toContain('The role was deleted.')
+    expect((await owner.open(edit)).status).toBe(404)
+  })
+})
+
+describe('the audit log page', () => {
+  it('tells in sentences who did what, and finds them by person, action and day of the shop', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/audit-log`)
+    const { full_name: name } = (
+      await web.service.sql<{ full_name: string }[]>`
+      select full_name from app.users where email = 'owner@acme.test'`
+    )[0] ?? { full_name: '' }
+    expect(owner.page.body).toMatch(new RegExp(`<p>${name} made [^<]* admin\\.</p>`))
+    await owner.open(`${BASE}/audit-log?action=role.created`)
+    expect(owner.page.body).toContain('added the role Night shift.')
+    expect(owner.page.body).not.toContain(' made ')
+    await owner.open(`${BASE}/audit-log?from=2001-01-01&to=2001-12-31`)
+    expect(owner.page.body).toContain('No entries found')
+    await owner.open(`${BASE}/audit-log?from=2001-01-01&to=2101-12-31&action=role.created`)
+    expect(owner.page.body).toContain('added the role Night shift.')
+  })
+})
