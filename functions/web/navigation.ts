@@ -15,5 +15,7 @@ export const NAVIGATION: readonly Entry[] = [
   { name: 'members', path: '/s/{slug}/members', permission: 'member.manage' },
   { name: 'invitations', path: '/s/{slug}/invitations', permission: 'member.manage' },
   { name: 'roles', path: '/s/{slug}/roles', permission: 'member.manage' },
+  { name: 'vendors', path: '/s/{slug}/vendor-accounts', permission: 'vendor.manage' },
+  { name: 'settings', path: '/s/{slug}/settings', permission: 'company.write' },
   { name: 'auditLog', path: '/s/{slug}/audit-log', permission: 'member.manage' },
 ]

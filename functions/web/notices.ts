@@ -14,6 +14,17 @@ export const NOTICES = [
   'role-created',
   'role-updated',
   'role-deleted',
+  'vendor-connected',
+  'vendor-unverified',
+  'vendor-secret-replaced',
+  'vendor-verified',
+  'vendor-refused',
+  'vendor-revoked',
+  'sync-active',
+  'settings-saved',
+  'password-changed',
+  'other-session-ended',
+  'other-sessions-ended',
 ] as const
 
 export type Notice = (typeof NOTICES)[number]

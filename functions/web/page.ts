@@ -45,6 +45,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly link: A extends 'link' ? string | null : null
   /** Calls the API as the person who opened the page. Throws ProblemError. */
   readonly call: Client['call']
+  /** As `call`, with the ETag of the response. */
+  readonly callWithEtag: Client['callWithEtag']
   /** Returns the session of somebody who may be signed in, or null. */
   readonly findSession: () => Promise<Me | null>
   /** The shortest new password. */

@@ -15,6 +15,20 @@ import { cancelInvitation, invite, listInvitations, resendInvitation } from '#we
 import { listMembers } from '#web/pages/members/list-members.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
 import { createRole, deleteRole, editRole, listRoles, updateRole } from '#web/pages/members/roles.ts'
+import { changePassword, showAccount } from '#web/pages/account/account.ts'
+import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
+import { changeSettings, showSettings } from '#web/pages/settings.ts'
+import {
+  confirmRevocation,
+  connectAccount,
+  listAccounts,
+  replaceSecret,
+  revokeAccount,
+  showSecret,
+  startSync,
+  verifyAccount,
+} from '#web/pages/vendor-accounts/accounts.ts'
+import { showRun } from '#web/pages/vendor-accounts/sync.ts'
 import { start } from '#web/pages/start.ts'
 import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
 
@@ -54,4 +68,20 @@ export const PAGES: readonly Page[] = [
   updateRole,
   deleteRole,
   listEntries,
+  listAccounts,
+  connectAccount,
+  showSecret,
+  replaceSecret,
+  verifyAccount,
+  confirmRevocation,
+  revokeAccount,
+  startSync,
+  showRun,
+  showSettings,
+  changeSettings,
+  showAccount,
+  changePassword,
+  listSessions,
+  endSession,
+  endOtherSessions,
 ]

@@ -26,6 +26,8 @@ export interface WebState {
   runtime: WebRuntime | null
   /** Calls the API as the browser that sent the request, with its session if it has one. */
   call: Client['call'] | null
+  /** As `call`, with the ETag of the response. */
+  callWithEtag: Client['callWithEtag'] | null
   form: URLSearchParams | null
   session: Me | null
   /** What `load` of the page returns. It begins before the session is known. */
@@ -68,6 +70,7 @@ export function beginPage(event: APIGatewayProxyEvent, requestId: string): WebSt
     matched: null,
     runtime: null,
     call: null,
+    callWithEtag: null,
     form: null,
     session: null,
     loading: null,

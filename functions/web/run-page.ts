@@ -25,6 +25,7 @@ export async function runPage(state: WebState, makeUi: MakeUi, config: Config): 
     link: page.access === 'link' ? linkOf(state) : null,
     call,
     minLength: config.password.minLength,
+    callWithEtag: given(state.callWithEtag),
     findSession: () => findSession(state),
   })
   try {

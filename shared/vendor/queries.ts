@@ -7,6 +7,9 @@ export async function searchVendor(sql: TenantTransaction, code: string): Promis
   return vendor ?? null
 }
 
+export const searchVendors = (sql: TenantTransaction): Promise<Pick<Vendor, 'code' | 'name'>[]> =>
+  sql<Pick<Vendor, 'code' | 'name'>>`select code, name from app.vendors order by name, code`
+
 /** Returns the vendor of an account. A foreign key guarantees that it exists. */
 export async function findVendor(sql: TenantTransaction, code: string): Promise<Vendor> {
   const vendor = await searchVendor(sql, code)

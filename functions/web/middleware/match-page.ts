@@ -17,7 +17,7 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
       } catch (error) {
         throw unavailable(error)
       }
-      state.call = openClient(event, state, state.runtime, source)
+      Object.assign(state, openClient(event, state, state.runtime, source))
       // HEAD is a GET whose body API Gateway does not send.
       const method = event.httpMethod === 'HEAD' ? 'GET' : event.httpMethod
       const page = byRoute.get(`${method} ${event.resource}`)
@@ -51,5 +51,5 @@ function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: W
     toApi(request).catch((error: unknown) => {
       throw error instanceof ProblemError ? error : unavailable(error)
     })
-  return createClient({ send, ...(token === null ? {} : { token }) }).call
+  return createClient({ send, ...(token === null ? {} : { token }) })
 }

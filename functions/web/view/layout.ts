@@ -64,7 +64,7 @@ ${Object.entries(LANGUAGES).map(
 const account = (ui: Ui, { user, tenant }: NonNullable<Ui['session']>): Html =>
   html`<div class="who">
 ${tenant !== null && html`<span class="shop">${tenant.legal_name}</span> <a href="/shops">${ui.t.common.switchShop}</a>`}
-<span class="person">${user.full_name ?? user.email}</span>
+<a class="person" href="/account">${user.full_name ?? user.email}</a>
 ${actionButton(ui, { to: '/sign-out', label: ui.t.common.signOut })}
 </div>`
 

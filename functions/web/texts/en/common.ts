@@ -23,6 +23,8 @@ export const navigation = {
   members: { label: 'Members', purpose: 'Who works in the shop, and in which role.' },
   invitations: { label: 'Invitations', purpose: 'Invite people, and see who has not accepted yet.' },
   roles: { label: 'Roles', purpose: 'What each role may do. Add roles of your own.' },
+  vendors: { label: 'Vendor accounts', purpose: 'Connect vendors, and sync their catalogs.' },
+  settings: { label: 'Settings', purpose: 'Name, time zone and currency of the shop.' },
   auditLog: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
 
@@ -41,6 +43,17 @@ export const notices: Record<Notice, string> = {
   'role-created': 'The role was added.',
   'role-updated': 'The role was saved.',
   'role-deleted': 'The role was deleted.',
+  'vendor-connected': 'The vendor accepted the credentials. The account is connected.',
+  'vendor-unverified': 'The account is stored. The vendor could not be reached, so we verify it later.',
+  'vendor-secret-replaced': 'The secret was replaced.',
+  'vendor-verified': 'The vendor accepted the credentials.',
+  'vendor-refused': 'The vendor refused the credentials. Replace the secret.',
+  'vendor-revoked': 'The account was revoked, and its secret erased.',
+  'sync-active': 'A sync of this vendor is running already. This is how far it is.',
+  'settings-saved': 'The settings were saved.',
+  'password-changed': 'The password was changed. Your other sessions have ended.',
+  'other-session-ended': 'The session was ended.',
+  'other-sessions-ended': 'Your other sessions were ended.',
 }
 
 /** The pages of refusals and failures. */

@@ -22,6 +22,8 @@ export const navigation: Texts['navigation'] = {
   members: { label: 'Miembros', purpose: 'Quién trabaja en la tienda y con qué rol.' },
   invitations: { label: 'Invitaciones', purpose: 'Invite a personas y vea quién no ha aceptado todavía.' },
   roles: { label: 'Roles', purpose: 'Qué puede hacer cada rol. Añada sus propios roles.' },
+  vendors: { label: 'Proveedores', purpose: 'Conecte proveedores y sincronice sus catálogos.' },
+  settings: { label: 'Ajustes', purpose: 'Nombre, zona horaria y moneda de la tienda.' },
   auditLog: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }
 
@@ -41,6 +43,17 @@ export const notices: Texts['notices'] = {
   'role-created': 'Se añadió el rol.',
   'role-updated': 'Se guardó el rol.',
   'role-deleted': 'Se eliminó el rol.',
+  'vendor-connected': 'El proveedor aceptó las credenciales. La cuenta está conectada.',
+  'vendor-unverified': 'La cuenta está guardada. No se pudo contactar con el proveedor; la verificamos más tarde.',
+  'vendor-secret-replaced': 'Se sustituyó el secreto.',
+  'vendor-verified': 'El proveedor aceptó las credenciales.',
+  'vendor-refused': 'El proveedor rechazó las credenciales. Sustituya el secreto.',
+  'vendor-revoked': 'Se revocó la cuenta y se borró su secreto.',
+  'sync-active': 'Ya hay una sincronización de este proveedor en curso. Así va.',
+  'settings-saved': 'Se guardaron los ajustes.',
+  'password-changed': 'Se cambió la contraseña. Sus demás sesiones han terminado.',
+  'other-session-ended': 'Se terminó la sesión.',
+  'other-sessions-ended': 'Se terminaron sus demás sesiones.',
 }
 
 export const failures: Texts['failures'] = {

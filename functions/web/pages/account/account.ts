@@ -1,0 +1,58 @@
+import * as v from 'valibot'
+import { html } from '#web/html.ts'
+import { page } from '#web/page.ts'
+import { NoticeQuery } from '#web/query.ts'
+import { FormRefused } from '#web/refusal.ts'
+import { redirect, type View, view } from '#web/reply.ts'
+import type { Me } from '#web/request.ts'
+import { field, form } from '#web/view/form.ts'
+import { badge } from '#web/view/parts.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+export const showAccount = page({
+  route: 'GET /account',
+  access: 'session',
+  query: NoticeQuery,
+  handle: async (context) => accountView(context),
+})
+
+export const changePassword = page({
+  route: 'POST /account/password',
+  access: 'session',
+  form: v.object({ current_password: v.string(), new_password: v.string(), repeated: v.string() }),
+  fieldOf: { 'password-rejected': 'new_password' },
+  async handle({ form, call, t }) {
+    const { current_password, new_password, repeated } = form
+    if (new_password !== repeated) throw new FormRefused({ field: 'repeated', message: t.account.notRepeated })
+    await call('POST /v1/auth/password/change', { body: { current_password, new_password } })
+    return redirect('/account', { notice: 'password-changed' })
+  },
+  again: async (context) => accountView(context),
+})
+
+function accountView(ui: Ui & { readonly session: Me }): View {
+  const { user } = ui.session
+  const { account: texts } = ui.t
+  return view({
+    title: texts.title,
+    content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${user.email} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
+<p><a href="/account/sessions">${texts.sessions}</a></p>
+<h2>${texts.password}</h2>
+<p class="prose">${texts.passwordText}</p>
+${form(ui, {
+  to: '/account/password',
+  fields: [
+    field(ui, { name: 'current_password', label: texts.current, type: 'password', autocomplete: 'current-password' }),
+    field(ui, {
+      name: 'new_password',
+      label: texts.new,
+      hint: texts.newHint,
+      type: 'password',
+      autocomplete: 'new-password',
+    }),
+    field(ui, { name: 'repeated', label: texts.repeated, type: 'password', autocomplete: 'new-password' }),
+  ],
+  submit: texts.change,
+})}`,
+  })
+}

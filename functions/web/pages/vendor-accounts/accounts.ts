@@ -1,0 +1,224 @@
+import * as v from 'valibot'
+import { ProblemError, type Client, type ReplyOf } from '#shared/client/client.ts'
+import { notFound } from '#shared/problem.ts'
+import { shopPath } from '#web/addresses.ts'
+import { html } from '#web/html.ts'
+import { page, type ShopSession } from '#web/page.ts'
+import { NoticeQuery, optional, present } from '#web/query.ts'
+import { redirect, type View, view } from '#web/reply.ts'
+import { actionButton, field, form, select } from '#web/view/form.ts'
+import { badge, confirmation, empty, paging, table } from '#web/view/parts.ts'
+import { when } from '#web/view/time.ts'
+import { type Run, runPath, runsTable } from '#web/pages/vendor-accounts/sync.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+type Account = ReplyOf<'GET /v1/vendor-accounts'>['data'][number]
+type ShopUi = Ui & { readonly session: ShopSession }
+
+interface Found {
+  readonly accounts: { readonly data: readonly Account[]; readonly next_cursor: string | null }
+  readonly vendors: readonly { readonly code: string; readonly name: string }[]
+  readonly runs: readonly Run[]
+  readonly cursor: string | null
+}
+
+async function findAccounts(call: Client['call'], cursor: string | null): Promise<Found> {
+  const [accounts, vendors, runs] = await Promise.all([
+    call('GET /v1/vendor-accounts', { query: present({ cursor }) }),
+    call('GET /v1/vendors'),
+    call('GET /v1/catalog/sync-runs', { query: { limit: 10 } }),
+  ])
+  return { accounts, vendors: vendors.data, runs: runs.data, cursor }
+}
+
+const baseOf = ({ session }: ShopUi) => shopPath(session.tenant.slug, '/vendor-accounts')
+
+export const listAccounts = page({
+  route: 'GET /s/{slug}/vendor-accounts',
+  access: { permission: 'vendor.manage' },
+  query: v.object({ ...NoticeQuery.entries, cursor: optional }),
+  load: ({ call, query }) => findAccounts(call, query.cursor),
+  handle: async (context) => accountsView(context, context.data),
+})
+
+export const connectAccount = page({
+  route: 'POST /s/{slug}/vendor-accounts',
+  access: { permission: 'vendor.manage' },
+  form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
+  fieldOf: { 'vendor-rejected': 'secret' },
+  async handle({ params, form, call }) {
+    const { vendor, label, account_number, secret } = form
+    const body = { vendor, label: label?.trim() ? label : null, account_number: account_number.trim(), secret }
+    const { status } = await call('POST /v1/vendor-accounts', { body })
+    return redirect(shopPath(params.slug, '/vendor-accounts'), {
+      notice: status === 'verified' ? 'vendor-connected' : 'vendor-unverified',
+    })
+  },
+  again: async (context) => accountsView(context, await findAccounts(context.call, null)),
+})
+
+/** The secret of one account: the form to replace it, and the way to revoke the account. */
+async function findAccount(call: Client['call'], id: string): Promise<Account> {
+  let cursor: string | null = null
+  do {
+    const { data, next_cursor }: ReplyOf<'GET /v1/vendor-accounts'> = await call('GET /v1/vendor-accounts', {
+      query: { ...present({ cursor }), limit: 100 },
+    })
+    const found = data.find((account) => account.id === id)
+    if (found !== undefined) return found
+    cursor = next_cursor
+  } while (cursor !== null)
+  throw notFound('no vendor account with this id')
+}
+
+export const showSecret = page({
+  route: 'GET /s/{slug}/vendor-accounts/{id}/secret',
+  access: { permission: 'vendor.manage' },
+  load: ({ call, params }) => findAccount(call, params.id),
+  handle: async (context) => secretView(context, context.data),
+})
+
+export const replaceSecret = page({
+  route: 'POST /s/{slug}/vendor-accounts/{id}/secret',
+  access: { permission: 'vendor.manage' },
+  form: v.object({ secret: v.string() }),
+  fieldOf: { 'vendor-rejected': 'secret' },
+  async handle({ params, form, call }) {
+    await call('PUT /v1/vendor-accounts/{id}/secret', { params: { id: params.id }, body: { secret: form.secret } })
+    return redirect(shopPath(params.slug, '/vendor-accounts'), { notice: 'vendor-secret-replaced' })
+  },
+  again: async (context) => secretView(context, await findAccount(context.call, context.params.id)),
+})
+
+export const verifyAccount = page({
+  route: 'POST /s/{slug}/vendor-accounts/{id}/verify',
+  access: { permission: 'vendor.manage' },
+  async handle({ params, call }) {
+    const { status } = await call('POST /v1/vendor-accounts/{id}/verify', { params: { id: params.id } })
+    return redirect(shopPath(params.slug, '/vendor-accounts'), {
+      notice: status === 'verified' ? 'vendor-verified' : 'vendor-refused',
+    })
+  },
+  again: async (context) => accountsView(context, await findAccounts(context.call, null)),
+})
+
+export const confirmRevocation = page({
+  route: 'GET /s/{slug}/vendor-accounts/{id}/revoke',
+  access: { permission: 'vendor.manage' },
+  load: ({ call, params }) => findAccount(call, params.id),
+  async handle(context) {
+    const { data: account, t } = context
+    const base = baseOf(context)
+    return view({
+      title: t.vendors.revokeTitle(titleOf(account)),
+      content: confirmation(context, {
+        text: html`<p>${t.vendors.revokeText}</p>`,
+        to: `${base}/${account.id}/revoke`,
+        label: t.vendors.revokeConfirm,
+        back: base,
+      }),
+    })
+  },
+})
+
+export const revokeAccount = page({
+  route: 'POST /s/{slug}/vendor-accounts/{id}/revoke',
+  access: { permission: 'vendor.manage' },
+  async handle({ params, call }) {
+    await call('DELETE /v1/vendor-accounts/{id}', { params: { id: params.id } })
+    return redirect(shopPath(params.slug, '/vendor-accounts'), { notice: 'vendor-revoked' })
+  },
+})
+
+export const startSync = page({
+  route: 'POST /s/{slug}/vendor-accounts/{id}/sync',
+  access: { permission: 'vendor.manage' },
+  async handle({ params, call }) {
+    try {
+      const run = await call('POST /v1/catalog/sync-runs', { body: { vendor_account_id: params.id } })
+      return redirect(runPath(params.slug, run.id))
+    } catch (error) {
+      if (!(error instanceof ProblemError) || error.kind !== 'sync-active') throw error
+      return redirect(runPath(params.slug, String(error.problem['sync_run_id'])), { notice: 'sync-active' })
+    }
+  },
+  again: async (context) => accountsView(context, await findAccounts(context.call, null)),
+})
+
+/** What an account is called: its label, or its vendor and number. */
+const titleOf = ({ label, vendor, account_number }: Account): string => label ?? `${vendor.name} ${account_number}`
+
+function accountsView(ui: ShopUi, { accounts, vendors, runs, cursor }: Found): View {
+  const { vendors: texts, members } = ui.t
+  const base = baseOf(ui)
+  const list = table<Account>(
+    {
+      caption: texts.caption,
+      columns: [
+        {
+          head: texts.account,
+          cell: (account) =>
+            html`${titleOf(account)} <span class="quiet">${account.vendor.name} · ${account.account_number}</span>`,
+        },
+        {
+          head: members.status,
+          cell: ({ status }) => badge(texts.states[status], status === 'verified' ? 'good' : 'warn'),
+        },
+        {
+          head: texts.verified,
+          cell: ({ verified_at }) => (verified_at === null ? texts.never : when(ui, verified_at)),
+        },
+        {
+          head: members.actions,
+          cell: (account) => {
+            const [about, to] = [titleOf(account), `${base}/${account.id}`]
+            return html`<div class="actions">${actionButton(ui, { to: `${to}/sync`, label: texts.sync, about })} ${actionButton(ui, { to: `${to}/verify`, label: texts.verify, about })} <a href="${to}/secret">${texts.replace}<span class="unseen"> ${about}</span></a> <a href="${to}/revoke">${texts.revoke}<span class="unseen"> ${about}</span></a></div>`
+          },
+        },
+      ],
+    },
+    accounts.data,
+  )
+  return view({
+    title: texts.title,
+    content: html`${accounts.data.length === 0 ? empty(texts.noneTitle, html`<p>${texts.none}</p>`) : list}
+${paging({ ...ui, path: base }, { query: {}, cursor, next: accounts.next_cursor })}
+${runs.length > 0 && runsTable(ui, runs)}
+<h2>${texts.newTitle}</h2>
+${form(ui, {
+  to: base,
+  fields: [
+    select(ui, {
+      name: 'vendor',
+      label: texts.vendor,
+      options: vendors.map(({ code, name }) => ({ value: code, label: name })),
+    }),
+    field(ui, { name: 'label', label: texts.label, hint: texts.labelHint, autocomplete: 'off', optional: true }),
+    field(ui, { name: 'account_number', label: texts.number, autocomplete: 'off' }),
+    field(ui, { name: 'secret', label: texts.secret, hint: texts.secretHint, type: 'password', autocomplete: 'off' }),
+  ],
+  submit: texts.connect,
+})}`,
+  })
+}
+
+function secretView(ui: ShopUi, account: Account): View {
+  const { vendors: texts } = ui.t
+  const base = baseOf(ui)
+  return view({
+    title: texts.secretTitle(titleOf(account)),
+    content: html`<p class="prose">${texts.secretText}</p>
+${form(ui, {
+  to: `${base}/${account.id}/secret`,
+  fields: field(ui, {
+    name: 'secret',
+    label: texts.secret,
+    hint: texts.secretHint,
+    type: 'password',
+    autocomplete: 'off',
+  }),
+  submit: texts.replaceConfirm,
+})}
+<p><a href="${base}">${ui.t.common.cancel}</a></p>`,
+  })
+}

@@ -1,0 +1,61 @@
+import type { ReplyOf } from '#shared/client/client.ts'
+import { shopPath } from '#web/addresses.ts'
+import { type Html, html } from '#web/html.ts'
+import { page, type ShopSession } from '#web/page.ts'
+import { NoticeQuery } from '#web/query.ts'
+import { view } from '#web/reply.ts'
+import { badge, table } from '#web/view/parts.ts'
+import { when } from '#web/view/time.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+export type Run = ReplyOf<'GET /v1/catalog/sync-runs'>['data'][number]
+
+/** The address of a run's page. */
+export const runPath = (slug: string, id: string): string => shopPath(slug, `/sync-runs/${encodeURIComponent(id)}`)
+
+/** The latest runs, under a heading. */
+export const runsTable = (ui: Ui & { readonly session: ShopSession }, runs: readonly Run[]): Html => {
+  const { sync: texts } = ui.t
+  return html`<h2>${texts.runs}</h2>
+${table<Run>(
+  {
+    caption: texts.runs,
+    columns: [
+      {
+        head: texts.run,
+        cell: ({ id, vendor }) => html`<a href="${runPath(ui.session.tenant.slug, id)}">${vendor.name}</a>`,
+      },
+      { head: texts.state, cell: ({ status }) => badge(texts.states[status], TONES[status]) },
+      { head: texts.begun, cell: ({ created_at }) => when(ui, created_at) },
+      { head: texts.products, cell: ({ styles }) => styles },
+    ],
+  },
+  runs,
+)}`
+}
+
+const TONES = { queued: 'plain', running: 'plain', succeeded: 'good', failed: 'bad' } as const
+
+const REFRESH_SECONDS = 3
+
+/** A sync run. While it runs, the browser loads the page again every few seconds. */
+export const showRun = page({
+  route: 'GET /s/{slug}/sync-runs/{id}',
+  access: { permission: 'vendor.manage' },
+  query: NoticeQuery,
+  load: ({ call, params }) => call('GET /v1/catalog/sync-runs/{id}', { params: { id: params.id } }),
+  async handle(context) {
+    const { data: run, t } = context
+    const { sync: texts } = t
+    const active = run.status === 'queued' || run.status === 'running'
+    const number = new Intl.NumberFormat(context.language)
+    return view({
+      title: texts.title(run.vendor.name),
+      ...(active ? { refreshSeconds: REFRESH_SECONDS } : {}),
+      content: html`<p role="status">${badge(texts.states[run.status], TONES[run.status])} ${active && texts.refreshes(REFRESH_SECONDS)}</p>
+${run.error !== null && html`<p class="error">${texts.errors[run.error]}</p>`}
+<dl><dt>${texts.products}</dt><dd>${number.format(run.styles)}</dd><dt>${texts.variants}</dt><dd>${number.format(run.variants)}</dd><dt>${texts.prices}</dt><dd>${number.format(run.prices)}</dd><dt>${texts.unresolved}</dt><dd>${number.format(run.unresolved_sizes)}</dd><dt>${texts.begun}</dt><dd>${when(context, run.created_at)}</dd>${run.finished_at !== null && html`<dt>${texts.finished}</dt><dd>${when(context, run.finished_at)}</dd>`}</dl>
+<p><a href="${shopPath(context.session.tenant.slug, '/vendor-accounts')}">${texts.back}</a></p>`,
+    })
+  },
+})

@@ -1,0 +1,98 @@
+import type { Texts } from '#web/texts/texts.ts'
+
+export const vendors: Texts['vendors'] = {
+  title: 'Cuentas de proveedores',
+  caption: 'Cuentas de proveedores de la tienda',
+  account: 'Cuenta',
+  verified: 'Verificada',
+  never: 'Todavía no',
+  states: { verified: 'Verificada', unverified: 'Sin verificar', revoked: 'Revocada' },
+  sync: 'Sincronizar',
+  verify: 'Verificar',
+  replace: 'Sustituir el secreto',
+  revoke: 'Revocar',
+  noneTitle: 'Todavía no hay cuentas de proveedores',
+  none: 'Conecte abajo una cuenta de un proveedor. Así el catálogo tendrá sus productos y los precios de su tienda.',
+  newTitle: 'Conectar una cuenta',
+  vendor: 'Proveedor',
+  label: 'Etiqueta',
+  labelHint: 'Cómo llama usted a esta cuenta.',
+  number: 'Número de cuenta',
+  secret: 'Clave de API o contraseña',
+  secretHint: 'La guardamos cifrada y no la mostramos nunca más.',
+  connect: 'Conectar',
+  secretTitle: (account) => `Sustituir el secreto de ${account}`,
+  secretText: 'El proveedor comprueba primero el nuevo secreto. Hasta entonces se usa el anterior.',
+  replaceConfirm: 'Sustituir el secreto',
+  revokeTitle: (account) => `¿Revocar ${account}?`,
+  revokeText:
+    'Se borra el secreto guardado y no se puede recuperar. Los pedidos y sincronizaciones con esta cuenta terminan.',
+  revokeConfirm: 'Borrar el secreto',
+}
+
+export const sync: Texts['sync'] = {
+  title: (vendor) => `Sincronización de ${vendor}`,
+  runs: 'Últimas sincronizaciones',
+  run: 'Proveedor',
+  state: 'Estado',
+  states: { queued: 'En espera', running: 'En curso', succeeded: 'Terminada', failed: 'Fallida' },
+  refreshes: (seconds) => `Esta página se vuelve a cargar cada ${seconds} segundos.`,
+  products: 'Productos',
+  variants: 'Variantes',
+  prices: 'Precios',
+  unresolved: 'Tallas desconocidas',
+  begun: 'Inicio',
+  finished: 'Fin',
+  back: 'Todas las cuentas de proveedores',
+  errors: {
+    'vendor-rejected': 'El proveedor rechazó las credenciales. Sustituya el secreto de la cuenta.',
+    'vendor-unreachable': 'No se pudo contactar con el proveedor. Inténtelo más tarde.',
+    'vendor-answer': 'El proveedor envió algo que no podemos leer. Inténtelo más tarde.',
+    'kms-unavailable': 'El secreto guardado no se pudo descifrar en este momento. Inténtelo más tarde.',
+    abandoned: 'La sincronización se detuvo inesperadamente. Iníciela de nuevo.',
+  },
+}
+
+export const settings: Texts['settings'] = {
+  title: 'Ajustes',
+  name: 'Nombre de la tienda',
+  timezone: 'Zona horaria',
+  timezoneHint: 'Las páginas muestran las horas en ella.',
+  currency: 'Moneda',
+  currencyHint: 'No se puede cambiar cuando la tienda ya tiene pedidos.',
+  save: 'Guardar',
+}
+
+export const account: Texts['account'] = {
+  title: 'Su cuenta',
+  name: 'Nombre',
+  email: 'Correo electrónico',
+  verified: 'Verificado',
+  unverified: 'Sin verificar',
+  sessions: 'Dónde ha iniciado sesión',
+  password: 'Cambiar la contraseña',
+  passwordText: 'Aquí sigue con la sesión iniciada. Todas sus demás sesiones terminan.',
+  current: 'Contraseña actual',
+  new: 'Contraseña nueva',
+  newHint: 'Al menos 15 caracteres. Varias palabras se recuerdan con facilidad.',
+  repeated: 'Contraseña nueva otra vez',
+  notRepeated: 'Escriba dos veces la misma contraseña nueva.',
+  change: 'Cambiar la contraseña',
+}
+
+export const sessions: Texts['sessions'] = {
+  title: 'Dónde ha iniciado sesión',
+  caption: 'Sus sesiones',
+  text: 'Termine una sesión que no conozca y cambie su contraseña.',
+  device: 'Dispositivo',
+  shop: 'Tienda',
+  none: 'Ninguna tienda elegida',
+  begun: 'Inicio de sesión',
+  used: 'Último uso',
+  current: 'Esta sesión',
+  end: 'Terminar',
+  endOthers: 'Terminar todas las demás sesiones',
+  back: 'Su cuenta',
+  otherDevice: 'Otro programa',
+  onSystem: (browser, system) => `${browser} en ${system}`,
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deviceOf } from '#web/pages/account/device.ts'
+import { TEXTS } from '#web/texts/texts.ts'
+import { startOfDay } from '#web/view/time.ts'
+import { PASSWORD } from '#tests/support/service.ts'
+import { startWeb, type TestWeb } from '#tests/support/web.ts'
+
+let web: TestWeb
+beforeAll(async () => {
+  web = await startWeb()
+})
+afterAll(() => web.close())
+
+const BASE = '/s/acme-print'
+
+describe('the settings page', () => {
+  it('saves the settings, shows a refusal at its field, and overwrites no change of somebody else', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/settings`)
+    await owner.submit(`${BASE}/settings`, { legal_name: 'Acme Prints', timezone: 'Europe/Vienna', currency: 'USD' })
+    expect(owner.page.body).toContain('The settings were saved.')
+    expect(owner.page.body).toContain('value="Acme Prints"')
+    await owner.submit(`${BASE}/settings`, { legal_name: ' ', timezone: 'Mars/Base', currency: 'USD' })
+    expect(owner.page.status).toBe(422)
+    expect(owner.page.body).toContain('aria-describedby="field-timezone-hint field-timezone-error"')
+    await owner.open(`${BASE}/settings`)
+    const { page } = owner
+    await owner.submit(`${BASE}/settings`, { legal_name: 'First', timezone: 'UTC', currency: 'USD' })
+    owner.page = page
+    await owner.submit(`${BASE}/settings`, { legal_name: 'Second', timezone: 'UTC', currency: 'USD' })
+    expect(owner.page.status).toBe(422)
+    await owner.open(`${BASE}/settings`)
+    expect(owner.page.body).toContain('value="First"')
+  })
+})
+
+describe('the account pages', () => {
+  it('change the password, and never fill one in', async () => {
+    const person = await web.signedIn('designer@acme.test')
+    await person.open('/account')
+    const to = '/account/password'
+    const fields = { current_password: PASSWORD, new_password: 'a new passphrase for pages', repeated: 'another one' }
+    await person.submit(to, fields)
+    expect(person.page.body).toContain('Enter the same new password twice.')
+    await person.submit(to, { ...fields, new_password: 'short', repeated: 'short' })
+    expect(person.page.status).toBe(422)
+    expect(person.page.body).toContain('id="field-new_password-error"')
+    await person.submit(to, { ...fields, current_password: 'wrong', repeated: fields.new_password })
+    expect(person.page.body).toContain('id="field-current_password-error"')
+    expect(person.page.body).not.toContain(fields.new_password)
+    await person.submit(to, { ...fields, repeated: fields.new_password })
+    expect(person.page.body).toContain('The password was changed.')
+  })
+
+  it('list the sessions, mark this one, and end the others', async () => {
+    const [here, there] = [await web.signedIn('production@acme.test'), await web.signedIn('production@acme.test')]
+    await here.open('/account/sessions')
+    expect(here.page.body.match(/This session/g)).toHaveLength(1)
+    const [, end = ''] = /action="(\/account\/sessions\/[^"]*\/end)"/.exec(here.page.body) ?? []
+    await here.submit(end)
+    expect(here.page.body).toContain('The session was ended.')
+    await there.open('/account')
+    expect(there.page.body).toContain('<h1>Sign in</h1>')
+    await here.submit('/account/sessions/end-others')
+    expect(here.page.body).toContain('Your other sessions were ended.')
+  })
+})
+
+describe('the vendor account pages', () => {
+  it('connect an account, refuse wrong credentials at the field, and erase the secret after a question', async () => {
+    const owner = await web.signedIn('owner@bolt.test', 'bolt-apparel')
+    const base = '/s/bolt-apparel/vendor-accounts'
+    await owner.open(base)
+    expect(owner.page.body).toContain('<option value="ss-activewear">')
+    await owner.submit(base, { vendor: 'ss-activewear', label: '', account_number: '', secret: 'x'.repeat(30) })
+    expect(owner.page.status).toBe(422)
+    expect(owner.page.body).toContain('id="field-account_number-error"')
+    expect(owner.page.body).not.toContain('x'.repeat(30))
+    await owner.open(`${base}/${crypto.randomUUID()}/secret`)
+    expect(owner.page.status).toBe(404)
+  })
+})
+
+it.each([
+  ['Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/130.0 Safari/537.36 Edg/130.0', 'Edge on Windows'],
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0', 'Firefox on Linux'],
+  ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1', 'Safari on iPhone'],
+  ['curl/8.0', 'Another program'],
+  [null, 'Another program'],
+])('names the device of %s', (agent, device) => {
+  expect(deviceOf(agent, TEXTS.en.sessions)).toBe(device)
+})
+
+it.each([
+  ['2026-11-22', 'UTC', '2026-11-22T00:00:00.000Z'],
+  ['2026-11-22', 'America/Chicago', '2026-11-22T06:00:00.000Z'],
+  ['2026-03-29', 'Europe/Vienna', '2026-03-28T23:00:00.000Z'],
+  ['2026-03-30', 'Europe/Vienna', '2026-03-29T22:00:00.000Z'],
+])('begins the day %s in %s at %s', (day, zone, time) => {
+  expect(startOfDay(day, zone)).toBe(time)
+})
