@@ -176,10 +176,19 @@ const actions: Record<AuditAction, Told> = {
   'role.changed': { label: 'Role changed', sentence: ({ who, value }) => `${who} changed the role ${value('label')}.` },
   'role.created': { label: 'Role added', sentence: ({ who, value }) => `${who} added the role ${value('label')}.` },
   'role.deleted': { label: 'Role deleted', sentence: ({ who, value }) => `${who} deleted the role ${value('code')}.` },
-  'service.entered': { label: 'Service acted in the shop', sentence: ({ value }) => `The service ${value('role')} acted in the shop.` },
-'service.granted': { label: 'Service admitted', sentence: ({ who, value }) => `${who} admitted the service ${value('role')} to the shop.` },
-'service.revoked': { label: 'Service shut out', sentence: ({ who, value }) => `${who} shut the service ${value('role')} out of the shop.` },
-'session.revoked': { label: 'Session ended', sentence: ({ who }) => `A session of ${who} was ended.` },
+  'service.entered': {
+    label: 'Service acted in the shop',
+    sentence: ({ value }) => `The service ${value('role')} acted in the shop.`,
+  },
+  'service.granted': {
+    label: 'Service admitted',
+    sentence: ({ who, value }) => `${who} admitted the service ${value('role')} to the shop.`,
+  },
+  'service.revoked': {
+    label: 'Service shut out',
+    sentence: ({ who, value }) => `${who} shut the service ${value('role')} out of the shop.`,
+  },
+  'session.revoked': { label: 'Session ended', sentence: ({ who }) => `A session of ${who} was ended.` },
   'session.sign_in_failed': {
     label: 'Failed sign-in',
     sentence: ({ who }) => `Somebody tried to sign in as ${who} and failed.`,

@@ -183,10 +183,19 @@ export const auditLog: Texts['auditLog'] = {
     'role.changed': { label: 'Rol cambiado', sentence: ({ who, value }) => `${who} cambió el rol ${value('label')}.` },
     'role.created': { label: 'Rol añadido', sentence: ({ who, value }) => `${who} añadió el rol ${value('label')}.` },
     'role.deleted': { label: 'Rol eliminado', sentence: ({ who, value }) => `${who} eliminó el rol ${value('code')}.` },
-    'service.entered': { label: 'Un servicio actuó en la tienda', sentence: ({ value }) => `El servicio ${value('role')} actuó en la tienda.` },
-'service.granted': { label: 'Servicio admitido', sentence: ({ who, value }) => `${who} admitió el servicio ${value('role')} en la tienda.` },
-'service.revoked': { label: 'Servicio excluido', sentence: ({ who, value }) => `${who} excluyó el servicio ${value('role')} de la tienda.` },
-'session.revoked': { label: 'Sesión terminada', sentence: ({ who }) => `Se terminó una sesión de ${who}.` },
+    'service.entered': {
+      label: 'Un servicio actuó en la tienda',
+      sentence: ({ value }) => `El servicio ${value('role')} actuó en la tienda.`,
+    },
+    'service.granted': {
+      label: 'Servicio admitido',
+      sentence: ({ who, value }) => `${who} admitió el servicio ${value('role')} en la tienda.`,
+    },
+    'service.revoked': {
+      label: 'Servicio excluido',
+      sentence: ({ who, value }) => `${who} excluyó el servicio ${value('role')} de la tienda.`,
+    },
+    'session.revoked': { label: 'Sesión terminada', sentence: ({ who }) => `Se terminó una sesión de ${who}.` },
     'session.sign_in_failed': {
       label: 'Inicio de sesión fallido',
       sentence: ({ who }) => `Alguien intentó iniciar sesión como ${who} sin éxito.`,
