@@ -13,7 +13,7 @@ export const showAccount = page({
   route: 'GET /account',
   access: 'session',
   query: NoticeQuery,
-  handle: async (context) => accountView(context),
+  handle: async (context) => accountView(context, context.minLength),
 })
 
 export const changePassword = page({
@@ -27,10 +27,10 @@ export const changePassword = page({
     await call('POST /v1/auth/password/change', { body: { current_password, new_password } })
     return redirect('/account', { notice: 'password-changed' })
   },
-  again: async (context) => accountView(context),
+  again: async (context) => accountView(context, context.minLength),
 })
 
-function accountView(ui: Ui & { readonly session: Me }): View {
+function accountView(ui: Ui & { readonly session: Me }, minLength: number): View {
   const { user } = ui.session
   const { account: texts } = ui.t
   return view({
@@ -46,7 +46,7 @@ ${form(ui, {
     field(ui, {
       name: 'new_password',
       label: texts.new,
-      hint: texts.newHint,
+      hint: ui.t.resetPassword.hint(minLength),
       type: 'password',
       autocomplete: 'new-password',
     }),

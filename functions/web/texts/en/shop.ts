@@ -75,7 +75,6 @@ export const account = {
   passwordText: 'You stay signed in here. All your other sessions end.',
   current: 'Current password',
   new: 'New password',
-  newHint: 'At least 15 characters. Several words are easy to remember.',
   repeated: 'New password again',
   notRepeated: 'Enter the same new password twice.',
   change: 'Change the password',

@@ -74,7 +74,6 @@ export const account: Texts['account'] = {
   passwordText: 'Aquí sigue con la sesión iniciada. Todas sus demás sesiones terminan.',
   current: 'Contraseña actual',
   new: 'Contraseña nueva',
-  newHint: 'Al menos 15 caracteres. Varias palabras se recuerdan con facilidad.',
   repeated: 'Contraseña nueva otra vez',
   notRepeated: 'Escriba dos veces la misma contraseña nueva.',
   change: 'Cambiar la contraseña',
