@@ -56,7 +56,9 @@ function parseForm(state: WebState): unknown {
 async function findSession(state: WebState): Promise<Me | null> {
   if (sentToken(state) === null) return null
   try {
-    return await given(state.call)('GET /v1/auth/session')
+    // A form of the page may need the session's CSRF field.
+    state.session = await given(state.call)('GET /v1/auth/session')
+    return state.session
   } catch (error) {
     if (!(error instanceof ProblemError) || error.status !== 401) throw error
     forgetSession(state)

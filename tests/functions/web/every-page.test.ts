@@ -184,8 +184,8 @@ it.each(ofShop)('%s shows the switch page or 404 in another shop, and does nothi
   const { slug } = ids
   const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
   await web.service.sql`
-    insert into app.memberships (tenant_id, user_id, role_id)
-    select ${mine.id}, s.user_id, 1 from app.sessions s join app.tenants t on t.id = s.tenant_id where t.slug = ${slug ?? ''} limit 1`
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+    select ${mine.id}, s.user_id, 1, now() from app.sessions s join app.tenants t on t.id = s.tenant_id where t.slug = ${slug ?? ''} limit 1`
   const to = (other: string) => ({ ...page, path: page.path.replace('{slug}', other) })
   expect((await send(browser, to(mine.slug), [['csrf', field]])).status).toBe(409)
   const [foreign, none] = [
