@@ -7,6 +7,8 @@ interface GatewayFailureResponse {
   readonly status: FailureStatus
   readonly kind?: ProblemKind
   readonly retryAfterSeconds?: number
+  /** The `WWW-Authenticate` of a 401. */
+  readonly challenge?: string
 }
 
 /** The error responses that API Gateway makes itself, by its own names for them. */
@@ -32,6 +34,16 @@ export const GATEWAY_RESPONSES = {
 } as const satisfies Record<string, GatewayFailureResponse>
 
 export type GatewayFailure = keyof typeof GATEWAY_RESPONSES
+
+/** Those that it makes in addition for an API of another service, behind a Lambda authorizer. */
+export const AUTHORIZER_RESPONSES = {
+  UNAUTHORIZED: { status: 401, challenge: 'Bearer realm="api"' },
+  // Never a 401, on which clients discard their session.
+  AUTHORIZER_FAILURE: { status: 503, kind: 'dependency-unavailable', retryAfterSeconds: 1 },
+  AUTHORIZER_CONFIGURATION_ERROR: { status: 503, kind: 'dependency-unavailable', retryAfterSeconds: 1 },
+} as const satisfies Record<string, GatewayFailureResponse>
+
+export type AuthorizerFailure = keyof typeof AUTHORIZER_RESPONSES
 
 /** API Gateway's quota for the payload of a REST API. A larger one never reaches a function. */
 export const PAYLOAD_LIMIT_BYTES = 10 * 1024 * 1024
@@ -67,10 +79,10 @@ export function pageResponse(failure: GatewayFailure, requestId: string): Gatewa
 
 /** Returns an error response of API Gateway in the same shape as the functions' own: problem details and headers. */
 export function gatewayResponse(
-  failure: GatewayFailure,
+  failure: GatewayFailure | AuthorizerFailure,
   request: { requestId: string; problemBaseUrl: string },
 ): GatewayResponse {
-  const response: GatewayFailureResponse = GATEWAY_RESPONSES[failure]
+  const response: GatewayFailureResponse = { ...GATEWAY_RESPONSES, ...AUTHORIZER_RESPONSES }[failure]
   const { status, kind = null } = response
   const body: ProblemBody = {
     type: problemType(kind, request.problemBaseUrl),
@@ -85,6 +97,7 @@ export function gatewayResponse(
       'x-request-id': request.requestId,
       'cache-control': 'no-store',
       ...FIXED_HEADERS,
+      ...(response.challenge === undefined ? {} : { 'www-authenticate': response.challenge }),
       ...(response.retryAfterSeconds === undefined ? {} : { 'retry-after': String(response.retryAfterSeconds) }),
     },
     body: JSON.stringify(body),

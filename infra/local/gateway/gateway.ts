@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import {
+  type AuthorizerFailure,
   type GatewayFailure,
   gatewayResponse,
   HEADERS_LIMIT_BYTES,
@@ -13,6 +14,7 @@ import {
 import { listen } from '#infra/local/listen.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { createResourceMatcher, proxyEvent, splitTarget } from './proxy-event.ts'
+import { createAuthorize, type RequestAuthorizer } from './request-authorizer.ts'
 
 /** Invokes a Lambda once. Throws TimedOut after `timeoutMs`, and any other error if the function failed. */
 export type Invoke = (event: APIGatewayProxyEvent, timeoutMs: number) => Promise<ProxyResult>
@@ -37,11 +39,21 @@ export interface ApiMethod {
 /** The declaration of a REST API. */
 export interface Api {
   readonly methods: readonly ApiMethod[]
+  /** Authorizes every request of a method. */
+  readonly authorizer?: RequestAuthorizer
   /** Returns the gateway response to a failure of the API itself. */
-  readonly failure: (failure: GatewayFailure, requestId: string) => ReturnType<typeof gatewayResponse>
+  readonly failure: (
+    failure: GatewayFailure | AuthorizerFailure,
+    requestId: string,
+  ) => ReturnType<typeof gatewayResponse>
 }
 
 class TooLarge extends Error {}
+
+/** What a client gets. */
+interface GatewayReply extends Pick<ProxyResult, 'statusCode' | 'body' | 'isBase64Encoded'> {
+  readonly headers: Map<string, string | string[]>
+}
 
 /**
  * Serves the API that infra/aws/api.ts deploys for these route groups: one ANY method per path, with the gateway responses
@@ -63,25 +75,31 @@ export function startGateway(options: {
 /** Serves a REST API on loopback, with Lambda proxy integrations and API Gateway's limits. */
 export async function serveApi({ port, api }: { port: number; api: Api }): Promise<Gateway> {
   const methods = new Map(api.methods.map((declared) => [`${declared.method} ${declared.path}`, declared]))
+  const authorize = api.authorizer === undefined ? null : createAuthorize(api.authorizer)
   const match = createResourceMatcher(api.methods.map(({ path }) => path))
 
-  const answer = async (request: IncomingMessage, requestId: string): Promise<ProxyResult> => {
+  const answer = async (request: IncomingMessage, requestId: string): Promise<GatewayReply> => {
     const matched = match(splitTarget(request).path)
     if (matched === null) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
     const declared = methods.get(`${request.method} ${matched.resource}`) ?? methods.get(`ANY ${matched.resource}`)
     if (declared === undefined) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
     try {
       const body = await readBody(request)
-      return await declared.invoke(proxyEvent(request, { ...matched, requestId, body }), declared.timeoutMs)
+      const event = proxyEvent(request, { ...matched, requestId, body })
+      const authorized = await authorize?.(event)
+      if (typeof authorized === 'string') return failed(authorized, requestId)
+      event.requestContext.authorizer = authorized?.context ?? null
+      const result = await declared.invoke(event, declared.timeoutMs)
+      return { ...result, headers: clientHeaders(result) }
     } catch (error) {
       if (error instanceof TooLarge) return failed('REQUEST_TOO_LARGE', requestId)
       return failed(error instanceof TimedOut ? 'INTEGRATION_TIMEOUT' : 'INTEGRATION_FAILURE', requestId)
     }
   }
 
-  const failed = (failure: GatewayFailure, requestId: string): ProxyResult => {
+  const failed = (failure: GatewayFailure | AuthorizerFailure, requestId: string): GatewayReply => {
     const { status, headers, body } = api.failure(failure, requestId)
-    return { statusCode: status, headers, body }
+    return { statusCode: status, headers: new Map(Object.entries(headers)), body }
   }
 
   const server = createServer({ maxHeaderSize: HEADERS_LIMIT_BYTES, keepAliveTimeout: 60_000 }, (request, response) => {
@@ -92,8 +110,8 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   })
   server.on('clientError', (_error, socket: Socket) => {
     if (!socket.writable) return
-    const { statusCode, headers = {}, body } = failed('BAD_REQUEST_BODY', randomUUID())
-    const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' })
+    const { statusCode, headers, body } = failed('BAD_REQUEST_BODY', randomUUID())
+    const lines = [...headers, ['content-length', Buffer.byteLength(body)], ['connection', 'close']]
     socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`)
   })
   return {
@@ -147,10 +165,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function send(request: IncomingMessage, response: ServerResponse, result: ProxyResult): void {
+function send(request: IncomingMessage, response: ServerResponse, result: GatewayReply): void {
   const text = result.body ?? ''
   const body = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
-  response.setHeaders(clientHeaders(result))
+  response.setHeaders(result.headers)
   if (result.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
   // The rest of a body that was not read would be parsed as the next request.
   if (hasBody(request) && !request.complete) response.setHeader('connection', 'close')
