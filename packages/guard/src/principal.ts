@@ -1,4 +1,4 @@
-/** Who calls, and for which tenant. Tenantry checked the session a moment ago. */
+/** Who calls, and for which tenant. Tenantry checked the session for this request. */
 export interface Principal {
   readonly kind: 'session'
   readonly session_id: string

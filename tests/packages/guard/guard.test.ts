@@ -1,0 +1,280 @@
+import { inspect } from 'node:util'
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import middy from '@middy/core'
+import { createGuard, type GuardOptions, type Principal, Refusal } from '@tenantry/guard'
+import type { APIGatewayProxyEvent, APIGatewayProxyEventV2, Context } from 'aws-lambda'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { authorizer } from '#functions/authorize/authorizer.ts'
+import { job } from '#functions/authorize/job.ts'
+import { group } from '#functions/deals/group.ts'
+import { gatewayResponse } from '#infra/gateway.ts'
+import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
+import { type Api, serveApi, TimedOut } from '#infra/local/gateway/gateway.ts'
+import { lambda as groupLambda } from '#shared/http/lambda.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
+import { useService } from '#tests/support/test.ts'
+
+const service = useService()
+const ROUTES = { 'GET /v1/deals': 'deal.read', 'POST /v1/deals': 'deal.write', 'GET /v1/me': null } as const
+
+let local: LocalLambda
+let client: LambdaClient
+let asked = 0
+beforeAll(async () => {
+  local = await startLambda()
+  const authorize = authorizer({ config: service.runtime.config, open: async () => service.runtime })
+  const invoke = (event: unknown) => {
+    asked += 1
+    return authorize(event)
+  }
+  local.serve('authorize', { job, invoke })
+  local.serve('failing', { job, invoke: async () => Promise.reject(new Error('planted')) })
+  local.serve('odd', { job, invoke: async () => ({ outcome: 'allowed' }) })
+  local.serve('hanging', { job, invoke: () => new Promise(() => {}) })
+  client = clientOf(local.url)
+})
+afterAll(async () => {
+  client.destroy()
+  await local.close()
+})
+
+const clientOf = (endpoint: string) =>
+  new LambdaClient({ endpoint, region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } })
+
+const guardOf = (options: GuardOptions = {}) =>
+  createGuard({ functionName: liveArn('authorize'), client, problemBaseUrl: PROBLEM_BASE_URL, ...options })
+
+/** A handler of another team, which lists the route, the principal and the arguments that it gets. */
+const ordersOf = (options?: GuardOptions) => {
+  const handled: Principal[] = []
+  const handler = guardOf(options).protect(
+    ROUTES,
+    async (_event: APIGatewayProxyEvent, principal, _context: Context) => {
+      handled.push(principal)
+      return { statusCode: 200, headers: { 'X-Tenant-Id': 'planted', 'content-type': 'text/plain' }, body: 'done' }
+    },
+  )
+  return { handled, ask: (event: APIGatewayProxyEvent) => handler(event, lambdaContext) }
+}
+
+const event = (route: string, token: string | null, headers: Record<string, string> = {}) =>
+  gatewayEvent({ route, headers: { ...(token === null ? {} : { Authorization: `Bearer ${token}` }), ...headers } })
+
+/** Returns the refusal that a request gets, or 'allowed'. */
+const outcome = (asking: Promise<Principal>): Promise<Refusal | 'allowed'> =>
+  asking.then(
+    () => 'allowed' as const,
+    (error: unknown) => {
+      if (error instanceof Refusal) return error
+      throw error
+    },
+  )
+
+describe('a protected handler', () => {
+  it('gets the principal, and its response gets the ids of tenant and request that the request cannot choose', async () => {
+    const { sales, id } = await service.newTenant('sales')
+    const { ask, handled } = ordersOf()
+    const forged = { 'x-tenant-id': 'forged', 'X-Request-Id': 'forged-request-id' }
+    const request = event('POST /v1/deals', sales.token, forged)
+    request.requestContext.authorizer = { principal: JSON.stringify({ tenant: { id: 'forged' } }) }
+    expect(await ask(request)).toEqual({
+      statusCode: 200,
+      headers: { 'content-type': 'text/plain', 'x-tenant-id': id, 'x-request-id': request.requestContext.requestId },
+      body: 'done',
+    })
+    expect(handled).toMatchObject([{ user: { id: sales.userId }, tenant: { id }, permissions: expect.any(Array) }])
+    // A forged context without a session is no principal.
+    const anonymous = event('POST /v1/deals', null, forged)
+    anonymous.requestContext.authorizer = { principal: JSON.stringify(handled[0]) }
+    expect((await ask(anonymous)).statusCode).toBe(401)
+  })
+
+  it('sends the bytes of the service’s own routes in a refusal', async () => {
+    const { production } = await service.newTenant('production')
+    const pending = await mintSession(service.sql, { email: 'sales@acme.test' })
+    const { runtime } = service
+    const own = groupLambda(group, { config: runtime.config, open: async () => runtime })
+    const repeated = event('GET /v1/deals', production.token)
+    repeated.multiValueHeaders = { authorization: ['Bearer a', 'Bearer b'] }
+    const { ask, handled } = ordersOf()
+    const requests = [
+      [401, event('GET /v1/deals', null)],
+      [401, event('GET /v1/deals', null, { authorization: 'Basic dXNlcjpwYXNz' })],
+      [401, event('GET /v1/deals', 'A'.repeat(43))],
+      [401, event('GET /v1/deals', 'short')],
+      [401, repeated],
+      [403, event('GET /v1/deals', pending.token)],
+      [403, event('POST /v1/deals', production.token)],
+    ] as const
+    for (const [status, request] of requests) {
+      const expected = await own(request, lambdaContext)
+      const { 'x-tenant-id': _tenantId, ...headers } = expected.headers ?? {}
+      expect(expected.statusCode).toBe(status)
+      expect(await ask(request)).toEqual({ ...expected, headers })
+    }
+    const down = groupLambda(group, { config: runtime.config, open: () => Promise.reject(new Error('planted')) })
+    const request = event('GET /v1/deals', production.token)
+    expect(await ordersOf({ functionName: 'failing:live' }).ask(request)).toEqual(await down(request, lambdaContext))
+    expect(handled).toEqual([])
+  })
+
+  it('responds with 404 to a route that is not listed', async () => {
+    const { owner } = await service.newTenant('owner')
+    const { ask } = ordersOf()
+    for (const route of ['DELETE /v1/deals', 'GET /v1/toString', 'GET /constructor'])
+      expect(await ask(event(route, owner.token))).toMatchObject({ statusCode: 404 })
+    expect(() => guardOf().protect({ orders: null }, async () => ({}))).toThrow('Not a route')
+  })
+
+  it('leaves an error of the handler to its own caller', async () => {
+    const { sales } = await service.newTenant('sales')
+    const handler = guardOf().protect(ROUTES, () => Promise.reject(new Error('a bug')))
+    await expect(handler(event('GET /v1/me', sales.token), null)).rejects.toThrow('a bug')
+  })
+})
+
+describe('a decision', () => {
+  it('holds from the next request on: a revocation, another role, a suspended tenant', async () => {
+    const { sales, viewer, id } = await service.newTenant('sales', 'viewer')
+    const guard = guardOf()
+    const ask = (token: string, permission: string | null) =>
+      outcome(guard.authorize(event('GET /a', token), permission))
+    expect(await ask(sales.token, 'deal.write')).toBe('allowed')
+    await service.sql`update app.memberships set role_id = 7 where id = ${sales.membershipId}`
+    expect(await ask(sales.token, 'deal.write')).toMatchObject({ status: 403 })
+    await service.sql`update app.sessions set revoked_at = now() where id = ${sales.id}`
+    expect(await ask(sales.token, null)).toMatchObject({ status: 401 })
+    expect(await ask(viewer.token, null)).toBe('allowed')
+    await service.sql`update app.tenants set status = 'suspended' where id = ${id}`
+    expect(await ask(viewer.token, null)).toBeInstanceOf(Refusal)
+  })
+
+  it.each([
+    ['fails', { functionName: 'failing:live' }],
+    ['hangs', { functionName: 'hanging:live', timeoutMs: 200 }],
+    ['does not exist', { functionName: 'missing:live' }],
+    ['returns no decision', { functionName: 'odd:live' }],
+    ['cannot be reached', { client: clientOf('http://127.0.0.1:1') }],
+  ])(
+    'is a 503 with Retry-After and never a 401 while authorize %s, and its error names no token',
+    async (_, options) => {
+      const token = 'A'.repeat(43)
+      const refusal = await outcome(guardOf(options).authorize(event('GET /a', token), null))
+      expect(refusal).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+      expect(inspect(refusal, { depth: 9, showHidden: true })).not.toContain(token)
+    },
+  )
+
+  it('is not kept unless asked for, and then for a GET, an allowed request and some seconds only', async () => {
+    const { sales } = await service.newTenant('sales')
+    const count = async (guard: ReturnType<typeof guardOf>, route: string, permission: string | null = null) => {
+      const before = asked
+      for (let use = 0; use < 3; use += 1) await outcome(guard.authorize(event(route, sales.token), permission))
+      return asked - before
+    }
+    const keeping = guardOf({ maxStaleSeconds: 5 })
+    expect(await count(guardOf(), 'GET /a')).toBe(3)
+    expect(await count(keeping, 'GET /a')).toBe(1)
+    expect(await count(keeping, 'POST /a')).toBe(3)
+    expect(await count(keeping, 'GET /a', 'member.manage')).toBe(3)
+    const now = performance.now()
+    vi.spyOn(performance, 'now').mockReturnValue(now + 5001)
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect(await count(keeping, 'GET /a')).toBe(1)
+    for (const maxStaleSeconds of [-1, 6, NaN]) expect(() => guardOf({ maxStaleSeconds })).toThrow(RangeError)
+  })
+
+  it('is made for the event of an HTTP API too, whose repeated headers are one', async () => {
+    const { sales } = await service.newTenant('sales')
+    const http = (authorization: string) =>
+      ({
+        version: '2.0',
+        routeKey: 'GET /v1/me',
+        headers: { authorization },
+        requestContext: { requestId: 'JKJaXmPLvHcESHA=', http: { method: 'GET' } },
+      }) as unknown as APIGatewayProxyEventV2
+    const handler = guardOf().protect(ROUTES, async (_event: APIGatewayProxyEventV2) => ({ statusCode: 204 }))
+    const { statusCode, headers } = (await handler(http(`Bearer ${sales.token}`), null)) as Record<string, any>
+    expect([statusCode, headers?.['x-request-id']]).toEqual([204, expect.stringMatching(/^[0-9a-f-]{36}$/)])
+    expect(await handler(http(`Bearer ${sales.token},Bearer b`), null)).toMatchObject({ statusCode: 401 })
+  })
+})
+
+it('guards a handler of middy', async () => {
+  const { sales, id } = await service.newTenant('sales')
+  const handler = middy<APIGatewayProxyEvent, object, Error, Context & { principal?: Principal }>()
+    .use(guardOf().middleware(ROUTES))
+    .handler(async (_event, { principal }) => ({ statusCode: 200, body: principal?.user.id }))
+  expect(await handler(event('GET /v1/deals', sales.token), { ...lambdaContext })).toMatchObject({
+    statusCode: 200,
+    headers: { 'x-tenant-id': id, 'x-request-id': expect.any(String) },
+    body: sales.userId,
+  })
+  const refused = await handler(event('GET /v1/deals', 'A'.repeat(43)), { ...lambdaContext })
+  expect(refused).toMatchObject({ statusCode: 401, headers: { 'content-type': 'application/problem+json' } })
+})
+
+describe('an API behind the REQUEST authorizer', () => {
+  /** Sends a request through an API whose function returns what the authorizer passed on. */
+  async function behind(functionName: string, authorization: string | null, resultsCacheTtlSeconds = 0) {
+    const invoke: Api['methods'][number]['invoke'] = async ({ requestContext }) => ({
+      statusCode: 200,
+      body: requestContext.authorizer?.['principal'],
+    })
+    const gateway = await serveApi({
+      port: 0,
+      api: {
+        methods: [{ method: 'GET', path: '/orders', timeoutMs: 1000, invoke }],
+        authorizer: { timeoutMs: 300, resultsCacheTtlSeconds, invoke: FUNCTIONS[functionName] ?? unknown },
+        failure: (name, requestId) => gatewayResponse(name, { requestId, problemBaseUrl: PROBLEM_BASE_URL }),
+      },
+    })
+    onTestFinished(() => gateway.close())
+    const ask = () => fetch(`${gateway.url}/orders`, { headers: authorization === null ? {} : { authorization } })
+    return { response: await ask(), again: ask }
+  }
+  const authorize = (input: unknown) =>
+    authorizer({ config: service.runtime.config, open: async () => service.runtime })(input)
+  const unknown = () => Promise.reject(new Error('no such function'))
+  const FUNCTIONS: Readonly<Record<string, (input: unknown, timeoutMs: number) => Promise<unknown>>> = {
+    authorize,
+    hanging: async (_input, timeoutMs) => {
+      await new Promise((resolve) => setTimeout(resolve, timeoutMs))
+      throw new TimedOut()
+    },
+    odd: async () => ({ principalId: 'no policy' }),
+  }
+
+  it('passes the principal on, and refuses with problem details', async () => {
+    const { sales, id } = await service.newTenant('sales')
+    const pending = await mintSession(service.sql, { email: 'sales@acme.test' })
+    const { response } = await behind('authorize', `Bearer ${sales.token}`)
+    expect(await response.json()).toMatchObject({ tenant: { id }, user: { id: sales.userId } })
+    for (const [name, authorization, status, header] of [
+      ['authorize', null, 401, ['www-authenticate', 'Bearer realm="api"']],
+      ['authorize', `Bearer ${'A'.repeat(43)}`, 401, ['www-authenticate', 'Bearer realm="api"']],
+      ['authorize', `Bearer ${pending.token}`, 403, ['retry-after', null]],
+      ['missing', `Bearer ${sales.token}`, 503, ['retry-after', '1']],
+      ['hanging', `Bearer ${sales.token}`, 503, ['retry-after', '1']],
+      ['odd', `Bearer ${sales.token}`, 503, ['retry-after', '1']],
+    ] as const) {
+      const { response: refused } = await behind(name, authorization)
+      expect([name, refused.status, refused.headers.get(header[0])]).toEqual([name, status, header[1]])
+      expect(refused.headers.get('content-type')).toBe('application/problem+json')
+      expect(await refused.json()).toMatchObject({ status })
+    }
+  })
+
+  it('allows a revoked session while the API keeps results, which TenantryAuthorizer never does', async () => {
+    const { sales, viewer } = await service.newTenant('sales', 'viewer')
+    const [keeping, asking] = [
+      await behind('authorize', `Bearer ${sales.token}`, 60),
+      await behind('authorize', `Bearer ${viewer.token}`),
+    ]
+    for (const { id } of [sales, viewer]) await service.sql`update app.sessions set revoked_at = now() where id = ${id}`
+    expect([(await keeping.again()).status, (await asking.again()).status]).toEqual([200, 401])
+  })
+})
