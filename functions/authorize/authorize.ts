@@ -3,6 +3,7 @@ import { Problem, type ProblemKind } from '#shared/problem.ts'
 import { isPermission } from '#shared/role/permissions.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { checkSession, requireTenant, sentToken } from '#shared/session/check-session.ts'
+import { authenticateForService, type ProvenPrincipal } from '#shared/session/queries.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 import type { job } from './job.ts'
 
@@ -30,7 +31,7 @@ export async function authorize(
     return { outcome: 'refused', status, ...(slug === undefined ? {} : { slug }) }
   }
   const token = sentToken(authorization)
-  const principal = typeof token === 'string' ? await checkSession(runtime, token) : token
+  const principal = typeof token === 'string' ? await checkSession(runtime, token, authenticateForService) : token
   if ('cause' in principal) return refused(principal.reason, 401)
   const known = permission === null || isPermission(permission)
   try {
@@ -44,7 +45,15 @@ export async function authorize(
   return { outcome: 'allowed', principal: describe(principal) }
 }
 
-const describe = ({ session, user, tenant, membershipId, role, permissions }: TenantPrincipal) => ({
+const describe = ({
+  session,
+  user,
+  tenant,
+  membershipId,
+  role,
+  permissions,
+  proof,
+}: TenantPrincipal & ProvenPrincipal) => ({
   kind: 'session' as const,
   session_id: session.id,
   user: { id: user.id, email: user.email, full_name: user.full_name },
@@ -58,4 +67,6 @@ const describe = ({ session, user, tenant, membershipId, role, permissions }: Te
   membership_id: membershipId,
   role: { id: role.id, code: role.code, rank: role.rank },
   permissions,
+  /** With it a service on the same database enters the tenant. */
+  proof: Buffer.from(proof ?? []).toString('base64url'),
 })

@@ -1,10 +1,9 @@
 import type { Config } from '#shared/config.ts'
-import type { Database } from '#shared/db/connect.ts'
+import type { Database, Run } from '#shared/db/connect.ts'
 import { forbidden, Problem } from '#shared/problem.ts'
 import { holds, type Permission } from '#shared/role/permissions.ts'
-import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
+import { TOKEN_PATTERN, type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
-import { authenticate } from '#shared/session/queries.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
 /** Why a request gets a 401. */
@@ -31,13 +30,14 @@ export function sentToken(credentials: readonly string[]): string | Unauthentica
   return token
 }
 
-/** Resolves a token to its principal in one statement, or returns why it is refused. */
-export async function checkSession(
+/** Resolves a token to its principal by this statement, or returns why it is refused. */
+export async function checkSession<Found extends Principal>(
   runtime: { readonly database: Database; readonly config: Config } & Pepper,
   token: string,
-): Promise<Principal | Unauthenticated> {
+  find: (sql: Run, hashes: TokenHashes, settings: Config['session']) => Promise<Found | null>,
+): Promise<Found | Unauthenticated> {
   const { database, config } = runtime
-  const principal = await authenticate(database.uncleaned, tokenHashes(runtime, token), config.session)
+  const principal = await find(database.uncleaned, tokenHashes(runtime, token), config.session)
   return principal ?? { cause: 'unknown', reason: 'no live session has this token', tokenSent: true }
 }
 
@@ -45,10 +45,10 @@ export async function checkSession(
  * Requires a selected tenant, and a role there that holds the permission. Null requires no permission: every member of the
  * tenant may. Throws the 403.
  */
-export function requireTenant(
-  principal: Principal | null,
+export function requireTenant<Found extends Principal>(
+  principal: Found | null,
   permission: Permission | null,
-): asserts principal is TenantPrincipal {
+): asserts principal is Found & TenantPrincipal {
   if (principal === null || principal.tenant === null) throw new Problem('tenant-not-selected')
   if (permission !== null && !holds(principal.permissions, permission))
     throw forbidden('the role does not hold the permission')

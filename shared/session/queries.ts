@@ -35,8 +35,7 @@ export async function authenticate(
   [current, previous]: TokenHashes,
   { idleSeconds, slideStepSeconds }: Pick<Config['session'], 'idleSeconds' | 'slideStepSeconds'>,
 ): Promise<Principal | null> {
-  // A longer step would end sessions that are in use.
-  const step = Math.min(slideStepSeconds, Math.floor(idleSeconds / 2))
+  const step = slideStep(idleSeconds, slideStepSeconds)
   const [row] =
     previous === null
       ? await sql<CheckedSessionRow>`select (live).*, ticket, csrf_secret from app.authenticate(${current}, ${idleSeconds}, ${step})`
@@ -45,10 +44,31 @@ export async function authenticate(
           select (live).*, ticket, csrf_secret from found
           union all
           select (live).*, ticket, csrf_secret from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from found)`
-  return row === undefined
-    ? null
-    : toPrincipal(row, { ticket: new Ticket(row.ticket), csrfSecret: new CsrfSecret(row.csrf_secret) })
+  return row === undefined ? null : checkedPrincipal(row)
 }
+
+/** The principal of a session, with the proof by which another service enters the tenant (app.enter). */
+export type ProvenPrincipal = Principal & { readonly proof: Uint8Array | null }
+
+/** As `authenticate`, also in one statement, with a proof for another service. It is null before a tenant is selected. */
+export async function authenticateForService(
+  sql: Run,
+  [current, previous]: TokenHashes,
+  { idleSeconds, slideStepSeconds }: Pick<Config['session'], 'idleSeconds' | 'slideStepSeconds'>,
+): Promise<ProvenPrincipal | null> {
+  const step = slideStep(idleSeconds, slideStepSeconds)
+  const [row] = await sql<CheckedSessionRow & { proof: Uint8Array | null }>`
+    with first as materialized (select * from app.authenticate(${current}, ${idleSeconds}, ${step})),
+         found as (select * from first
+                   union all
+                   select * from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from first))
+    select (live).*, ticket, csrf_secret, app.service_proof(ticket) as proof from found`
+  return row === undefined ? null : { ...checkedPrincipal(row), proof: row.proof }
+}
+
+// A longer step would end sessions that are in use.
+const slideStep = (idleSeconds: number, slideStepSeconds: number): number =>
+  Math.min(slideStepSeconds, Math.floor(idleSeconds / 2))
 
 /**
  * Selects a tenant for a session. Audits it when the session had selected another tenant or none. Returns null when the
@@ -75,6 +95,9 @@ export async function selectTenant(
   )
   return row === undefined ? null : toPrincipal(row, { ticket, csrfSecret })
 }
+
+const checkedPrincipal = (row: CheckedSessionRow): Principal =>
+  toPrincipal(row, { ticket: new Ticket(row.ticket), csrfSecret: new CsrfSecret(row.csrf_secret) })
 
 function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'csrfSecret'>): Principal {
   const session = {

@@ -14,4 +14,6 @@ export interface Principal {
   readonly role: { readonly id: number; readonly code: string; readonly rank: number }
   /** The permissions of the role. `*` stands for every permission. */
   readonly permissions: readonly string[]
+  /** What the database checks before it enters the tenant. It is valid for a minute, and no longer than the session. */
+  readonly proof: string
 }

@@ -2,6 +2,7 @@ import { unauthorized } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { checkSession, credentialsIn, sentToken } from '#shared/session/check-session.ts'
+import { authenticate } from '#shared/session/queries.ts'
 
 /** Resolves the session token to the principal, in one statement. Every cause of refusal gets the same 401. */
 export const bearer = (): Middleware => ({
@@ -10,7 +11,7 @@ export const bearer = (): Middleware => ({
     const sent = sentToken(credentialsIn(event.multiValueHeaders))
     if (typeof sent === 'string') context.request.sentToken = sent
     if (endpoint.access === 'anyone') return
-    const checked = typeof sent === 'string' ? await checkSession(runtime, sent) : sent
+    const checked = typeof sent === 'string' ? await checkSession(runtime, sent, authenticate) : sent
     if ('cause' in checked) {
       countMetric('Unauthorized', checked.cause)
       throw unauthorized(checked.reason, checked.tokenSent)

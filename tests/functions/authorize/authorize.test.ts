@@ -72,6 +72,7 @@ describe('authorize', () => {
         membership_id: sales.membershipId,
         role: { id: 3, code: 'sales', rank: 60 },
         permissions: expect.arrayContaining(['deal.write']),
+        proof: expect.stringMatching(/^[\w-]{123}$/),
       },
     })
     const [row] = await service.sql`
@@ -184,13 +185,14 @@ describe('authorize as a REQUEST authorizer', () => {
     const { sales } = await service.newTenant('sales')
     const { body } = await atGateway([`Bearer ${sales.token}`])
     const { principal } = await askWith(sales.token)
-    expect({ ...body, context: JSON.parse(body.context.principal) }).toEqual({
+    const passedOn = JSON.parse(body.context.principal)
+    expect({ ...body, context: passedOn }).toEqual({
       principalId: sales.userId,
       policyDocument: {
         Version: '2012-10-17',
         Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource: `${ARN}/*` }],
       },
-      context: principal,
+      context: { ...principal, proof: passedOn.proof },
     })
   })
 
