@@ -56,7 +56,7 @@ async function decide(source: Source, question: Question): Promise<Decision> {
   } catch (error) {
     countMetric('Authorized', 'failed')
     log.error('authorization failed', { request_id: question.requestId, error: describeError(error) })
-    throw new Error('the authorization failed')
+    throw new Error('the authorization failed', { cause: error })
   } finally {
     clearTimeout(timer)
   }

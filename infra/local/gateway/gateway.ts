@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import {
-  type AuthorizerFailure,
   type GatewayFailure,
+  type GatewayResponse,
   gatewayResponse,
   HEADERS_LIMIT_BYTES,
   INTEGRATION_TIMEOUT_MS,
@@ -42,10 +42,7 @@ export interface Api {
   /** Authorizes every request of a method. */
   readonly authorizer?: RequestAuthorizer
   /** Returns the gateway response to a failure of the API itself. */
-  readonly failure: (
-    failure: GatewayFailure | AuthorizerFailure,
-    requestId: string,
-  ) => ReturnType<typeof gatewayResponse>
+  readonly failure: (failure: GatewayFailure, requestId: string) => GatewayResponse
 }
 
 class TooLarge extends Error {}
@@ -54,6 +51,12 @@ class TooLarge extends Error {}
 interface GatewayReply extends Pick<ProxyResult, 'statusCode' | 'body' | 'isBase64Encoded'> {
   readonly headers: Map<string, string | string[]>
 }
+
+const replyOf = ({ status, headers, body }: GatewayResponse): GatewayReply => ({
+  statusCode: status,
+  headers: new Map(Object.entries(headers)),
+  body,
+})
 
 /**
  * Serves the API that infra/aws/api.ts deploys for these route groups: one ANY method per path, with the gateway responses
@@ -86,9 +89,12 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
     try {
       const body = await readBody(request)
       const event = proxyEvent(request, { ...matched, requestId, body })
-      const authorized = await authorize?.(event)
-      if (typeof authorized === 'string') return failed(authorized, requestId)
-      event.requestContext.authorizer = authorized?.context ?? null
+      if (api.authorizer !== undefined && authorize !== null) {
+        const authorized = await authorize(event)
+        if (authorized === 'ACCESS_DENIED') return failed(authorized, requestId)
+        if (typeof authorized === 'string') return replyOf(api.authorizer.failure(authorized, requestId))
+        event.requestContext.authorizer = authorized.context
+      }
       const result = await declared.invoke(event, declared.timeoutMs)
       return { ...result, headers: clientHeaders(result) }
     } catch (error) {
@@ -97,10 +103,7 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
     }
   }
 
-  const failed = (failure: GatewayFailure | AuthorizerFailure, requestId: string): GatewayReply => {
-    const { status, headers, body } = api.failure(failure, requestId)
-    return { statusCode: status, headers: new Map(Object.entries(headers)), body }
-  }
+  const failed = (failure: GatewayFailure, requestId: string): GatewayReply => replyOf(api.failure(failure, requestId))
 
   const server = createServer({ maxHeaderSize: HEADERS_LIMIT_BYTES, keepAliveTimeout: 60_000 }, (request, response) => {
     answer(request, randomUUID()).then(
@@ -111,8 +114,8 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   server.on('clientError', (_error, socket: Socket) => {
     if (!socket.writable) return
     const { statusCode, headers, body } = failed('BAD_REQUEST_BODY', randomUUID())
-    const lines = [...headers, ['content-length', Buffer.byteLength(body)], ['connection', 'close']]
-    socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`)
+    const lines = [...headers, ['content-length', String(Buffer.byteLength(body))], ['connection', 'close']]
+    socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${String(k)}: ${String(v)}\r\n`).join('')}\r\n${body}`)
   })
   return {
     url: `http://127.0.0.1:${await listen(server, port)}`,

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
 import * as v from 'valibot'
-import type { AuthorizerFailure, GatewayFailure } from '#infra/gateway.ts'
+import type { AuthorizerFailure, GatewayResponse } from '#infra/gateway.ts'
 import { AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 
 /** A Lambda authorizer of the type REQUEST, whose identity source is the header Authorization. */
@@ -8,10 +8,12 @@ export interface RequestAuthorizer {
   readonly timeoutMs: number
   readonly resultsCacheTtlSeconds: number
   readonly invoke: (event: APIGatewayRequestAuthorizerEvent, timeoutMs: number) => Promise<unknown>
+  /** Returns the gateway response to a failure of the authorizer. */
+  readonly failure: (failure: AuthorizerFailure, requestId: string) => GatewayResponse
 }
 
-/** What an integration gets as `requestContext.authorizer`, or the gateway response. */
-export type Authorized = { readonly context: object } | GatewayFailure | AuthorizerFailure
+/** What an integration gets as `requestContext.authorizer`, or why it gets no request. */
+type Authorized = { readonly context: object } | AuthorizerFailure | 'ACCESS_DENIED'
 
 const Output = v.object({
   principalId: v.string(),

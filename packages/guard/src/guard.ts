@@ -104,6 +104,13 @@ export function createGuard(options: GuardOptions = {}): Guard {
     return decision.principal
   }
 
+  /** Returns the refusal that an error stands for, also that of a transaction which the database refuses. */
+  const refusalFor = (error: unknown, event: GatewayEvent): Refusal | null => {
+    if (error instanceof Refusal) return error
+    if (!(error instanceof Error && error.name === 'TenantRefused' && 'status' in error)) return null
+    return refusal(event, error.status === 401 ? 'invalid-token' : 'forbidden')
+  }
+
   const authorizeRoute = async (routes: Routes, event: GatewayEvent): Promise<Principal> => {
     const route = routeOf(event)
     const permission = Object.hasOwn(routes, route) ? routes[route] : undefined
@@ -120,9 +127,10 @@ export function createGuard(options: GuardOptions = {}): Guard {
           const principal = await authorizeRoute(routes, event)
           return label(await handle(event, principal, context), event, principal)
         } catch (error) {
+          const refused = refusalFor(error, event)
+          if (refused === null) throw error
           // The type of the handler's own response may be narrower.
-          if (error instanceof Refusal) return error.response() as never
-          throw error
+          return refused.response() as never
         }
       }
     },
@@ -143,8 +151,9 @@ export function createGuard(options: GuardOptions = {}): Guard {
         },
         after: labelled,
         onError: (request) => {
-          if (request.error instanceof Refusal) request.response = request.error.response()
-          else labelled(request)
+          const refused = refusalFor(request.error, request.event)
+          if (refused === null) labelled(request)
+          else request.response = refused.response()
         },
       }
     },

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { authorizer } from '#functions/authorize/authorizer.ts'
 import { job } from '#functions/authorize/job.ts'
 import { group } from '#functions/deals/group.ts'
-import { gatewayResponse } from '#infra/gateway.ts'
+import { type AuthorizerFailure, type GatewayFailure, gatewayResponse } from '#infra/gateway.ts'
 import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
 import { type Api, serveApi, TimedOut } from '#infra/local/gateway/gateway.ts'
 import { lambda as groupLambda } from '#shared/http/lambda.ts'
@@ -129,10 +129,15 @@ describe('a protected handler', () => {
     expect(() => guardOf().protect({ orders: null }, async () => ({}))).toThrow('Not a route')
   })
 
-  it('leaves an error of the handler to its own caller', async () => {
+  it('passes on an error of its handler, unless the database refused its transaction', async () => {
     const { sales } = await service.newTenant('sales')
     const handler = guardOf().protect(ROUTES, () => Promise.reject(new Error('a bug')))
     await expect(handler(event('GET /v1/me', sales.token), null)).rejects.toThrow('a bug')
+    for (const status of [401, 403]) {
+      const refused = Object.assign(new Error('planted'), { name: 'TenantRefused', status })
+      const refusing = guardOf().protect(ROUTES, () => Promise.reject(refused))
+      expect(await refusing(event('GET /v1/me', sales.token), null)).toMatchObject({ statusCode: status })
+    }
   })
 })
 
@@ -224,12 +229,14 @@ describe('an API behind the REQUEST authorizer', () => {
       statusCode: 200,
       body: requestContext.authorizer?.['principal'],
     })
+    const failure = (name: GatewayFailure | AuthorizerFailure, requestId: string) =>
+      gatewayResponse(name, { requestId, problemBaseUrl: PROBLEM_BASE_URL })
     const gateway = await serveApi({
       port: 0,
       api: {
         methods: [{ method: 'GET', path: '/orders', timeoutMs: 1000, invoke }],
-        authorizer: { timeoutMs: 300, resultsCacheTtlSeconds, invoke: FUNCTIONS[functionName] ?? unknown },
-        failure: (name, requestId) => gatewayResponse(name, { requestId, problemBaseUrl: PROBLEM_BASE_URL }),
+        authorizer: { timeoutMs: 300, resultsCacheTtlSeconds, invoke: FUNCTIONS[functionName] ?? unknown, failure },
+        failure,
       },
     })
     onTestFinished(() => gateway.close())
