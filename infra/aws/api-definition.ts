@@ -1,4 +1,10 @@
-import { type GatewayFailure, GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
+import {
+  type AuthorizerFailure,
+  type GatewayFailure,
+  GATEWAY_RESPONSES,
+  gatewayResponse,
+  INTEGRATION_TIMEOUT_MS,
+} from '#infra/gateway.ts'
 
 /**
  * Returns the API in OpenAPI with API Gateway's extensions. `functionArns` has a path for each function to route to. Each path
@@ -51,7 +57,7 @@ const methodOf = (path: string, functionArn: string, { partition, region }: { pa
 })
 
 /** Returns one of API Gateway's error responses. API Gateway fills in the request id. */
-function errorResponse(failure: GatewayFailure, problemBaseUrl: string) {
+export function errorResponse(failure: GatewayFailure | AuthorizerFailure, problemBaseUrl: string) {
   const { status, headers, body } = gatewayResponse(failure, { requestId: '$context.requestId', problemBaseUrl })
   return {
     statusCode: String(status),

@@ -1,7 +1,9 @@
 import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib'
+import { StringParameter } from 'aws-cdk-lib/aws-ssm'
 import type { Construct } from 'constructs'
 import { INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 import type { DeployedGroup, DeployedJob } from '#infra/route-groups.ts'
+import { stageParameter } from '#infra/stage-parameters.ts'
 import type { Stage } from '#infra/stages.ts'
 import type { Addresses } from './addresses.ts'
 import { acknowledge } from './acknowledged.ts'
@@ -20,6 +22,7 @@ import { Release } from './release.ts'
 import { Secrets } from './secrets.ts'
 
 const PROBE_JOB = 'probe-sign-in'
+const AUTHORIZE_JOB = 'authorize'
 
 /** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
@@ -97,6 +100,13 @@ export class Tenantry extends Stack {
       config: config.firewall,
       trustedProxies: addresses.trustedProxies,
     })
+    const authorize = jobs.functions.find(({ node }) => node.id === AUTHORIZE_JOB)
+    if (authorize === undefined) throw new Error(`no job is named ${AUTHORIZE_JOB}`)
+    for (const [name, stringValue] of [
+      ['authorize-function-arn', authorize.live.functionArn],
+      ['problem-base-url', problemBaseUrl],
+    ] as const)
+      new StringParameter(this, name, { parameterName: stageParameter(stage, name), stringValue })
     // The probe takes the way of every client: DNS, certificate, firewall, gateway.
     const probe = jobs.functions.find(({ node }) => node.id === PROBE_JOB)
     if (probe === undefined) throw new Error(`no job is named ${PROBE_JOB}`)
