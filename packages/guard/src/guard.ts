@@ -11,7 +11,7 @@ export { type ProxyResponse, Refusal } from './refusal.ts'
 
 export interface GuardOptions {
   /** Name or ARN of Tenantry's function `authorize`, with its alias. TENANTRY_AUTHORIZE_FUNCTION by default. */
-  readonly functionName?: string
+  readonly functionName?: string | undefined
   /** How long a request waits for the decision before it gets a 503. 2000 by default. */
   readonly timeoutMs?: number
   /**

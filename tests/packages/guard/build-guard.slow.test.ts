@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it, onTestFinished } from 'vitest'
+
+const run = promisify(execFile)
+
+it('builds a package that a strict TypeScript project compiles against, with the code blocks of its README', async () => {
+  // Below node_modules, where the peers are found.
+  const folder = await mkdtemp(join('node_modules', '.guard-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const installed = join(folder, 'node_modules/@tenantry/guard')
+  await run(process.execPath, ['infra/tools/build-guard.ts', '--out', join(process.cwd(), installed)])
+  const readme = await readFile(join(installed, 'README.md'), 'utf8')
+  const [protect = '', plain = '', middy = '', cdk = '', authorizer = ''] = [
+    ...readme.matchAll(/```ts\n(.*?)```/gs),
+  ].map(([, code]) => code)
+  const files = {
+    'service.ts': `declare const listOrders: (tenantId: string) => Promise<object>
+      ${protect}`,
+    'plain.ts': `import { createGuard, type GatewayEvent, Refusal } from '@tenantry/guard'
+      const guard = createGuard()
+      export async function handler(event: GatewayEvent) {
+        ${plain}
+      }`,
+    'app.ts': `import { Stack } from 'aws-cdk-lib'
+      import { type Integration, RestApi } from 'aws-cdk-lib/aws-apigateway'
+      import { Rule } from 'aws-cdk-lib/aws-events'
+      import type { Function } from 'aws-cdk-lib/aws-lambda'
+      ${cdk.replace(/const tenantry/, 'declare const orders: Function\ndeclare const integration: Integration\nexport class Orders extends Stack {\n  make(restApi: RestApi) {\n$&')}
+      ${authorizer}
+      }}`,
+  }
+  expect(middy).toContain('guard.middleware(')
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  const flags = ['--ignoreConfig', '--strict', '--noEmit', '--module', 'nodenext', '--skipLibCheck', '--types', 'node']
+  const compiled = await run('node_modules/.bin/tsc', [
+    ...flags,
+    ...Object.keys(files).map((name) => join(folder, name)),
+  ]).catch(({ stdout }: { stdout: string }) => ({ stdout }))
+  expect(compiled.stdout).toBe('')
+  const loaded = "import('@tenantry/guard').then(({ createGuard }) => createGuard({ functionName: 'f:live' }))"
+  await run(process.execPath, ['--input-type=module', '--eval', `await ${loaded}`], { cwd: folder })
+})

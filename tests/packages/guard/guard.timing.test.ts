@@ -1,0 +1,67 @@
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import { createGuard, Refusal } from '@tenantry/guard'
+import { expect, it, onTestFinished } from 'vitest'
+import { authorizer } from '#functions/authorize/authorizer.ts'
+import { job } from '#functions/authorize/job.ts'
+import { startLambda } from '#infra/local/aws/lambda.ts'
+import { median } from '#tests/bench/statistics.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { useService } from '#tests/support/test.ts'
+
+const ROUNDS = 300
+
+const service = useService()
+
+/** Starts the door as `npm start` does. Returns a guard of the function of this name, with all defaults. */
+async function guardOf(name: string) {
+  const local = await startLambda()
+  const { runtime } = service
+  const authorize = authorizer({ config: runtime.config, open: async () => runtime })
+  local.serve('authorize', { job, invoke: authorize })
+  local.serve('hanging', { job, invoke: () => new Promise(() => {}) })
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+  const client = new LambdaClient({ endpoint: local.url, region: 'us-east-1', credentials })
+  onTestFinished(async () => {
+    client.destroy()
+    await local.close()
+  })
+  return createGuard({ functionName: `${name}:live`, client })
+}
+
+const timed = async (act: () => Promise<unknown>): Promise<number> => {
+  const startedAt = performance.now()
+  await act()
+  return performance.now() - startedAt
+}
+
+it('decides in at most 1.3 times the time in which the service reads a session', async () => {
+  const { sales } = await service.newTenant('sales')
+  const headers = { authorization: `Bearer ${sales.token}` }
+  const guard = await guardOf('authorize')
+  const event = gatewayEvent({ route: 'GET /orders', headers })
+  const decide = () => guard.authorize(event, 'deal.read')
+  const read = async () => expect((await fetch(`${service.gateway.url}/v1/auth/session`, { headers })).status).toBe(200)
+  for (let round = 0; round < 50; round += 1) await Promise.all([decide(), read()])
+  const times: { decided: number; read: number }[] = []
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [first, second] = round % 2 === 0 ? [decide, read] : [read, decide]
+    const [one, other] = [await timed(first), await timed(second)]
+    times.push(round % 2 === 0 ? { decided: one, read: other } : { decided: other, read: one })
+  }
+  const ratio = median(times.map(({ decided, read }) => decided / read))
+  console.log(
+    `guard.authorize: ${median(times.map(({ decided }) => decided)).toFixed(2)} ms, ${ratio.toFixed(2)} × a session read`,
+  )
+  expect(ratio).toBeLessThanOrEqual(1.3)
+})
+
+it('responds with 503 within two seconds while authorize hangs', async () => {
+  const guard = await guardOf('hanging')
+  const event = gatewayEvent({ route: 'GET /orders', headers: { authorization: `Bearer ${'A'.repeat(43)}` } })
+  const asking = async () => {
+    const refusal: unknown = await guard.authorize(event, null).catch((error: unknown) => error)
+    expect(refusal).toBeInstanceOf(Refusal)
+    expect(refusal).toMatchObject({ status: 503 })
+  }
+  expect(await timed(asking)).toBeLessThan(2100)
+})
