@@ -115,7 +115,9 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
     if (!socket.writable) return
     const { statusCode, headers, body } = failed('BAD_REQUEST_BODY', randomUUID())
     const lines = [...headers, ['content-length', String(Buffer.byteLength(body))], ['connection', 'close']]
-    socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${String(k)}: ${String(v)}\r\n`).join('')}\r\n${body}`)
+    socket.end(
+      `HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${String(k)}: ${String(v)}\r\n`).join('')}\r\n${body}`,
+    )
   })
   return {
     url: `http://127.0.0.1:${await listen(server, port)}`,
