@@ -114,10 +114,9 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   server.on('clientError', (_error, socket: Socket) => {
     if (!socket.writable) return
     const { statusCode, headers, body } = failed('BAD_REQUEST_BODY', randomUUID())
-    const lines = [...headers, ['content-length', String(Buffer.byteLength(body))], ['connection', 'close']]
-    socket.end(
-      `HTTP/1.1 ${statusCode} Bad Request\r\n${lines.map(([k, v]) => `${String(k)}: ${String(v)}\r\n`).join('')}\r\n${body}`,
-    )
+    const sent = new Map([...headers, ['content-length', String(Buffer.byteLength(body))], ['connection', 'close']])
+    const lines = [...sent].map(([name, value]) => `${name}: ${String(value)}\r\n`).join('')
+    socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines}\r\n${body}`)
   })
   return {
     url: `http://127.0.0.1:${await listen(server, port)}`,
