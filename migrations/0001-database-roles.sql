@@ -5,6 +5,7 @@
 --   identity_app       serves the other routes
 --   identity_mailer    sends the mails; reads the mails that it has leased, and no table of users
 --   identity_worker    runs the other jobs
+--   identity_publisher sends the events; reaches no table
 --   identity_operator  runs the operators' commands, which no route reaches
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
@@ -30,6 +31,9 @@ begin
   end if;
   if not exists (select from pg_roles where rolname = 'identity_worker') then
     create role identity_worker login noinherit nocreatedb nocreaterole;
+  end if;
+  if not exists (select from pg_roles where rolname = 'identity_publisher') then
+    create role identity_publisher login noinherit nocreatedb nocreaterole;
   end if;
   if not exists (select from pg_roles where rolname = 'identity_operator') then
     create role identity_operator login noinherit nocreatedb nocreaterole;
@@ -82,6 +86,11 @@ alter role identity_worker set lock_timeout = '5s';
 alter role identity_worker set idle_in_transaction_session_timeout = '60s';
 alter role identity_worker set search_path = app, pg_catalog;
 
+alter role identity_publisher set statement_timeout = '30s';
+alter role identity_publisher set lock_timeout = '5s';
+alter role identity_publisher set idle_in_transaction_session_timeout = '60s';
+alter role identity_publisher set search_path = app, pg_catalog;
+
 alter role identity_operator set statement_timeout = '30s';
 alter role identity_operator set lock_timeout = '10s';
 alter role identity_operator set idle_in_transaction_session_timeout = '60s';
@@ -120,8 +129,8 @@ $$;
 
 create schema app authorization identity_owner;
 set local role identity_owner;
-grant usage on schema app to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator, identity_vault,
-  identity_resolver, identity_gate, tenant_bound, tenant_table_owner;
+grant usage on schema app to identity_auth, identity_app, identity_mailer, identity_worker, identity_publisher,
+  identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound, tenant_table_owner;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
@@ -144,5 +153,5 @@ begin
 end
 $$;
 revoke all on function app.clean() from public;
-grant execute on function app.clean() to identity_auth, identity_app, identity_mailer, identity_worker, identity_operator,
-  identity_vault, tenant_bound;
+grant execute on function app.clean() to identity_auth, identity_app, identity_mailer, identity_worker, identity_publisher,
+  identity_operator, identity_vault, tenant_bound;

@@ -1,8 +1,8 @@
 /**
  * The login roles of the database: of the group that signs users in, the other route groups, the mailer, the
- * other jobs, the operators and the vault. Each is named `identity_NAME` in the migrations.
+ * other jobs, the publisher of events, the operators and the vault. Each is named `identity_NAME` in the migrations.
  */
-export const SERVICE_ROLES = ['auth', 'app', 'mailer', 'worker', 'operator', 'vault'] as const
+export const SERVICE_ROLES = ['auth', 'app', 'mailer', 'worker', 'publisher', 'operator', 'vault'] as const
 
 export type ServiceRole = (typeof SERVICE_ROLES)[number]
 
@@ -10,7 +10,7 @@ export type ServiceRole = (typeof SERVICE_ROLES)[number]
 export type DatabaseRole = ServiceRole | 'owner'
 
 /** The jobs that other functions may invoke. */
-export const INVOKED_JOBS = ['deliver-mail', 'sync-catalog'] as const
+export const INVOKED_JOBS = ['deliver-mail', 'publish-events', 'sync-catalog'] as const
 
 export type InvokedJob = (typeof INVOKED_JOBS)[number]
 
@@ -27,6 +27,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   web-key         the web key (WEB_KEY_SECRET_ID), which protects the forms of the front end before the sign-in
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   mail            sends mail
+ *   event-bus       puts events on the bus of the stage (EVENT_BUS_NAME)
  *   probe-user      the credentials of the user that probes the API (PROBE_SECRET_ID)
  *   suppressions    removes addresses from the list to which SES sends nothing
  *   invoke:JOB      invokes a job after a commit
@@ -41,6 +42,7 @@ export type Need =
   | 'web-key'
   | 'vault'
   | 'mail'
+  | 'event-bus'
   | 'probe-user'
   | 'suppressions'
   | `invoke:${InvokedJob}`

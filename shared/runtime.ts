@@ -64,7 +64,7 @@ export interface Parts {
 const CacheSecret = v.object({ url: v.pipe(v.string(), v.url()), token: v.string() })
 
 /** Throws ConfigError when a setting is missing that the needs require. */
-function requireSettings({ secretIds, vault }: Config, needs: readonly Need[]): void {
+function requireSettings({ events, secretIds, vault }: Config, needs: readonly Need[]): void {
   const missing = [
     ...(databaseRole(needs) !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
     ...(needs.includes('pepper') && secretIds.pepper === '' ? ['PEPPER_SECRET_ID'] : []),
@@ -72,6 +72,7 @@ function requireSettings({ secretIds, vault }: Config, needs: readonly Need[]): 
     ...(needs.includes('web-key') && secretIds.webKey === '' ? ['WEB_KEY_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
     ...(needs.includes('vault') && secretIds.vaultDatabase === '' ? ['VAULT_DATABASE_SECRET_ID'] : []),
+    ...(needs.includes('event-bus') && events.bus === '' ? ['EVENT_BUS_NAME'] : []),
     ...(needs.includes('vault') && vault.keyId === '' ? ['VAULT_KEY_ID'] : []),
   ]
   if (missing.length > 0) throw new ConfigError(`Settings that are required here: ${missing.join(', ')}`)

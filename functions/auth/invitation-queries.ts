@@ -42,7 +42,8 @@ export async function acceptInvitation(
   { client, requestId, runtime }: AuditContext,
   { hashes: [current, previous], fullName, passwordHash, language }: Acceptance,
 ): Promise<{ userId: string; created: boolean } | 'accepted' | null> {
-  const [row] = await sql<{ user_id: string | null; account_created: boolean }>`
+  const run = sql.invoking('publish-events')
+  const [row] = await run<{ user_id: string | null; account_created: boolean }>`
     select * from app.accept_invitation(
       ${current}, ${previous}, ${fullName}, ${passwordHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)},
       ${language})`

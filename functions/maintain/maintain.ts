@@ -7,7 +7,7 @@ const KEPT_DAYS = 30
 
 /**
  * Creates the audit log's partitions of this month and the next three. Then deletes, batch by batch, until nothing is left or
- * `shouldStop` returns true: the sessions, tokens and jobs that ended at least 30 days ago, the networks that nobody has
+ * `shouldStop` returns true: the sessions, tokens, jobs and events that ended at least 30 days ago, the networks that nobody has
  * signed in from for 30 days, and rate limits of previous days. Returns how many rows it deleted.
  */
 export async function maintain(sql: Sql, shouldStop: () => boolean): Promise<{ partitions: number; deleted: number }> {

@@ -25,6 +25,12 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
        where (completed_at is not null or dead_at is not null)
          and coalesce(completed_at, dead_at) < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
     returning id`,
+  (sql, keptDays, batch) => sql`
+    delete from app.events where (xact, id) in (
+      select xact, id from app.events
+       where (published_at is not null or dead_at is not null)
+         and coalesce(published_at, dead_at) < now() - make_interval(days => ${keptDays}::int) limit ${batch}::int)
+    returning id`,
   (sql, _keptDays, batch) => sql`
     delete from app.rate_limits where (key, window_start) in (
       select key, window_start from app.rate_limits where window_start < now() - interval '2 days' limit ${batch}::int)

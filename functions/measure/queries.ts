@@ -1,8 +1,8 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { JOB_KINDS } from '#shared/queue/kinds.ts'
 
-/** Every kind that a worker takes. An empty queue is measured as 0, so that a missing value always means a fault. */
-export const KINDS: readonly string[] = Object.keys(JOB_KINDS)
+/** Every kind that a worker takes, and the events. An empty queue is measured as 0, so that a missing value always means a fault. */
+export const KINDS: readonly string[] = [...Object.keys(JOB_KINDS), 'event']
 
 interface QueueRow {
   readonly kind: string
@@ -15,25 +15,29 @@ interface QueueRow {
 }
 
 /**
- * Measures the queue by kind, and the audit entries that have no partition, in one statement. It reads the indexes of live
+ * Measures the queue by kind, events as one more kind, and the audit entries that have no partition, in one statement. It reads the indexes of live
  * jobs and of those that ended in the last hour. Nobody may read the rows of the audit log, so it takes the statistics.
  */
 export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
   sql<QueueRow>`
-    with due as (
+    with job as (
+      select kind, run_at, leased_until, completed_at, dead_at, created_at from app.jobs
+      union all
+      select 'event', due_at, leased_until, published_at, dead_at, occurred_at from app.events
+    ), due as (
       select kind, count(*)::int as waiting, extract(epoch from now() - min(run_at))::float8 as oldest_seconds
-        from app.jobs
+        from job
        where completed_at is null and dead_at is null and run_at <= now() and (leased_until is null or leased_until < now())
        group by kind
     ), dead as (
       select kind, count(*)::int as dead
-        from app.jobs
+        from job
        where (completed_at is not null or dead_at is not null)
          and coalesce(completed_at, dead_at) > now() - interval '1 hour' and dead_at is not null
        group by kind
     ), undone as (
       select kind, extract(epoch from now() - min(created_at))::float8 as undone_seconds
-        from app.jobs where completed_at is null and dead_at is null
+        from job where completed_at is null and dead_at is null
        group by kind
     )
     select kind, coalesce(waiting, 0) as waiting, coalesce(oldest_seconds, 0) as oldest_seconds, coalesce(dead, 0) as dead,

@@ -2,6 +2,14 @@ import { job as defineJob } from '#shared/job.ts'
 
 export const job = defineJob({
   name: 'operate',
-  needs: ['database:operator', 'pepper', 'mail-key', 'vault', 'suppressions', 'invoke:deliver-mail'],
+  needs: [
+    'database:operator',
+    'pepper',
+    'mail-key',
+    'vault',
+    'suppressions',
+    'invoke:deliver-mail',
+    'invoke:publish-events',
+  ],
   timeoutSeconds: 60,
 })

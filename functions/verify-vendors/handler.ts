@@ -1,13 +1,14 @@
 import type { Context } from 'aws-lambda'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { metered } from '#shared/metrics.ts'
+import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { job } from './job.ts'
 import { verifyDueAccounts } from './verify.ts'
 
 const RESERVE_MS = 15_000
 
-const runtime = openRuntime(job, { openVault })
+const runtime = openRuntime(job, { openVault, invoke: invokeLambda })
 
 /** Its schedule invokes it every minute. */
 export const handler = metered(async (_event: unknown, context: Context): Promise<{ answered: number }> => {

@@ -3,7 +3,7 @@ import type { RuntimeFor } from '#shared/runtime.ts'
 
 export const job = defineJob({
   name: 'verify-vendors',
-  needs: ['database:worker', 'vault'],
+  needs: ['database:worker', 'vault', 'invoke:publish-events'],
   everySeconds: 60,
   timeoutSeconds: 60,
 })

@@ -4,6 +4,7 @@ import type { Stage } from '#infra/stages.ts'
 import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
+import type { Events } from './events.ts'
 import type { Jobs } from './jobs.ts'
 import type { Operations } from './operations.ts'
 import type { Release } from './release.ts'
@@ -25,6 +26,7 @@ export function acknowledge(
   made: {
     api: Api
     database: Database
+    events: Events
     jobs: Jobs
     operations: Operations
     release: Release | undefined
@@ -34,7 +36,7 @@ export function acknowledge(
     launched: boolean
   },
 ): void {
-  const { api, database, jobs, operations, release, secrets, groups, config, launched } = made
+  const { api, database, events, jobs, operations, release, secrets, groups, config, launched } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
@@ -130,8 +132,10 @@ export function acknowledge(
     `${SERVERLESS}-LambdaEventSourceMappingDestination`,
     'After five failures the queue passes a message to its dead-letter queue',
   )
-  accept(jobs.failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
-  accept(jobs.failed, `${CONTROL_TOWER}sqs_dlq_check`, 'It is itself the dead-letter queue')
+  for (const { failed } of [jobs, events]) {
+    accept(failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
+    accept(failed, `${CONTROL_TOWER}sqs_dlq_check`, 'It is itself the dead-letter queue')
+  }
 
   for (const { function: lambda, live, node } of [...groups, ...jobs.functions]) {
     const role = lambda.role

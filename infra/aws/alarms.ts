@@ -292,19 +292,36 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description: 'For 3 minutes the oldest due job was more than 5 minutes late, or the queue was not measured.',
     },
     'mail-delayed': {
-      metric: metrics.mailAge,
+      metric: metrics.ageOf('mail'),
       over: 1800,
       periods: [3, 3],
       missing: 'normal',
       description:
         'An email has waited for more than half an hour: SES fails, sending is paused, or a quota is used up.',
     },
+    'events-delayed': {
+      metric: metrics.ageOf('event'),
+      over: 900,
+      periods: [3, 3],
+      missing: 'normal',
+      description:
+        'An event has waited for more than 15 minutes: EventBridge fails or refuses, or publish-events does not run. Other services learn of changes late.',
+    },
+    'events-lost': {
+      metric: metrics.lostEvents,
+      over: 0,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'The event bus took an event and could not encrypt or decrypt it. The event is in the dead-letter queue of the bus.',
+    },
     'jobs-dead': {
       metric: own('QueueDead', { statistic: Stats.MAXIMUM }),
       over: 0,
       periods: [1, 1],
       missing: 'normal',
-      description: 'A job was dead-lettered within the last hour: it failed for good and will not be retried.',
+      description:
+        'A job or an event was dead-lettered within the last hour: it failed for good and will not be retried.',
     },
     'syncs-failing': {
       metric: own('SyncFailed'),

@@ -12,6 +12,7 @@ import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { bundling } from './bundling.ts'
 import type { Database } from './database.ts'
+import type { Events } from './events.ts'
 import type { Keys } from './keys.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 import type { Mail } from './mail.ts'
@@ -27,6 +28,7 @@ export interface FunctionContext {
   readonly secrets: Secrets
   readonly database: Database
   readonly mail: Mail
+  readonly events: Events
   readonly logs: LogKeeping
   readonly settings: Readonly<Record<string, string>>
 }
@@ -143,7 +145,7 @@ const prefix = (stage: string): string => `tenantry-${stage}-`
 
 /** Grants a role what its needs imply. Returns the environment variables that name the granted resources. */
 function grant(role: IRole, needs: readonly Need[], context: FunctionContext): Record<string, string> {
-  const { stage, keys, secrets, database, mail } = context
+  const { stage, keys, secrets, database, mail, events } = context
   const readable = (secret: ISecret | undefined): string => {
     if (secret === undefined) throw new Error('no secret exists for this need')
     secret.grantRead(role)
@@ -154,6 +156,7 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
   const { partition, region, account } = Stack.of(keys)
   if (needs.includes('vault')) keys.grantVault(role, { alsoRewrap: signsInAs === 'operator' })
   if (needs.includes('mail')) mail.grantSend(role)
+  if (needs.includes('event-bus')) events.grantPublish(role)
   // The action does not support resources.
   if (needs.includes('suppressions'))
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:DeleteSuppressedDestination'], resources: ['*'] }))
@@ -195,5 +198,6 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
         }
       : {}),
     ...(needs.includes('mail') ? { MAIL_FROM: mail.from } : {}),
+    ...(needs.includes('event-bus') ? { EVENT_BUS_NAME: events.bus.eventBusName } : {}),
   }
 }

@@ -126,6 +126,16 @@ export class Keys extends Construct {
         conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:sns:${region}:${account}:*` } },
       }),
     )
+    // https://docs.aws.amazon.com/eventbridge/latest/userguide/encryption-archives.html and eb-encryption-event-bus-dlq.html:
+    // EventBridge writes to an encrypted bus, archive and dead-letter queue.
+    this.service.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('events.amazonaws.com')],
+        actions: ['kms:DescribeKey', 'kms:GenerateDataKey*', 'kms:Decrypt', 'kms:ReEncrypt*'],
+        resources: ['*'],
+        conditions: { StringEquals: { 'aws:SourceAccount': account } },
+      }),
+    )
     // https://docs.aws.amazon.com/ses/latest/dg/configure-sns-notifications.html: SES writes to an encrypted topic.
     this.service.addToResourcePolicy(
       new PolicyStatement({

@@ -7,6 +7,7 @@ import { type DividedMetric, type MetricName, METRICS, type TotalMetric } from '
 import type { JobKind } from '#shared/queue/kinds.ts'
 import { type Api, STAGE_NAME } from './api.ts'
 import type { Database } from './database.ts'
+import type { Events } from './events.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Jobs } from './jobs.ts'
 
@@ -17,6 +18,7 @@ export interface Watched {
   readonly groups: readonly TenantryFunction[]
   readonly jobs: Jobs
   readonly database: Database
+  readonly events: Events
   /** RDS Proxy, when the stage has it. */
   readonly proxy: DatabaseProxy | null
   readonly configurationSetName: string
@@ -29,7 +31,17 @@ const SERVICE = 'tenantry'
 const AUTHORIZE_JOB = 'authorize'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
-export function stageMetrics({ stage, api, groups, jobs, database, proxy, configurationSetName, rotations }: Watched) {
+export function stageMetrics({
+  stage,
+  api,
+  groups,
+  jobs,
+  database,
+  events,
+  proxy,
+  configurationSetName,
+  rotations,
+}: Watched) {
   const own = (name: TotalMetric, options: MetricOptions = {}): Metric =>
     new Metric({
       namespace: 'Tenantry',
@@ -88,14 +100,15 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
   return {
     own,
     ownEach,
-    /** The age of the oldest email that waits, in seconds. */
-    mailAge: new Metric({
-      namespace: 'Tenantry',
-      metricName: 'QueueUndone' satisfies MetricName,
-      dimensionsMap: { service: SERVICE, stage, kind: 'mail' satisfies JobKind },
-      statistic: Stats.MAXIMUM,
-      period: Duration.minutes(1),
-    }),
+    /** The age of the oldest email, or event, that waits, in seconds. */
+    ageOf: (kind: JobKind | 'event') =>
+      new Metric({
+        namespace: 'Tenantry',
+        metricName: 'QueueUndone' satisfies MetricName,
+        dimensionsMap: { service: SERVICE, stage, kind },
+        statistic: Stats.MAXIMUM,
+        period: Duration.minutes(1),
+      }),
     requests: ofApi('Count', Stats.SUM, 'requests'),
     serverErrors: ofApi('5XXError', Stats.SUM, '5xx'),
     clientErrors: ofApi('4XXError', Stats.SUM, '4xx'),
@@ -138,6 +151,8 @@ export function stageMetrics({ stage, api, groups, jobs, database, proxy, config
         ),
       jobs.schedules.metricFailedToBeSentToDLQ(undefined, { statistic: Stats.SUM, label: 'schedules' }),
     ],
+    /** Events that the bus could not encrypt or decrypt. */
+    lostEvents: events.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
     deadLetters: jobs.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
     // Per configuration set, so that stages in one account stay separate. A fraction, not a percentage.
     // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html

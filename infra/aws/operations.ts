@@ -9,6 +9,7 @@ import type { Api } from './api.ts'
 import { Dashboard } from './dashboard.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
+import type { Events } from './events.ts'
 import type { Jobs } from './jobs.ts'
 import type { Keys } from './keys.ts'
 import type { Mail } from './mail.ts'
@@ -34,16 +35,18 @@ export class Operations extends Construct {
       /** Requires that its rotations exist already. */
       database: Database
       mail: Mail
+      events: Events
     },
   ) {
     super(scope, id)
-    const { stage, config, alarmEmail, keys, api, groups, jobs, database, mail } = props
+    const { stage, config, alarmEmail, keys, api, groups, jobs, database, mail, events } = props
     const watched: Watched = {
       stage,
       api,
       groups,
       jobs,
       database,
+      events,
       proxy: below(database, DatabaseProxy)[0] ?? null,
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
       rotations: database.rotations,

@@ -9,6 +9,7 @@ import type { Addresses } from './addresses.ts'
 import { acknowledge } from './acknowledged.ts'
 import { Api } from './api.ts'
 import { Database } from './database.ts'
+import { Events } from './events.ts'
 import { Firewall } from './firewall.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 import { Jobs } from './jobs.ts'
@@ -59,6 +60,7 @@ export class Tenantry extends Stack {
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep, replica: recovery?.region })
     if (recovery !== undefined) new Recovery(this, 'Recovery', { database, keys, copyTo: recovery.backupVaults, keep })
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
+    const events = new Events(this, 'Events', { stage, key: keys.service })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const settings = {
       STAGE: stage,
@@ -77,6 +79,7 @@ export class Tenantry extends Stack {
       secrets,
       database,
       mail,
+      events,
       logs,
       settings,
     }
@@ -135,6 +138,7 @@ export class Tenantry extends Stack {
       jobs,
       database,
       mail,
+      events,
       groups: groups.map(({ made }) => made),
     })
     // Not `migrate`: a deployment invokes its version, before it moves any alias.
@@ -147,6 +151,7 @@ export class Tenantry extends Stack {
     acknowledge(this, {
       api,
       database,
+      events,
       jobs,
       operations,
       release,

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 
-const PARTS = ['cache', 'kms', 'ses', 'vendor', 'postgres'] as const
+const PARTS = ['cache', 'kms', 'ses', 'eventbridge', 'vendor', 'postgres'] as const
 
 export type Part = (typeof PARTS)[number]
 
-const MODES = ['ok', 'refuse', 'hang', 'slow', 'garble'] as const
+const MODES = ['ok', 'refuse', 'hang', 'slow', 'garble', 'throttle', 'partial'] as const
 
 const FaultInput = v.pipe(
   v.strictObject({
@@ -14,11 +14,15 @@ const FaultInput = v.pipe(
     share: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
   }),
   v.check(({ part, mode }) => mode !== 'garble' || part === 'vendor', 'garble is a mode of the vendor only'),
+  v.check(
+    ({ part, mode }) => (mode !== 'throttle' && mode !== 'partial') || part === 'eventbridge',
+    'throttle and partial are modes of eventbridge only',
+  ),
 )
 
 /**
  * How a part treats calls: `ms` is the delay of 'slow', `share` the fraction of calls affected, 0 to 1. 'garble' cuts the
- * responses of the vendors in half.
+ * responses of the vendors in half. 'throttle' refuses calls of EventBridge, 'partial' single events of a call.
  */
 export type Fault = Readonly<v.InferOutput<typeof FaultInput>>
 
@@ -55,6 +59,7 @@ const byPart = <T>(value: (part: Part) => T): Record<Part, T> => ({
   cache: value('cache'),
   kms: value('kms'),
   ses: value('ses'),
+  eventbridge: value('eventbridge'),
   vendor: value('vendor'),
   postgres: value('postgres'),
 })

@@ -11,6 +11,7 @@ import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { startEventBridge } from './aws/event-bridge.ts'
 import { startKms } from './aws/kms.ts'
 import { type LocalLambda, startLambda } from './aws/lambda.ts'
 import { startSecretsManager } from './aws/secrets-manager.ts'
@@ -34,6 +35,8 @@ export interface StackInfo {
   readonly gateway_url: string
   readonly web_url: string
   readonly mailbox_url: string
+  /** The events that the local EventBridge received. */
+  readonly events_url: string
   readonly database_url: string
   readonly app_database_url: string
   readonly control_url: string
@@ -56,6 +59,7 @@ const SECRETS = {
   cache: 'tenantry/cache',
 }
 const loginSecret = (role: DatabaseRole): string => `tenantry/database/${role}`
+const EVENT_BUS = 'tenantry-local'
 const MAX_GROUP_INSTANCES = 16
 const MAX_JOB_INSTANCES = 2
 
@@ -119,6 +123,7 @@ export async function startStack(options: {
     const lambda = opened(await startLambda())
     const publish = (event: object) => lambda.receive('mail-events', event)
     const ses = opened(await startSes({ mailbox, faults, publish }))
+    const eventBridge = opened(await startEventBridge({ bus: EVENT_BUS, faults }))
     const sts = opened(await startSts())
     const login = (url: string) => JSON.stringify(loginOf(urlFor(url, { hostname: '127.0.0.1', port: wire.port })))
     const secretsManager = opened(
@@ -147,12 +152,14 @@ export async function startStack(options: {
       WEB_BASE_URL: web.url,
       VENDOR_URLS: JSON.stringify(vendors.urls),
       VAULT_KEY_ID: await kms.keyArn('alias/tenantry-vault'),
+      EVENT_BUS_NAME: EVENT_BUS,
       ...settings,
       DATABASE_TLS: 'disable',
       MIGRATIONS_FOLDER: MIGRATIONS,
       AWS_REGION: 'us-east-1',
       AWS_ACCESS_KEY_ID: LOCAL_CREDENTIALS.accessKeyId,
       AWS_SECRET_ACCESS_KEY: LOCAL_CREDENTIALS.secretAccessKey,
+      AWS_ENDPOINT_URL_EVENTBRIDGE: eventBridge.url,
       AWS_ENDPOINT_URL_KMS: kms.url,
       AWS_ENDPOINT_URL_LAMBDA: lambda.url,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
@@ -170,6 +177,7 @@ export async function startStack(options: {
         gateway_url: gateway.url,
         web_url: web.url,
         mailbox_url: mailbox.url,
+        events_url: eventBridge.receivedUrl,
         database_url: databaseUrl,
         app_database_url: urls.app,
         control_url: control.url,

@@ -77,6 +77,7 @@ Tenantry ${version} is ready (${seconds.toFixed(1)} s)
   API        ${info.gateway_url}
   front end  ${info.web_url}
   mailbox    ${info.mailbox_url}
+  events     ${info.events_url}
   faults     ${info.control_url}
   database   ${info.database_url}
   cache      ${info.cache === 'redis' ? 'redis' : 'in-process (found no redis-server or valkey-server on this machine)'}

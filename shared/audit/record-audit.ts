@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS, type AuditAction } from '#shared/audit/actions.ts'
+import { AUDIT_ACTIONS, type AuditAction, isPublished } from '#shared/audit/actions.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo, RequestSource } from '#shared/schema/client.ts'
@@ -40,7 +40,8 @@ const json = (change: object | undefined): string | null => (change === undefine
 
 /**
  * Appends an entry to the audit log, in the transaction of the change and in the scope of its tenant. The actor is the one of
- * that scope. An endpoint of a tenant passes its request context; other callers name the source.
+ * that scope. An endpoint of a tenant passes its request context; other callers name the source. The database adds the event of
+ * a published action (migration 0022), and its publisher is invoked after the commit.
  */
 export async function recordAudit(context: MemberContext | AuditSource, entry: AuditEntry): Promise<void> {
   const {
@@ -51,12 +52,13 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
     ipHash = null,
   } = 'principal' in context ? sourceOf(context) : context
   const { action, targetId, before, after } = entry
-  await sql`
+  const run = isPublished(action) ? sql.invoking('publish-events') : sql
+  await run`
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id,
        ip_hash)
     values
-      (${tenantId}, app.current_actor(), ${action}, ${AUDIT_ACTIONS[action]}, ${targetId}, ${json(before)}::text::jsonb,
+      (${tenantId}, app.current_actor(), ${action}, ${AUDIT_ACTIONS[action].target}, ${targetId}, ${json(before)}::text::jsonb,
        ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId},
        app.tenant_ip_hash(${ipHash}, ${tenantId}))`
 }

@@ -187,7 +187,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     const result = await withConnection(true, (connection, client, deadline) =>
       runIn(connection, client, { mode, deadline }, inTransaction),
     )
-    for (const invoke of afterCommit) await invoke()
+    await Promise.all([...afterCommit].map((invoke) => invoke()))
     return result
   }
 

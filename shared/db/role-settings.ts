@@ -27,6 +27,7 @@ export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
   app: INTERACTIVE,
   mailer: JOBS,
   worker: JOBS,
+  publisher: JOBS,
   operator: {
     statement_timeout: '30s',
     lock_timeout: '10s',

@@ -31,6 +31,9 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.end_sessions(bytea, uuid, text, text, text, bytea)', // ends sessions of the ticket's user and audits each in its tenant
   'app.end_unused_sessions(uuid, integer, text, text, bytea)', // ends the longest unused sessions of a user and audits each
   'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
+  'app.add_event()', // adds the event of an audit entry
+  'app.claim_events(integer, integer)', // leases due events
+  'app.end_event_leases(uuid, jsonb)', // ends leases of events
   'app.record_opening(uuid, text, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
@@ -94,9 +97,10 @@ interface OpenPolicy {
   readonly command: 'all' | 'select'
 }
 
-/** The worker sees every job. Operators see all tenants, memberships, users and sessions. No other policy may be open. */
+/** The worker sees every job and event. Operators see all tenants, memberships, users and sessions. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
+  { policy: 'app.events worker_queue', role: 'identity_worker', command: 'all' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.users operator_all', role: 'identity_operator', command: 'all' },

@@ -56,6 +56,8 @@ type SqlFor<A extends Access, R extends string> = A extends TenantAccess
 /** The needs that follow from who may call, and from the limits. */
 const SESSION_NEEDS = ['database', 'pepper'] as const
 const LIMIT_NEEDS = ['database', 'pepper', 'cache'] as const
+/** The need that follows from an audit entry: the entry may be published. */
+const AUDIT_NEEDS = ['invoke:publish-events'] as const
 type AccessNeeds<A extends Access> = A extends 'anyone' ? never : (typeof SESSION_NEEDS)[number]
 type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
 
@@ -154,7 +156,7 @@ export interface Endpoint {
   readonly access: Access
   readonly summary: string
   readonly description: string | null
-  /** All of them, also those that follow from the access and the limits. */
+  /** All of them, also those that follow from the access, the limits and the audit entry. */
   readonly needs: readonly Need[]
   readonly query: Schema | null
   readonly body: Schema | null
@@ -210,6 +212,7 @@ export function endpoint<
     ...(definition.needs ?? []),
     ...(definition.access === 'anyone' ? [] : SESSION_NEEDS),
     ...(definition.limits === undefined ? [] : LIMIT_NEEDS),
+    ...(method === 'GET' || definition.audit !== undefined ? [] : AUDIT_NEEDS),
   ]
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
   return { ...DEFAULTS, ...definition, method, path, needs } as unknown as TypedEndpoint<R, Q, B, P, E>

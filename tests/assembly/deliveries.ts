@@ -89,6 +89,23 @@ function deliveries(assembly: Assembly, resolve: Resolve): Delivery[] {
         ...(RedrivePolicy === undefined ? [] : [RedrivePolicy.deadLetterTargetArn]),
       ].map((queue) => toQueue(queue, { service: 'sns.amazonaws.com' }, { 'aws:SourceArn': resolve(TopicArn, id) })),
     ),
+    // The bus encrypts events, and sends those that it cannot to its queue.
+    ...ofType(assembly, 'AWS::Events::EventBus').flatMap(([id, { KmsKeyIdentifier, DeadLetterConfig }]) => {
+      const sender = { service: 'events.amazonaws.com' }
+      const context = { 'aws:SourceAccount': AWS_ACCOUNT, 'aws:SourceArn': arnOf(id) }
+      const calls = encrypt(KmsKeyIdentifier, context, ['kms:DescribeKey', 'kms:GenerateDataKey', 'kms:Decrypt'])
+      return [{ sender, calls }, toQueue(DeadLetterConfig.Arn, sender, context)]
+    }),
+    ...ofType(assembly, 'AWS::Events::Archive').map(([id, { KmsKeyIdentifier, SourceArn }]) => ({
+      sender: { service: 'events.amazonaws.com' },
+      calls: encrypt(KmsKeyIdentifier, { 'aws:SourceAccount': AWS_ACCOUNT, 'aws:SourceArn': resolve(SourceArn, id) }, [
+        'kms:DescribeKey',
+        'kms:GenerateDataKey',
+        'kms:Decrypt',
+        'kms:ReEncryptFrom',
+        'kms:ReEncryptTo',
+      ]),
+    })),
     // Lambda receives the messages of a queue as the function's role.
     ...ofType(assembly, 'AWS::Lambda::EventSourceMapping').map(([id, { FunctionName, EventSourceArn }]) => {
       const name = resolve(FunctionName, id).split(':').at(-2) ?? ''

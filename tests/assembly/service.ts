@@ -19,6 +19,7 @@ import { MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
 import { TEMPLATE } from '#tests/support/setup/template.ts'
 import { type Aliases, openAliases } from './aliases.ts'
 import { declaredApi } from './api.ts'
+import type { ReceivedEvent } from '#infra/local/aws/event-bridge.ts'
 import { startEndpoints } from './endpoints.ts'
 import { CACHE_SECRET, MOST_INSTANCES } from './overrides.ts'
 import { startPool } from './runtime-api.ts'
@@ -39,6 +40,8 @@ export interface AssembledService extends ServiceParts {
   invoke(name: string, event: object): Promise<unknown>
   /** Gives a command, as an operator does. */
   operate(command: object): Promise<unknown>
+  /** Returns the events that the bus of the stage received, oldest first. */
+  published(): readonly ReceivedEvent[]
   /** Returns the log of all functions. */
   log(): string
 }
@@ -145,6 +148,7 @@ export async function startFromAssembly(
     migrate: (release, previous) => runTrigger(release, { previous, authorize, resolverOf, deployed, log: keepLog }),
     invoke,
     operate: async (command) => invoke('operate', await signedCommand(`tenantry-${stage}-operate`, command)),
+    published: () => endpoints.eventBridge.received(),
     log: () => log,
     worker,
     mail: {

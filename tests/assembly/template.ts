@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AWS_ACCOUNT, AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
+import { busArn } from '#infra/local/aws/event-bridge.ts'
 import { functionArn } from '#infra/local/aws/lambda.ts'
 import { secretArn } from '#infra/local/aws/secrets-manager.ts'
 
@@ -132,6 +133,8 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         return `${functionArn(ref(resource?.Properties.FunctionName.Ref, where))}:${id}`
       case 'AWS::SES::EmailIdentity':
         return resource?.Properties.EmailIdentity
+      case 'AWS::Events::EventBus':
+        return resource?.Properties.Name
       case 'AWS::ApiGateway::Stage':
         return resource?.Properties.StageName
       case 'AWS::SNS::Topic':
@@ -158,6 +161,8 @@ export function resolver(assembly: Assembly, running: Running): Resolve {
         return arn('logs', `log-group:${id}:*`)
       case 'AWS::SQS::Queue Arn':
         return arn('sqs', id)
+      case 'AWS::Events::EventBus Arn':
+        return busArn(resource?.Properties.Name)
       case 'AWS::ApiGateway::RestApi RootResourceId':
         return '/'
       default:

@@ -14,7 +14,14 @@ const SECRET_IDS = [
   'VAULT_DATABASE_SECRET_ID',
 ]
 // Settings that accept any text.
-const TEXTS = new Set([...SECRET_IDS, 'DATABASE_HOST', 'DATABASE_CA_FILE', 'MIGRATIONS_FOLDER', 'VAULT_KEY_ID'])
+const TEXTS = new Set([
+  ...SECRET_IDS,
+  'DATABASE_HOST',
+  'DATABASE_CA_FILE',
+  'MIGRATIONS_FOLDER',
+  'VAULT_KEY_ID',
+  'EVENT_BUS_NAME',
+])
 const CANARY = 'canary-4d1e'
 
 const failure = (env: Record<string, string | undefined>): string => {

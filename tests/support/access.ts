@@ -29,6 +29,7 @@ export const commonNeeds = (role: ServiceRole): readonly Need[] => [
   'mail-key',
   'cache',
   'invoke:deliver-mail',
+  'invoke:publish-events',
 ]
 
 /** Returns the runtime of each group of a process: one for all groups of a role. */
@@ -41,11 +42,14 @@ export function commonRuntimes(config: Config, access: FixedAccess, parts: Parts
   return ({ needs }: { readonly needs: readonly Need[] }): Runtime => (databaseRole(needs) === 'auth' ? auth : app)
 }
 
+/** Any audit entry may be published. */
+const PUBLISHER: Invocations = new Map([['publish-events', async () => {}]])
+
 /** Connects to a local server by a URL. */
 export const connectTo = (
   url: string,
   options: { connections: number; prepare: boolean } = { connections: 1, prepare: true },
-  invocations: Invocations = new Map(),
+  invocations: Invocations = PUBLISHER,
 ): Database => connect(async () => loginOf(url), { ...options, tls: 'disable', caFile: '' }, invocations)
 
 export function accessOf({ logins, tokenSecrets, cache }: FixedAccess, needs: readonly Need[]): Credentials {

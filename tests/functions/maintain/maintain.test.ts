@@ -121,11 +121,12 @@ describe('deletion of expired rows', () => {
     await database.admin`delete from app.sessions`
     await database.admin`delete from app.tokens`
     await database.admin`delete from app.jobs`
+    await database.admin`delete from app.events`
     await database.admin`delete from app.rate_limits`
     await database.admin`delete from app.known_networks`
   })
 
-  /** Inserts sessions, tokens, jobs, limits and networks that ended so many days ago; a negative number is in the future. */
+  /** Inserts sessions, tokens, jobs, events, limits and networks that ended so many days ago; a negative number is in the future. */
   async function makeEnded(count: number, daysAgo: number): Promise<void> {
     const { admin } = database
     await admin`
@@ -145,6 +146,12 @@ describe('deletion of expired rows', () => {
              case when n % 2 = 1 then now() - make_interval(days => ${daysAgo}::int) end
         from generate_series(1, ${count}::int) as n`
     await admin`
+      insert into app.events (id, tenant_id, occurred_at, action, target_type, published_at, dead_at)
+      select gen_random_uuid(), ${acme}, now(), 'deal.created', 'deal',
+             case when n % 2 = 0 then now() - make_interval(days => ${daysAgo}::int) end,
+             case when n % 2 = 1 then now() - make_interval(days => ${daysAgo}::int) end
+        from generate_series(1, ${count}::int) as n`
+    await admin`
       insert into app.rate_limits (key, window_start, attempts)
       select sha256(gen_random_uuid()::text::bytea), now() - make_interval(days => ${daysAgo}::int), 1
         from generate_series(1, ${count}::int)`
@@ -157,7 +164,8 @@ describe('deletion of expired rows', () => {
   const left = async () => {
     const [row] = await database.admin`
       select (select count(*)::int from app.sessions) as sessions, (select count(*)::int from app.tokens) as tokens,
-             (select count(*)::int from app.jobs) as jobs, (select count(*)::int from app.rate_limits) as limits,
+             (select count(*)::int from app.jobs) as jobs, (select count(*)::int from app.events) as events,
+             (select count(*)::int from app.rate_limits) as limits,
              (select count(*)::int from app.known_networks) as networks`
     return row
   }
@@ -171,9 +179,12 @@ describe('deletion of expired rows', () => {
     await database.admin`
       insert into app.jobs (kind, payload, idempotency_key, run_at, created_at)
       values ('mail', '{}', 'waiting', now() - interval '90 days', now() - interval '90 days')`
-    expect(await run()).toMatchObject({ deleted: 5 * (2 * BATCH + 1) + 3 })
+    await database.admin`
+      insert into app.events (id, tenant_id, occurred_at, action, target_type)
+      values (gen_random_uuid(), ${acme}, now() - interval '90 days', 'deal.created', 'deal')`
+    expect(await run()).toMatchObject({ deleted: 6 * (2 * BATCH + 1) + 3 })
     // Limits of yesterday and of the future remain. Limits of 29 days ago are useless.
-    expect(await left()).toEqual({ sessions: 10, tokens: 9, jobs: 10, limits: 6, networks: 9 })
+    expect(await left()).toEqual({ sessions: 10, tokens: 9, jobs: 10, events: 10, limits: 6, networks: 9 })
     expect(await database.admin`select from app.sessions where id = ${live.id}`).toHaveLength(1)
     expect(await run()).toMatchObject({ deleted: 0 })
   })
@@ -197,8 +208,8 @@ describe('deletion of expired rows', () => {
 
   it('deletes exactly one full batch', async () => {
     await makeEnded(BATCH, 31)
-    expect(await run()).toMatchObject({ deleted: 5 * BATCH })
-    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0, networks: 0 })
+    expect(await run()).toMatchObject({ deleted: 6 * BATCH })
+    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, events: 0, limits: 0, networks: 0 })
   })
 
   it('stops deleting when its time is up, and the next run resumes', async () => {
@@ -210,16 +221,16 @@ describe('deletion of expired rows', () => {
     })
     expect(await left()).toEqual({
       sessions: 500,
-      ...Object.fromEntries(['tokens', 'jobs', 'limits', 'networks'].map((of) => [of, BATCH + 500])),
+      ...Object.fromEntries(['tokens', 'jobs', 'events', 'limits', 'networks'].map((of) => [of, BATCH + 500])),
     })
     await run()
-    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0, networks: 0 })
+    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, events: 0, limits: 0, networks: 0 })
   })
 
   it('deletes expired rows in three concurrent runs without a failure', async () => {
     await makeEnded(BATCH + 500, 31)
     await Promise.all([run(), run(), run()])
     await run()
-    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, limits: 0, networks: 0 })
+    expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, events: 0, limits: 0, networks: 0 })
   })
 })

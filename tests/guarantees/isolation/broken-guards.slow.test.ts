@@ -379,6 +379,19 @@ function writers(): Guard[] {
     ...['m.user_id = f.user_id', 'm.accepted_at <= f.occurred_at', 'coalesce(m.revoked_at > f.occurred_at, true)'].map(
       (condition) => guard('audit_failed_sign_ins', condition, condition, 'true'),
     ),
+    guard(
+      'add_event',
+      'the tenant of the entry',
+      'new.id, new.tenant_id',
+      'new.id, (select min(id::text)::uuid from app.tenants)',
+    ),
+    ...['claim_events(integer, integer)', 'end_event_leases(uuid, jsonb)'].map(
+      (name): Guard => [
+        `${name}: its grants`,
+        [`grant execute on function app.${name} to identity_app`],
+        [definerGuarantee(world, 'claim_events')],
+      ],
+    ),
     [
       'audit_failed_sign_ins: its grants',
       ['grant execute on function app.audit_failed_sign_ins(integer) to identity_app'],

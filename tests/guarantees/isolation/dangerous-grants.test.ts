@@ -97,6 +97,9 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_app: 'endpoints add jobs',
     identity_operator: 'commands add mails',
   },
+  'app.add_event()': {},
+  'app.claim_events(integer, integer)': { identity_publisher: 'leases events' },
+  'app.end_event_leases(uuid, jsonb)': { identity_publisher: 'ends its leases' },
   'app.record_opening(uuid, text, text, text)': { identity_vault: 'audits before it decrypts' },
   'app.record_bounce(uuid, text, text)': { identity_worker: 'records what SES reports for a mail' },
   'app.clear_bounces(text)': { identity_operator: 'lets an address get mail again' },
@@ -168,6 +171,8 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const OPEN: Readonly<Record<string, string>> = {
   'audit_log gate_append identity_gate': 'audits the selection of a tenant',
   'audit_log resolver_append identity_resolver': 'audits a change of a user in every tenant of theirs',
+  'events resolver_queue identity_resolver': 'adds events, and leases those of all tenants',
+  'events worker_queue identity_worker': 'counts and deletes the events of all tenants',
   'jobs gate identity_gate': 'leases jobs of all tenants',
   'jobs worker_queue identity_worker': 'one queue serves all tenants',
   'memberships gate identity_gate': 'checks the membership of a session',

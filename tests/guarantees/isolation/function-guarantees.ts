@@ -423,10 +423,55 @@ const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee
   },
 })
 
+/** The functions of the events: one event for each audit entry, of its tenant, which leases alone show. */
+const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: an audit entry adds one event of its tenant, which only the publisher leases and only its lease ends',
+  holds: async (sql) => {
+    // The fixture drops every trigger.
+    const adds = 'create trigger adds_event after insert on app.audit_log for each row execute function app.add_event()'
+    await as(sql, 'none', () => sql.unsafe(adds))
+    for (const call of ['add_event()', 'claim_events(9, 9)', `end_event_leases('${own}', '[]')`])
+      assert.equal((await attempt(sql, `select app.${call}`)).code, REFUSED, call)
+    await as(sql, 'none', () => sql`delete from app.events`)
+    for (const tenant of [own, other])
+      for (const action of ['deal.created', 'session.revoked'])
+        await as(
+          sql,
+          'none',
+          () => sql`insert into app.audit_log (tenant_id, action, target_type) values (${tenant}, ${action}, 'deal')`,
+        )
+    assert.deepEqual(await tenantsOf(sql, 'app.events', 'true', []), [own, other].toSorted())
+    await as(sql, 'identity_publisher', async () => {
+      const claim = () =>
+        sql<
+          { xact: string; id: string; tenant_id: string; lease_token: string }[]
+        >`select * from app.claim_events(9, 60)`
+      const leased = await claim()
+      assert.deepEqual(leased.map((event) => event.tenant_id).toSorted(), [own, other].toSorted())
+      assert.equal((await claim()).length, 0, 'leased events')
+      const outcomes = JSON.stringify(leased.map(({ xact, id }) => ({ xact, id, error: null, delay: null })))
+      const end = async (token: string) => {
+        const [row] = await sql<
+          { ended: number }[]
+        >`select app.end_event_leases(${token}, ${outcomes}::text::jsonb) as ended`
+        return row?.ended
+      }
+      assert.equal(await end(randomUUID()), 0, 'an invented lease')
+      assert.equal(await end(leased[0]?.lease_token ?? ''), 2)
+      assert.equal(await end(leased[0]?.lease_token ?? ''), 0, 'an ended lease')
+    })
+    assert.deepEqual(await tenantsOf(sql, 'app.events', 'published_at is null', []), [])
+  },
+})
+
 const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: string) => Guarantee>> = {
   tenants_of_session: readerGuarantee,
   sessions_of_session: readerGuarantee,
   enqueue: enqueueGuarantee,
+  add_event: eventGuarantee,
+  claim_events: eventGuarantee,
+  end_event_leases: eventGuarantee,
   audit_failed_sign_ins: failedSignInGuarantee,
   end_sessions: endSessionsGuarantee,
   end_unused_sessions: endUnusedGuarantee,

@@ -78,6 +78,7 @@ describe.each([
     actorGuarantee(world),
     provenGuarantee(world, 'identity_auth'),
     provenGuarantee(world, 'identity_mailer'),
+    provenGuarantee(world, 'identity_publisher'),
     liveSessionsGuarantee(world),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsAfter(world.admin, [], guarantee))

@@ -93,8 +93,8 @@ async function run({ role, scope = 'read write', statements }: Attack & { scope?
   const sql = postgres(database.urls[name], { max: 1, fetch_types: false, onnotice: (notice) => seen.push(notice) })
   await sql.unsafe(`begin ${scope}`)
   const ticket = await ticketFor(admin, A)
-  // It may enter no tenant.
-  if (role === 'identity_auth' || role === 'identity_mailer') await sql`select`
+  // They may enter no tenant.
+  if (['identity_auth', 'identity_mailer', 'identity_publisher'].includes(role)) await sql`select`
   else if (scope === 'read only') await sql`select app.enter_to_read(${ticket})`
   else await sql`select app.enter_to_write(${ticket}, null, false)`
   const codes: string[] = []

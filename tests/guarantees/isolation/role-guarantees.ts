@@ -31,11 +31,12 @@ export const appendOnlyGuarantee = ({ own, partitions }: TwoTenants): Guarantee 
 const TABLES_OF = {
   identity_auth: new Set(['app.rate_limits', 'app.known_networks']),
   identity_mailer: new Set(['app.mail_pace']),
+  identity_publisher: new Set<string>(),
 } as const
 
-/** The role that signs users in, and that of the mailer, have functions that take a proof, and tables that count. */
+/** The roles that sign users in, send mails and publish events have functions that take a proof or a lease, and tables that count. */
 export const provenGuarantee = ({ own }: TwoTenants, role: keyof typeof TABLES_OF): Guarantee => ({
-  title: `guarantee 1: ${role} reads and writes no table but ${[...TABLES_OF[role]].join(' and ')}, in a tenant or in none`,
+  title: `guarantee 1: ${role} reads and writes no table except [${[...TABLES_OF[role]].join()}], in a tenant or in none`,
   holds: async (sql) => {
     const tables = await sql<{ name: string; view: boolean }[]>`
       select format('%I.%I', n.nspname, c.relname) as name, c.relkind = 'v' as view from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -77,9 +78,9 @@ export const queueGuarantee = ({ own }: TwoTenants): Guarantee => ({
   },
 })
 
-/** The role of the jobs. It sees every job, and otherwise the rows of the tenant that is set. */
+/** The role of the jobs. It sees every job and event, and otherwise the rows of the tenant that is set. */
 export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee => ({
-  title: "guarantee 1: the worker sees the whole queue, and in every other table the set tenant's rows",
+  title: "guarantee 1: the worker sees every job and event, and in every other table the set tenant's rows",
   holds: async (sql) => {
     const inQueue = await tenantsOf(sql, 'app.jobs', 'true', [])
     assert.deepEqual(new Set(inQueue), new Set([own, other, null]))
@@ -88,7 +89,7 @@ export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee =
       await as(sql, 'identity_worker', async () => {
         const queue = await attempt(sql, 'select id from app.jobs')
         assert.deepEqual(queue, { count: inQueue.length, code: '' }, 'the queue')
-        for (const table of tables.filter(({ name }) => name !== 'app.jobs')) {
+        for (const table of tables.filter(({ name }) => name !== 'app.jobs' && name !== 'app.events')) {
           const rows = await attempt(sql, `select ${table.column} from ${table.name}`)
           const expected = tenant === null ? 0 : table.owned + table.platform
           const expectation = (await allowed(sql, table, 'select'))
@@ -101,6 +102,11 @@ export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee =
           `insert into app.audit_log (tenant_id) values ('${own}')`,
           `insert into app.audit_log (tenant_id) values ('${other}')`,
           `insert into app.jobs (tenant_id) values ('${own}')`,
+          'select tenant_id, before, after from app.events',
+          'select lease_token from app.events',
+          'update app.events set published_at = now()',
+          `insert into app.events (tenant_id) values ('${own}')`,
+          'select * from app.claim_events(1, 1)',
           'select lease_token from app.jobs',
           'select payload from app.jobs',
           'update app.jobs set run_at = now()',

@@ -265,8 +265,15 @@ describe('a deployed job', () => {
     await stack.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, run_at, leased_until)
       values ('mail', '{}', 'held', now() - interval '1 day', now() + interval '1 minute')`
-    const { values } = await measure(4)
+    await stack.database.admin`delete from app.events`
+    await stack.database.admin`
+      insert into app.events (id, tenant_id, occurred_at, action, target_type, due_at, dead_at)
+      select gen_random_uuid(), t.id, now() - interval '400 seconds', 'deal.created', 'deal', now() - interval '30 seconds', e.dead_at
+        from (select id from app.tenants limit 1) t, (values (null), (now())) as e(dead_at)`
+    const { values } = await measure(5)
     expect(values).toMatchObject({
+      'QueueWaiting event': 1,
+      'QueueDead event': 1,
       'QueueWaiting mail': 2,
       'QueueDead mail': 1,
       'QueueWaiting verify-vendor': 0,
@@ -275,6 +282,7 @@ describe('a deployed job', () => {
       AuditRowsWithoutPartition: 0,
     })
     expect(values['QueueOldest mail']).toBeGreaterThanOrEqual(400)
+    expect(values['QueueUndone event']).toBeGreaterThanOrEqual(400)
     // The leased job is a day old.
     expect(values['QueueOldest mail']).toBeLessThan(3600)
   })
@@ -287,7 +295,7 @@ describe('a deployed job', () => {
     await stack.database.admin`select pg_stat_force_next_flush()`
     await vi.waitUntil(
       async () => {
-        const { values } = await measure(4)
+        const { values } = await measure(5)
         return values['AuditRowsWithoutPartition'] === 3
       },
       { timeout: 15_000, interval: 100 },

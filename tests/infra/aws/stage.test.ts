@@ -93,6 +93,7 @@ const HARMLESS: Readonly<Partial<Record<Need, readonly string[]>>> = {
   'database:worker': readLogin('worker'),
   pepper: read('SecretsPepper'),
   cache: read('SecretsCache'),
+  'invoke:publish-events': ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-publish-events:live'],
 }
 
 /** All other grants. Only these functions may have them; each for its reason. */
@@ -125,6 +126,10 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
       'ses:SendEmail arn::ses:::identity/*',
     ],
     mayHave: { 'deliver-mail': 'sends every mail, at the rate of the account' },
+  },
+  {
+    grants: [...readLogin('publisher'), 'events:PutEvents EventsBus'],
+    mayHave: { 'publish-events': 'puts events on the bus, and reaches no table' },
   },
   {
     grants: ['ses:DeleteSuppressedDestination *'],
@@ -949,9 +954,14 @@ describe('a message between services', () => {
     ['a schedule’s run', without(/lambda:/, /ScheduleRole.*Policy/), /ScheduleRole.* lambda:InvokeFunction/],
     ['an alarm', without(/sns:Publish/, /^OperationsAlarms.*Policy/), /cloudwatch.* sns:Publish/],
     [
-      'an alarm and a bounce, by the key',
+      'an event that the bus cannot encrypt, by its queue',
+      without(/sqs:Send/, /^EventsFailedPolicy/),
+      /events.* sqs:Send/,
+    ],
+    [
+      'an alarm, a bounce and an event, by the key',
       without(/GenerateDataKey/, /^KeysService/),
-      /cloudwatch.* kms:Gen[^]*ses.* kms:Gen/,
+      /cloudwatch.* kms:Gen[^]*ses.* kms:Gen[^]*events.* kms:Gen/,
     ],
   ])('is missed when a policy denies it: %s', (_what, plant, named) => {
     const resources = structuredClone(Object.fromEntries(prod.resources))

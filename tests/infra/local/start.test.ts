@@ -55,6 +55,7 @@ describe('a started stack', () => {
       gateway_url: url,
       web_url: url,
       mailbox_url: url,
+      events_url: url,
       database_url: expect.stringMatching(/^postgres:\/\/postgres:[^@]+@127\.0\.0\.1:\d+\/\w+$/),
       app_database_url: expect.stringMatching(/^postgres:\/\/identity_app:[^@]+@127\.0\.0\.1:\d+\/\w+$/),
       control_url: url,
@@ -221,7 +222,7 @@ describe('a started stack', () => {
     const counts = async () => (await fetch(`${info.control_url}/calls`)).json()
     const { token } = (await logIn(info, 'owner@acme.test')).body
     const before: any = await counts()
-    expect(Object.keys(before).toSorted()).toEqual(['cache', 'kms', 'postgres', 'ses', 'vendor'])
+    expect(Object.keys(before).toSorted()).toEqual(['cache', 'eventbridge', 'kms', 'postgres', 'ses', 'vendor'])
     await ask(info, 'GET /v1/auth/session', { token })
     const read: any = await counts()
     expect([read.postgres - before.postgres, read.cache - before.cache]).toEqual([1, 0])

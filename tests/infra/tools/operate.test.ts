@@ -39,7 +39,7 @@ const closers: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
   service = await startService()
-  const invocations = new Map([['deliver-mail', async () => {}] as const])
+  const invocations = new Map((['deliver-mail', 'publish-events'] as const).map((job) => [job, async () => {}]))
   const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true }, invocations)
   const { config, vault } = service.runtime
   const worker = { config, database, pepper: PEPPER, mailKey: MAIL_KEY, vault }

@@ -16,6 +16,6 @@ it('lists every audit action that SQL writes, with its target type', async () =>
   expect(actions.length).toBeGreaterThan(2)
   expect(Object.keys(AUDIT_ACTIONS)).toEqual(expect.arrayContaining(actions.map(([, action]) => action)))
   for (const [, action = '', target] of actions) {
-    if (target !== undefined) expect(new Map(Object.entries(AUDIT_ACTIONS)).get(action), action).toBe(target)
+    if (target !== undefined) expect(new Map(Object.entries(AUDIT_ACTIONS)).get(action)?.target, action).toBe(target)
   }
 })

@@ -18,8 +18,8 @@ describe('routeGroup', () => {
   it('collects the needs that endpoints declare and imply, sorted', () => {
     expect(needsOf(open)).toEqual([])
     expect(needsOf(open, guarded)).toEqual(['database:app', 'pepper', 'vault'])
-    expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'pepper'])
-    expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'pepper', 'vault'])
+    expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'invoke:publish-events', 'pepper'])
+    expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'invoke:publish-events', 'pepper', 'vault'])
     const { needs } = routeGroup({ name: 'test', role: 'auth', bodyLimitBytes: 1, endpoints: [guarded] })
     expect(needs).toEqual(['database:auth', 'pepper', 'vault'])
   })

@@ -1,0 +1,24 @@
+/** A row of app.events, as far as it leaves. */
+export interface EventRow {
+  readonly id: string
+  readonly tenant_id: string
+  readonly occurred_at: Date
+  readonly action: string
+  readonly actor_user_id: string | null
+  readonly target_type: string
+  readonly target_id: string | null
+  readonly before: object | null
+  readonly after: object | null
+}
+
+/** Returns the event as other services get it. Its actor is the platform for a job or a command of an operator. */
+export const eventOf = (row: EventRow) => ({
+  id: row.id,
+  schema: 1,
+  occurred_at: row.occurred_at.toISOString(),
+  tenant_id: row.tenant_id,
+  actor: { type: row.actor_user_id === null ? 'platform' : 'user', id: row.actor_user_id },
+  subject: { type: row.target_type, id: row.target_id },
+  before: row.before,
+  after: row.after,
+})

@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { AUDIT_ACTIONS, EVENT_KEYS } from '#shared/audit/actions.ts'
+import type { Database, Run } from '#shared/db/connect.ts'
+import { startPublisher, type TestPublisher } from '#tests/support/publisher.ts'
+import { useService } from '#tests/support/test.ts'
+
+const service = useService()
+let publisher: TestPublisher
+let tenant: string
+beforeAll(async () => {
+  publisher = await startPublisher(service.database)
+  ;({ id: tenant } = await service.newTenant())
+})
+afterAll(() => publisher.close())
+beforeEach(async () => {
+  await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
+  await service.sql`delete from app.events`
+})
+
+/** Appends audit entries in one transaction, which commits or is rolled back. Returns their ids. */
+async function change(action: string, { entries = 1, before = null, after = null, commit = true }: Change = {}) {
+  const ids = Array.from({ length: entries }, () => randomUUID())
+  const append = service.sql.begin(async (sql) => {
+    for (const id of ids)
+      await sql`
+        insert into app.audit_log (id, tenant_id, action, target_type, before, after)
+        values (${id}, ${tenant}, ${action}, 'deal', ${sql.json(before as never)}, ${sql.json(after as never)})`
+    if (!commit) throw new Error('rolled back')
+  })
+  await append.catch((error: unknown) => {
+    if (commit) throw error
+  })
+  return ids
+}
+interface Change {
+  readonly entries?: number
+  readonly before?: object | null
+  readonly after?: object | null
+  readonly commit?: boolean
+}
+
+const received = () => publisher.eventBridge.received().map(({ detail }) => (detail as { id: string }).id)
+const states = () => service.sql`
+  select id, attempts, published_at is not null as published, dead_at is not null as dead, last_error as error,
+         lease_token is not null as leased, due_at > now() as waits
+    from app.events order by xact, id`
+
+describe('an audit entry', () => {
+  it('adds an event if its action is published, with the keys of the action, in the database too', async () => {
+    const rows = await service.sql<{ action: string; keys: string[] }[]>`select action, keys from app.event_actions`
+    const published = Object.entries(AUDIT_ACTIONS).flatMap(([action, { event }]) => (event ? [[action, event]] : []))
+    expect(Object.fromEntries(rows.map(({ action, keys }) => [action, keys]))).toEqual(Object.fromEntries(published))
+  })
+
+  it('lets ids, codes and numbers leave, and no planted name, address or secret, for every action', async () => {
+    const values = { id: randomUUID(), code: 'sales', codes: ['deal.read', '*'], number: 17, numbers: [12, 24] }
+    const plain = Object.fromEntries(Object.entries(EVENT_KEYS).map(([key, kind]) => [key, values[kind]]))
+    const planted = ['person@shop.test', 'Mary Shelley', { name: 'Mary' }, ['Mary Shelley'], 'a "quoted" secret', 'é']
+    const others = { email: 'x', full_name: 'y', customer_name: 'z', reason: 'because', operator: 'arn', label: 'l' }
+    for (const [action, { event }] of Object.entries(AUDIT_ACTIONS)) {
+      const [id] = await change(action, { before: { ...others, ...plain }, after: { ...plain, ...others } })
+      const allowed = event && Object.fromEntries(event.map((key) => [key, plain[key]]))
+      const leaving = allowed && (Object.keys(allowed).length === 0 ? null : allowed)
+      const [row = null] = await service.sql`select before, after from app.events where id = ${id ?? ''}`
+      expect(row, action).toEqual(event && { before: leaving, after: leaving })
+      for (const value of planted) {
+        const [bad] = await change(action, { after: Object.fromEntries(Object.keys(plain).map((key) => [key, value])) })
+        const [left = null] = await service.sql`select before, after from app.events where id = ${bad ?? ''}`
+        expect(left, `${action} ${JSON.stringify(value)}`).toEqual(event && { before: null, after: null })
+      }
+    }
+  }, 20_000)
+
+  it('invokes the publisher after the commit of a request, and leaves as one event', async () => {
+    const { owner, sales, id } = await service.newTenant('owner', 'sales')
+    const path = `PATCH /v1/members/${sales.membershipId}`
+    const before = service.invoked.length
+    expect((await service.request(path, { token: owner.token, body: { role: 'viewer' } })).status).toBe(200)
+    expect(service.invoked.slice(before)).toEqual(['publish-events'])
+    expect(await publisher.publish()).toBe(1)
+    const [entry] = await service.sql`select id, occurred_at from app.audit_log where tenant_id = ${id}`
+    expect(publisher.eventBridge.received().at(-1)).toMatchObject({
+      source: 'tenantry',
+      'detail-type': 'membership.role_changed',
+      detail: {
+        id: entry?.['id'],
+        schema: 1,
+        occurred_at: entry?.['occurred_at'].toISOString(),
+        tenant_id: id,
+        actor: { type: 'user', id: owner.userId },
+        subject: { type: 'membership', id: sales.membershipId },
+        before: { role: 'sales' },
+        after: { role: 'viewer' },
+      },
+    })
+    expect(await publisher.publish()).toBe(0)
+  })
+})
+
+describe('the publisher', () => {
+  it.each(['throttle', 'refuse', 'partial'])('keeps every event that EventBridge does not take: %s', async (mode) => {
+    const ids = await change('deal.created', { entries: 25 })
+    await publisher.faults.set({ part: 'eventbridge', mode })
+    expect(await publisher.publish()).toBe(0)
+    for (const state of await states())
+      expect(state).toMatchObject({ published: false, dead: false, leased: false, waits: true, attempts: 1 })
+    await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
+    expect(await publisher.publish()).toBe(0)
+    await publisher.later()
+    expect(await publisher.publish()).toBe(25)
+    expect(new Set(received())).toEqual(new Set([...received(), ...ids]))
+  })
+
+  it('sends ten events a call, and only those again that failed', async () => {
+    await change('deal.created', { entries: 60 })
+    await publisher.faults.set({ part: 'eventbridge', mode: 'partial', share: 0.5 })
+    const calls = publisher.faults.counts().eventbridge
+    const first = received().length
+    const taken = await publisher.publish()
+    expect(publisher.faults.counts().eventbridge - calls).toBe(6)
+    await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
+    await publisher.later()
+    expect(await publisher.publish()).toBe(60 - taken)
+    const sent = received().slice(first)
+    expect(sent).toHaveLength(60)
+    expect(new Set(sent).size).toBe(60)
+  })
+
+  it('dead-letters an event that can never succeed, and publishes the others of its call', async () => {
+    const [bad = '', ...good] = await change('deal.created', { entries: 10 })
+    await service.sql`update app.events set action = '' where id = ${bad}`
+    expect(await publisher.publish()).toBe(9)
+    const dead = (await states()).filter((state) => state['dead'])
+    expect(dead).toMatchObject([{ id: bad, published: false, error: 'InvalidArgument' }])
+    await publisher.later()
+    expect(await publisher.publish()).toBe(0)
+    expect(received()).toEqual(expect.arrayContaining(good))
+  })
+
+  it('shares the events with concurrent publishers, each to one of them', async () => {
+    await change('deal.created', { entries: 120 })
+    const first = received().length
+    const counts = await Promise.all([publisher.publish(), publisher.publish(), publisher.publish()])
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(120)
+    expect(new Set(received().slice(first)).size).toBe(120)
+    expect(received().length - first).toBe(120)
+  })
+
+  it('does not end a lease that another publisher has by now', async () => {
+    await change('deal.created')
+    const claim = () => publisher.database.sql<{ id: string; xact: string; lease_token: string }>`
+      select * from app.claim_events(10, 30)`
+    const [late] = await claim()
+    expect(await claim()).toEqual([])
+    await publisher.later()
+    const [current] = await claim()
+    const end = async (token = '', error: string | null) => {
+      const outcomes = JSON.stringify([{ ...late, error, delay: null }])
+      const [row] = await publisher.database.sql<{ ended: number }>`
+        select app.end_event_leases(${token}, ${outcomes}::text::jsonb) as ended`
+      return row?.ended
+    }
+    expect(await end(late?.lease_token, 'a late failure')).toBe(0)
+    expect(await end(current?.lease_token, null)).toBe(1)
+    expect(await states()).toMatchObject([{ published: true, dead: false }])
+  })
+})
+
+describe('the ledger', () => {
+  /** The publisher dies at its statement number `at`, before the statement or after it. */
+  const dying = (at: number, when: 'before' | 'after'): Database => {
+    let left = at
+    const run: Run = async <Row extends object>(text: TemplateStringsArray, ...values: Parameters<Run>[1][]) => {
+      left -= 1
+      if (left < 0 || (left === 0 && when === 'before')) throw new Error('killed')
+      const rows = await publisher.database.sql<Row>(text, ...(values as never[]))
+      if (left === 0) throw new Error('killed')
+      return rows
+    }
+    return { ...publisher.database, sql: Object.assign(run, { invoking: publisher.database.sql.invoking }) }
+  }
+
+  it('publishes every committed change at least once and no other, however publishers and EventBridge fail', async () => {
+    const committed: string[] = []
+    const rolledBack: string[] = []
+    const write = async (entries: number) => {
+      committed.push(...(await change('deal.created', { entries })))
+      rolledBack.push(...(await change('deal.changed', { entries, commit: false })))
+    }
+    const first = received().length
+    for (const mode of ['ok', 'throttle', 'refuse', 'partial']) {
+      await publisher.faults.set({ part: 'eventbridge', mode, share: 0.5 })
+      for (const at of [1, 2, 3, 4])
+        for (const when of ['before', 'after'] as const) {
+          await Promise.all([write(7), publisher.publish(dying(at, when)).catch(() => {}), publisher.publish()])
+          await publisher.later()
+        }
+    }
+    await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
+    while ((await publisher.publish()) > 0);
+    const sent = new Set(received().slice(first))
+    expect(committed.filter((id) => !sent.has(id))).toEqual([])
+    expect(rolledBack.filter((id) => sent.has(id))).toEqual([])
+    expect(sent.size).toBe(committed.length)
+  })
+})
