@@ -25,7 +25,7 @@ create table app.variants (
 create index variants_by_style on app.variants (style_id);
 select app.enforce_tenant('app.variants', p_system_rows => true);
 grant select on app.variants to identity_app, identity_worker;
-grant insert (tenant_id, style_id, style_scope, color, size_id, vendor_size) on app.variants to identity_worker;
+grant insert (id, tenant_id, style_id, style_scope, color, size_id, vendor_size) on app.variants to identity_worker;
 
 create table app.variant_skus (
   id            uuid primary key default gen_random_uuid(),

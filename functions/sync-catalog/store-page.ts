@@ -62,7 +62,7 @@ async function storeStyles(sql: TenantTransaction, vendor: string, styles: reado
   await sql`
     insert into app.styles (tenant_id, style_number, name, brand, category, vendors)
     select distinct on (s.brand, s."styleNumber")
-           app.current_tenant(), s."styleNumber", s.name, s.brand, s.category, array[${vendor}]
+           (select app.current_tenant()), s."styleNumber", s.name, s.brand, s.category, array[${vendor}]
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
            as s("styleNumber" text collate app.case_insensitive, name text, brand text, category text)
      where not exists (select from app.styles p
@@ -78,67 +78,98 @@ async function storeVariants(
   { vendor, started_at: syncedAt }: Pick<SyncRun, 'vendor' | 'started_at'>,
   rows: readonly Row[],
 ): Promise<readonly string[]> {
-  const text = JSON.stringify(rows)
-  // Of rows with one SKU the last wins, and then of rows with one variant: a vendor has one SKU on a variant.
-  const kept = await sql<{ row: Row & { size_id: number | null; style_id: string; style_scope: string } }>`
+  // Of rows with one SKU the last wins, and then of rows with one variant: a vendor has one SKU on a variant. `own` is the SKU
+  // that the variant has, `other` the place that the row's SKU had. A lookup is lateral with `offset 0`, and names no column of
+  // a second index, so that it uses the index of its key before Postgres has statistics: else each page reads all SKUs.
+  const [stored] = await sql<{ rows: string; missing: string; stale: string[]; unresolved: string[] }>`
     with row as (
-      select distinct on (r.sku) r.*, app.resolve_size(r.size) as size_id
-        from jsonb_to_recordset(${text}::text::jsonb)
+      select distinct on (sku) *
+        from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
              as r(n integer, sku text, brand text, number text collate app.case_insensitive, color text, size text, price text, currency text)
-       order by r.sku, r.n desc
-    ), known as (
-      select distinct on (row.n) row.*, s.id as style_id, s.scope as style_scope
-        from row join app.styles s on s.brand = row.brand and s.style_number = row.number
-       order by row.n, s.tenant_id nulls first
+       order by sku, n desc
+    ), size as materialized (
+      select size, app.resolve_size(size) as size_id from (select distinct size from row) as each
+    ), style as materialized (
+      select brand, number, s.id as style_id, s.scope as style_scope
+        from (select distinct brand, number from row) as each, lateral (
+          (select id, scope from app.styles where tenant_id is null and brand = each.brand and style_number = each.number)
+           union all
+          (select id, scope from app.styles
+            where tenant_id = (select app.current_tenant()) and brand = each.brand and style_number = each.number)
+           limit 1) as s
+    ), kept as materialized (
+      select distinct on (style_id, color, size_id, unresolved)
+             style_id, style_scope, color, size.size_id, row.size, unresolved, sku, price, currency
+        from row
+        join style using (brand, number)
+        join size on size.size is not distinct from row.size
+        cross join lateral (select case when size.size_id is null then row.size end as unresolved) as text
+       order by style_id, color, size_id, unresolved, n desc
+    ), found as materialized (
+      select kept.*, v.id is null as is_new, coalesce(v.id, gen_random_uuid()) as id
+        from kept left join lateral (
+          select id from app.variants
+           where tenant_id = (select app.current_tenant()) and style_id = kept.style_id
+             and color is not distinct from kept.color and size_id is not distinct from kept.size_id
+             and unresolved is not distinct from kept.unresolved
+          offset 0) as v on true
+    ), added as (
+      insert into app.variants (id, tenant_id, style_id, style_scope, color, size_id, vendor_size)
+      select id, (select app.current_tenant()), style_id, style_scope, color, size_id, size from found where is_new
+    ), placed as (
+      select found.*, own.id as own_id, own.sku as own_sku, other.id as other_id
+        from found
+        left join lateral (
+          select id, vendor, k.sku from app.variant_skus k
+           where tenant_id = (select app.current_tenant()) and variant_id = found.id
+          offset 0) as own on own.vendor = ${vendor}
+        left join lateral (
+          select id from app.variant_skus k
+           where own.sku is distinct from found.sku
+             and tenant_id = (select app.current_tenant()) and vendor = ${vendor} and k.sku = found.sku
+          offset 0) as other on true
     )
-    select distinct on (style_id, color, size_id, unresolved) to_jsonb(known) as row
-      from known, lateral (select case when size_id is null then size end as unresolved) as text
-     order by style_id, color, size_id, unresolved, n desc`
-  const variants = JSON.stringify(kept.map(({ row }) => row))
-  await sql`
-    insert into app.variants (tenant_id, style_id, style_scope, color, size_id, vendor_size)
-    select app.current_tenant(), style_id, style_scope, color, size_id, size
-      from jsonb_to_recordset(${variants}::text::jsonb)
-           as r(style_id uuid, style_scope uuid, color text, size_id smallint, size text)
-        on conflict do nothing`
-  const stored = await sql<{ row: object }>`
-    select jsonb_build_object('id', v.id, 'scope', v.scope, 'sku', r.sku, 'price', r.price, 'currency', r.currency) as row
-      from jsonb_to_recordset(${variants}::text::jsonb)
-           as r(style_id uuid, color text, size_id smallint, size text, sku text, price text, currency text)
-      join app.variants v
-        on v.style_id = r.style_id and v.tenant_id = (select app.current_tenant())
-       and coalesce(v.color, '') = coalesce(r.color, '')
-       and coalesce(v.size_id, 0) = coalesce(r.size_id, 0)
-       and coalesce(v.unresolved, '') = case when r.size_id is null then coalesce(r.size, '') else '' end`
-  await storeSkus(sql, { vendor, syncedAt, rows: JSON.stringify(stored.map(({ row }) => row)) })
-  return kept.flatMap(({ row }) => (row.size_id === null && row.size !== null ? [row.size] : []))
+    select coalesce(jsonb_agg(jsonb_build_object('id', id, 'price', price, 'currency', currency))
+                      filter (where price is not null), '[]')::text as rows,
+           coalesce(jsonb_agg(jsonb_build_object('id', id, 'sku', sku))
+                      filter (where own_sku is distinct from sku), '[]')::text as missing,
+           to_jsonb(array_remove(array_agg(other_id) || array_agg(case when own_sku <> sku then own_id end), null)) as stale,
+           to_jsonb(array_remove(array_agg(distinct unresolved), null)) as unresolved
+      from placed`
+  if (stored === undefined) throw new Error('an aggregate returned no row')
+  if (stored.stale.length > 0) await removeSkus(sql, vendor, stored.stale)
+  if (stored.missing !== '[]') await insertSkus(sql, vendor, stored.missing)
+  await storePrices(sql, { vendor, syncedAt, rows: stored.rows })
+  return stored.unresolved
 }
 
-/** Gives the variants their SKUs and prices. A SKU that was on another variant leaves it, with its price. */
-async function storeSkus(
+/** Removes SKUs from their variants, which lose their prices. */
+async function removeSkus(sql: TenantTransaction, vendor: string, ids: readonly string[]): Promise<void> {
+  await sql`
+    with moved as (
+      delete from app.variant_skus
+       where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb)::uuid)
+      returning variant_id)
+    delete from app.vendor_prices
+     where tenant_id = (select app.current_tenant()) and vendor = ${vendor} and variant_id in (select variant_id from moved)`
+}
+
+async function insertSkus(sql: TenantTransaction, vendor: string, rows: string): Promise<void> {
+  await sql`
+    insert into app.variant_skus (tenant_id, variant_id, variant_scope, vendor, sku)
+    select tenant.id, r.id, tenant.id, ${vendor}, sku
+      from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, sku text), (select app.current_tenant() as id offset 0) as tenant`
+}
+
+async function storePrices(
   sql: TenantTransaction,
   { vendor, syncedAt, rows }: { vendor: string; syncedAt: Date; rows: string },
 ): Promise<void> {
   await sql`
-    with row as (select * from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, sku text)),
-    moved as (
-      delete from app.variant_skus k
-       where k.tenant_id = (select app.current_tenant()) and k.vendor = ${vendor}
-         and (k.sku in (select sku from row) or k.variant_id in (select id from row))
-         and (k.variant_id, k.sku::text) not in (select id, sku from row)
-      returning k.variant_id)
-    delete from app.vendor_prices p
-     where p.tenant_id = (select app.current_tenant()) and p.vendor = ${vendor}
-       and p.variant_id in (select variant_id from moved)`
-  await sql`
-    insert into app.variant_skus (tenant_id, variant_id, variant_scope, vendor, sku)
-    select app.current_tenant(), id, scope, ${vendor}, sku
-      from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, scope uuid, sku text)
-        on conflict do nothing`
-  await sql`
     insert into app.vendor_prices as p (tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at)
-    select app.current_tenant(), id, scope, ${vendor}, round(price, 4), currency, ${syncedAt}
-      from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, scope uuid, price numeric, currency text)
+    select tenant.id, r.id, tenant.id, ${vendor}, round(price, 4), currency, ${syncedAt}
+      from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, price numeric, currency text),
+           (select app.current_tenant() as id offset 0) as tenant
      where round(price, 4) < 1e10
         on conflict (tenant_id, variant_id, vendor) do update
        set unit_price = excluded.unit_price, currency = excluded.currency, synced_at = excluded.synced_at

@@ -84,7 +84,7 @@ async function sync(runtime: Runtime, job: SyncJob, budget: TimeBudget): Promise
   if (run === null) return false
   try {
     if (run.takes > MAX_TAKES || !(await proof.read(database, tenantIsOpen))) throw new RunFailed('abandoned')
-    await readCatalog(runtime, job, run, budget)
+    await readCatalog(runtime, job, run, tryingFor(runtime, job, run, budget))
     return await proof.write(database, (sql) => endRun(sql, run.id, null))
   } catch (error) {
     if (error instanceof OutOfTime) return 'unfinished'
@@ -95,12 +95,12 @@ async function sync(runtime: Runtime, job: SyncJob, budget: TimeBudget): Promise
   }
 }
 
-/** Reads and stores the rest of the run, page by page. Throws RunFailed, OutOfTime or LeaseLost. */
-async function readCatalog(runtime: Runtime, job: SyncJob, run: SyncRun, budget: TimeBudget): Promise<void> {
-  const { database } = runtime
-  const proof = proofOfLease(job)
-  /** Tries up to five times, within about a minute. */
-  const trying = async <T>(read: () => Promise<T>): Promise<T> => {
+/** Makes up to five tries, within about a minute. Throws RunFailed, OutOfTime or LeaseLost. */
+type Trying = <T>(read: () => Promise<T>) => Promise<T>
+
+const tryingFor =
+  ({ database }: Runtime, job: SyncJob, run: SyncRun, budget: TimeBudget): Trying =>
+  async (read) => {
     for (let tries = 1; ; tries += 1) {
       if (budget.shouldStop()) throw new OutOfTime()
       if (!(await renewLease(database.sql, job, LEASE_SECONDS))) throw new LeaseLost()
@@ -118,7 +118,22 @@ async function readCatalog(runtime: Runtime, job: SyncJob, run: SyncRun, budget:
     }
   }
 
+/** Reads and stores the rest of the run, page by page. */
+async function readCatalog(runtime: Runtime, job: SyncJob, run: SyncRun, trying: Trying): Promise<void> {
   const catalog = await trying(() => openTenantCatalog(runtime, job, run))
+  try {
+    await readPages(runtime, job, { run, catalog, trying })
+  } finally {
+    catalog.close()
+  }
+}
+
+async function readPages(
+  { database }: Runtime,
+  job: SyncJob,
+  { run, catalog, trying }: { run: SyncRun; catalog: VendorCatalog; trying: Trying },
+): Promise<void> {
+  const proof = proofOfLease(job)
   const products = run.products ?? (await trying(() => catalog.listProducts()))
   if (run.products === null) await proof.write(database, (sql) => storeProducts(sql, run.id, products))
   const read = (position: number): Promise<readonly VendorStyle[]> => {

@@ -1,5 +1,5 @@
-import { type IncomingMessage, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
+import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 
 /** The largest response body that is read from a vendor, unless the request says otherwise. */
 export const MAX_RESPONSE_BYTES = 1_048_576
@@ -38,7 +38,13 @@ export interface BoundedRequest {
   readonly maxBytes?: number
   /** Takes the body part by part, as it arrives. The response then has none. */
   readonly onText?: (part: string) => void
+  /** Keeps connections for the next request. Without it, each request opens one of its own. Requires an idempotent request. */
+  readonly agent?: Agent | undefined
 }
+
+/** Returns an agent for many requests to the same vendor. The caller destroys it. */
+export const agentFor = (url: URL): Agent =>
+  url.protocol === 'https:' ? new HttpsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
 
 export interface BoundedResponse {
   readonly status: number
@@ -49,8 +55,7 @@ export interface BoundedResponse {
 
 /**
  * Sends one request to a vendor, with limits on its duration and the size of the response. Throws only
- * VendorUnreachable. Follows no redirect, keeps no cookie and no connection, uses no proxy, requests no compression,
- * and always verifies the certificate, independent of environment variables.
+ * VendorUnreachable. Follows no redirect, keeps no cookie, uses no proxy, requests no compression, and always verifies the certificate, independent of environment variables.
  *
  * It uses node:https because environment variables weaken fetch: NODE_TLS_REJECT_UNAUTHORIZED=0 disables its
  * certificate verification and NODE_USE_ENV_PROXY=1 adds a proxy. Overriding either needs a second copy of undici.
@@ -61,13 +66,15 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
   const request = send(url, {
     method: options.method,
     headers: { 'user-agent': 'tenantry', 'accept-encoding': 'identity', ...options.headers },
-    agent: false,
+    agent: options.agent ?? false,
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     signal,
   })
   let isHandshaking = false
+  let hasResponded = false
   request.once('socket', (socket) => {
+    if (!socket.connecting) return
     socket.once('connect', () => {
       isHandshaking = url.protocol === 'https:'
     })
@@ -77,10 +84,13 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
   })
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request.on('response', resolve)
+      request.on('response', (answer) => {
+        hasResponded = true
+        resolve(answer)
+      })
       request.on('error', reject)
       // A protocol upgrade closes the request without an error.
-      request.on('close', () => reject(new VendorUnreachable('unexpected_response')))
+      request.on('close', () => hasResponded || reject(new VendorUnreachable('unexpected_response')))
       request.end(options.body)
     })
     // Destroying an unread response may emit an error, which is unhandled without a listener.
@@ -95,6 +105,9 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
   } catch (error) {
     if (signal.aborted) throw new VendorUnreachable('timeout')
     if (error instanceof VendorUnreachable) throw error
+    // The vendor closed the kept connection while it was idle.
+    if (request.reusedSocket && !hasResponded && !isParseError(error))
+      return boundedRequest(url, { ...options, agent: undefined })
     if (isHandshaking) throw new VendorUnreachable('tls_failed')
     throw new VendorUnreachable(isParseError(error) ? 'unexpected_response' : 'connection_failed')
   } finally {

@@ -1,5 +1,5 @@
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
-import { boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
+import { agentFor, boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 import {
   childrenOf,
   parsedOrNothing,
@@ -45,12 +45,14 @@ export function promoStandardsCatalog(
   credential: VendorCredential,
   vendorName: string,
 ): VendorCatalog {
+  const agents = new Map([urls.products, urls.pricing].map((url) => [url, agentFor(url)]))
   const send = (url: URL, operation: SoapOperation, options: { maxBytes: number; onText?: (part: string) => void }) =>
     boundedRequest(url, {
       method: 'POST',
       ...soapRequest(operation, credential),
       statuses: [200, 401, 403, 500],
       timeoutMs: READ_TIMEOUT_MS,
+      agent: agents.get(url),
       ...options,
     })
   /** Returns the content of a response, or null if the product does not exist. */
@@ -83,6 +85,7 @@ export function promoStandardsCatalog(
 
   return {
     pageSize: PRODUCTS_PER_PAGE,
+    close: () => agents.forEach((agent) => agent.destroy()),
     listProducts: async () => {
       const ids = new Set<string>()
       const parser = xmlParser((element) => {

@@ -76,16 +76,27 @@ export function parsedOrNothing(text: string): XmlElement | undefined {
 
 /** Returns the text of the element at a path of names below, or ''. */
 export const textAt = (element: XmlElement | undefined, ...path: readonly string[]): string =>
-  path.reduce<XmlElement | undefined>((found, name) => childrenOf(found, name)[0], element)?.text.trim() ?? ''
+  path
+    .reduce<XmlElement | undefined>((found, wanted) => found?.children.find(({ name }) => name === wanted), element)
+    ?.text.trim() ?? ''
 
 /** Returns the children with this name, in any namespace: vendors do not agree on them. */
 export const childrenOf = (element: XmlElement | undefined, wanted: string): readonly XmlElement[] =>
   element?.children.filter(({ name }) => name === wanted) ?? []
 
+interface ServiceMessage {
+  readonly code: string
+  readonly isError: boolean
+}
+
 /** Product Data has service messages, Pricing and Configuration an error message. Both are elements of PromoStandards. */
-function serviceMessages(element: XmlElement): readonly { readonly code: string; readonly isError: boolean }[] {
-  const isOurs = [PRODUCT_DATA, PRICING].some((namespace) => element.namespace.startsWith(namespace))
-  if (!isOurs || !['ServiceMessage', 'ErrorMessage'].includes(element.name))
-    return element.children.flatMap(serviceMessages)
-  return [{ code: textAt(element, 'code'), isError: !/^(information|warning)$/i.test(textAt(element, 'severity')) }]
+function serviceMessages(element: XmlElement, found: ServiceMessage[] = []): readonly ServiceMessage[] {
+  const isMessage = element.name === 'ServiceMessage' || element.name === 'ErrorMessage'
+  if (isMessage && [PRODUCT_DATA, PRICING].some((namespace) => element.namespace.startsWith(namespace)))
+    found.push({
+      code: textAt(element, 'code'),
+      isError: !/^(information|warning)$/i.test(textAt(element, 'severity')),
+    })
+  else for (const child of element.children) serviceMessages(child, found)
+  return found
 }

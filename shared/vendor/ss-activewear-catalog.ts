@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
-import { boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
+import { agentFor, boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 import { basicCredential, isRefusal, pathOf } from '#shared/vendor/ss-activewear.ts'
 import {
   lineOf,
@@ -29,6 +29,7 @@ const Products = v.array(
  * of the account, in US dollars. One page asks for the products of several styles, because the API limits requests.
  */
 export function ssActivewearCatalog(url: URL, credential: VendorCredential): VendorCatalog {
+  const agent = agentFor(url)
   const get = async <Schema extends v.GenericSchema>(
     path: string,
     schema: Schema,
@@ -39,6 +40,7 @@ export function ssActivewearCatalog(url: URL, credential: VendorCredential): Ven
       statuses: [200, 401, 403, 404],
       timeoutMs: READ_TIMEOUT_MS,
       maxBytes: MAX_BYTES,
+      agent,
     })
     if (isRefusal(response)) throw new VendorRejected()
     if (response.status === 404) return null
@@ -48,6 +50,7 @@ export function ssActivewearCatalog(url: URL, credential: VendorCredential): Ven
   }
   return {
     pageSize: STYLES_PER_PAGE,
+    close: () => agent.destroy(),
     listProducts: async () => {
       const styles = await get('v2/styles/?fields=StyleID&mediatype=json', StyleIds)
       if (styles === null) throw new VendorUnreachable('unexpected_response')

@@ -24,6 +24,8 @@ export interface VendorCatalog {
   readProducts(ids: readonly string[]): Promise<readonly VendorStyle[]>
   /** How many products one page has. */
   readonly pageSize: number
+  /** Closes the connections to the vendor. */
+  close(): void
 }
 
 /** The vendor refused the credential. */
@@ -43,11 +45,15 @@ export const priceOf = (text: string | null | undefined): string | null => {
   return PRICE.test(trimmed) ? trimmed : null
 }
 
+// ASCII words with one blank between two of them: most texts need no change.
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/
+
 /**
  * Returns a vendor's text as one line of at most `max` characters, or null if nothing is left. Control and format characters,
  * which the database refuses, count as blanks.
  */
 export function lineOf(text: string | null | undefined, max: number): string | null {
+  if (text && text.length <= max && PLAIN.test(text)) return text
   const line = (text ?? '')
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Cf}\p{Z}]+/gu, ' ')

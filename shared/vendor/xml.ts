@@ -40,7 +40,7 @@ export function xmlParser(take: (element: XmlElement) => boolean = () => false):
   const document = { children: new Array<XmlElement>() }
   const open: { text: string; readonly namespace: string; readonly name: string; readonly children: XmlElement[] }[] =
     []
-  const parser = new SaxesParser({ xmlns: true })
+  const parser = new SaxesParser({ xmlns: true, position: false })
   const append = (part: string) => {
     const element = open.at(-1)
     if (element !== undefined) element.text += part
