@@ -109,6 +109,7 @@ export const SETTINGS = {
     },
     tenantLimit: limit('VENDOR_TENANT_LIMIT', 300, 'vendor checks per tenant and hour'),
     tenantBurst: limit('VENDOR_TENANT_BURST', 10, 'vendor checks per tenant in ten seconds'),
+    syncLimit: limit('SYNC_TENANT_LIMIT', 60, 'requests to start a sync run per tenant and hour'),
   },
   session: {
     idleSeconds: seconds('SESSION_IDLE_SECONDS', DAY / 2, YEAR, 'time without a request after which a session ends'),

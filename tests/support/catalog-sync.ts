@@ -7,8 +7,8 @@ import { connectTo } from './access.ts'
 import type { Answer } from './service.ts'
 import { useService } from './test.ts'
 
-/** How many products each local vendor has. A page has 20. */
-export const PRODUCTS = 41
+/** How often a tenant may ask for a run in an hour. */
+export const SYNC_LIMIT = 20
 export const TIME: TimeBudget = { shouldStop: () => false, pause: async () => {} }
 
 /** A tenant with vendor accounts, by vendor. */
@@ -29,11 +29,12 @@ export interface Trouble {
 /** The pauses between five tries. */
 export const PAUSES = [1000, 2000, 4000, 8000]
 
-/** Starts the service with two local vendors, and syncs both in one tenant without any trouble. */
-export async function useCatalogSync() {
+/** Starts the service with two local vendors of so many products, and syncs both in one tenant without any trouble. */
+export async function useCatalogSync(products: number) {
   const faults = createFaults()
-  const vendors = await startVendors({ faults, products: PRODUCTS })
-  const service = useService({ env: { VENDOR_URLS: JSON.stringify(vendors.urls) } })
+  const vendors = await startVendors({ faults, products })
+  const env = { VENDOR_URLS: JSON.stringify(vendors.urls), SYNC_TENANT_LIMIT: String(SYNC_LIMIT) }
+  const service = useService({ env })
   const invoked: string[] = []
   let database: Database
   let calm: Shop

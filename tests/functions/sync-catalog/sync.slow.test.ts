@@ -1,10 +1,13 @@
 import { expect, it } from 'vitest'
 import type { Database, Sql } from '#shared/db/connect.ts'
-import { PAUSES, PRODUCTS, TIME, useCatalogSync } from '#tests/support/catalog-sync.ts'
+import { PAUSES, TIME, useCatalogSync } from '#tests/support/catalog-sync.ts'
 import { rounds } from '#tests/support/rounds.ts'
 
-const sync = await useCatalogSync()
-const { service, newShop, startedBy, runOf, work, catalogOf, expireLeases } = sync
+// Three pages.
+const PRODUCTS = 41
+
+const sync = await useCatalogSync(PRODUCTS)
+const { service, faults, invoked, newShop, startedBy, runOf, work, catalogOf, expireLeases } = sync
 
 it('a sync run loses and repeats nothing when its worker is killed at any step', async () => {
   // A worker of one undisturbed run takes fewer steps than this.
@@ -36,6 +39,41 @@ it('a sync run fails with kms-unavailable when KMS is down five times', () =>
     when: 'KMS is down five times',
     cause: () => service.vault.faults.set({ part: 'kms', mode: 'refuse' }),
   }))
+
+it('a sync run continues in another invocation at any page, exactly where it stopped', async () => {
+  const shop = await newShop()
+  const run = await startedBy(shop)
+  const counts: number[] = []
+  for (let invocations = 0; (await runOf(shop, run)).finished_at === null && invocations < 10; invocations += 1) {
+    // Each invocation has time for two tries.
+    let calls = 0
+    const before = invoked.length
+    await work({ ...TIME, shouldStop: () => calls++ > 3 })
+    const { status, styles } = await runOf(shop, run)
+    expect(invoked.length - before).toBe(status === 'running' ? 1 : 0)
+    counts.push(styles)
+  }
+  expect(counts.length).toBeGreaterThan(2)
+  expect(counts).toEqual(counts.toSorted((a, b) => a - b))
+  expect(counts.at(-1)).toBe(PRODUCTS)
+  expect((await catalogOf(shop)).ss).toEqual(sync.expected.ss)
+})
+
+it('a sync run stores nothing after another worker has taken it', async () => {
+  const shop = await newShop()
+  const run = await startedBy(shop)
+  // The second worker begins while the first one waits for a page.
+  await faults.set({ part: 'vendor', mode: 'hang' })
+  const first = work()
+  await expect.poll(async () => (await runOf(shop, run)).status).toBe('running')
+  await expireLeases()
+  await faults.set({ part: 'vendor', mode: 'ok' })
+  await Promise.all([first, work()])
+  await expireLeases()
+  await work()
+  expect(await runOf(shop, run)).toMatchObject({ status: 'succeeded', styles: PRODUCTS })
+  expect((await catalogOf(shop)).ss).toEqual(sync.expected.ss)
+})
 
 /** Returns a database whose worker is killed before or after the statement or transaction of this step, and stays dead. */
 function dying(alive: Database, steps: number): Database {

@@ -1,10 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { PAUSES, PRODUCTS, TIME, type Trouble, useCatalogSync } from '#tests/support/catalog-sync.ts'
+import { PAUSES, SYNC_LIMIT, type Trouble, useCatalogSync } from '#tests/support/catalog-sync.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { rounds } from '#tests/support/rounds.ts'
 
-const sync = await useCatalogSync()
-const { service, faults, invoked, newShop, start, startedBy, runOf, work, catalogOf, expireLeases } = sync
+// A page has 20.
+const PRODUCTS = 21
+
+const sync = await useCatalogSync(PRODUCTS)
+const { service, faults, newShop, start, startedBy, runOf, work, catalogOf } = sync
 
 describe('a sync run', () => {
   it('reads every product of a vendor, with odd rows, and counts what it read', async () => {
@@ -21,8 +24,8 @@ describe('a sync run', () => {
     )
     const [run] = sync.expected.runs
     // Of each ten products one has a SKU twice, one has two SKUs of one variant, and one has a SKU without a price.
-    const read = sync.expected.sanmar.length + 8
-    expect([run?.['variants'], run?.['prices']]).toEqual([read, read - 4])
+    const read = sync.expected.sanmar.length + 4
+    expect([run?.['variants'], run?.['prices']]).toEqual([read, read - 2])
     const find = async (sku: string) => {
       const rows = await service.sql`
         select v.color, v.size_id, v.vendor_size, p.unit_price from app.variant_skus k
@@ -79,41 +82,6 @@ describe('a sync run', () => {
     await work()
     expect(await rows()).toEqual(before)
     expect((await catalogOf(sync.calm)).ss).toEqual(sync.expected.ss)
-  })
-
-  it('continues in another invocation at any page, exactly where it stopped', async () => {
-    const shop = await newShop()
-    const run = await startedBy(shop)
-    const counts: number[] = []
-    for (let invocations = 0; (await runOf(shop, run)).finished_at === null && invocations < 10; invocations += 1) {
-      // Each invocation has time for two tries.
-      let calls = 0
-      const before = invoked.length
-      await work({ ...TIME, shouldStop: () => calls++ > 3 })
-      const { status, styles } = await runOf(shop, run)
-      expect(invoked.length - before).toBe(status === 'running' ? 1 : 0)
-      counts.push(styles)
-    }
-    expect(counts.length).toBeGreaterThan(2)
-    expect(counts).toEqual(counts.toSorted((a, b) => a - b))
-    expect(counts.at(-1)).toBe(PRODUCTS)
-    expect((await catalogOf(shop)).ss).toEqual(sync.expected.ss)
-  })
-
-  it('stores nothing after another worker has taken it', async () => {
-    const shop = await newShop()
-    const run = await startedBy(shop)
-    // The second worker begins while the first one waits for a page.
-    await faults.set({ part: 'vendor', mode: 'hang' })
-    const first = work()
-    await expect.poll(async () => (await runOf(shop, run)).status).toBe('running')
-    await expireLeases()
-    await faults.set({ part: 'vendor', mode: 'ok' })
-    await Promise.all([first, work()])
-    await expireLeases()
-    await work()
-    expect(await runOf(shop, run)).toMatchObject({ status: 'succeeded', styles: PRODUCTS })
-    expect((await catalogOf(shop)).ss).toEqual(sync.expected.ss)
   })
 })
 
@@ -188,6 +156,17 @@ describe('POST /v1/catalog/sync-runs', () => {
       // Another vendor of the tenant, and another tenant, have places of their own.
       await startedBy(shop, 'sanmar')
     }
+  })
+
+  it('limits how often a tenant asks for a run, and no other tenant', async () => {
+    const [shop, other] = [await newShop(), await newShop()]
+    await startedBy(shop)
+    for (let asked = 1; asked < SYNC_LIMIT; asked += 1) expectProblem(await start(shop), 'sync-active')
+    const refused = await start(shop)
+    expectProblem(refused, 'rate-limited')
+    expect(refused.headers.get('ratelimit-policy')).toBe(`"sync-tenant";q=${SYNC_LIMIT};w=3600`)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    await startedBy(other)
   })
 
   it('keeps one active run per tenant and vendor only by its index', async () => {
