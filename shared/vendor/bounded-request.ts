@@ -55,7 +55,8 @@ export interface BoundedResponse {
 
 /**
  * Sends one request to a vendor, with limits on its duration and the size of the response. Throws only
- * VendorUnreachable. Follows no redirect, keeps no cookie, uses no proxy, requests no compression, and always verifies the certificate, independent of environment variables.
+ * VendorUnreachable. Follows no redirect, keeps no cookie, uses no proxy, requests no compression, and always verifies
+ * the certificate, independent of environment variables.
  *
  * It uses node:https because environment variables weaken fetch: NODE_TLS_REJECT_UNAUTHORIZED=0 disables its
  * certificate verification and NODE_USE_ENV_PROXY=1 adds a proxy. Overriding either needs a second copy of undici.
@@ -84,9 +85,9 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
   })
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request.on('response', (answer) => {
+      request.on('response', (received) => {
         hasResponded = true
-        resolve(answer)
+        resolve(received)
       })
       request.on('error', reject)
       // A protocol upgrade closes the request without an error.

@@ -5,7 +5,7 @@ import tls from 'node:tls'
 import { inspect, promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { boundedRequest, MAX_RESPONSE_BYTES } from '#shared/vendor/bounded-request.ts'
+import { agentFor, boundedRequest, MAX_RESPONSE_BYTES } from '#shared/vendor/bounded-request.ts'
 import type { AdapterName } from '#shared/vendor/vendor.ts'
 import { selfSigned } from './self-signed.ts'
 import { ask, BOTH, CREDENTIAL, GOOD_ANSWER, listen, startVendor } from './test-vendor.ts'
@@ -262,3 +262,32 @@ function drip(socket: Socket, text: string, first = text): void {
   const timer = setInterval(() => socket.write(text), 20)
   socket.on('close', () => clearInterval(timer))
 }
+
+describe('a kept connection', () => {
+  /** Sends requests to a server that meets each with its number on its connection. Returns the number of connections. */
+  async function connectionsFor(requests: number, meet: (socket: Socket, number: number) => void): Promise<number> {
+    let connections = 0
+    const server = createTcpServer((socket) => {
+      connections += 1
+      let number = 0
+      socket.on('data', () => meet(socket, (number += 1)))
+    })
+    const { port } = await listen(server)
+    const url = new URL(`http://127.0.0.1:${port}`)
+    const agent = agentFor(url)
+    onTestFinished(() => agent.destroy())
+    const options = { method: 'GET', headers: {}, statuses: [200], timeoutMs: 5000, agent } as const
+    for (let sent = 0; sent < requests; sent += 1) expect((await boundedRequest(url, options)).body).toBe('[]')
+    return connections
+  }
+  const reply = (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]')
+
+  it('serves the next request', async () => {
+    expect(await connectionsFor(4, reply)).toBe(1)
+  })
+
+  it('is replaced when the vendor has closed it', async () => {
+    const connections = connectionsFor(3, (socket, number) => (number === 1 ? reply(socket) : socket.resetAndDestroy()))
+    expect(await connections).toBe(3)
+  })
+})
