@@ -12,7 +12,13 @@ import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { StringParameter } from 'aws-cdk-lib/aws-ssm'
 import { Construct } from 'constructs'
-import { AUTHORIZER_RESPONSES, type AuthorizerFailure, GATEWAY_RESPONSES, type GatewayFailure } from './gateway.ts'
+import {
+  AUTHORIZER_RESPONSES,
+  type AuthorizerFailure,
+  GATEWAY_RESPONSES,
+  type GatewayFailure,
+  gatewayResponse,
+} from './gateway.ts'
 import { errorResponse } from './aws/api-definition.ts'
 import { stageParameter } from './stage-parameters.ts'
 
@@ -88,7 +94,9 @@ export class TenantryAuthorizer extends RequestAuthorizer {
     })
     super(scope, id, { handler, assumeRole, ...AUTHORIZER })
     for (const failure of Object.keys(RESPONSES) as (GatewayFailure | AuthorizerFailure)[]) {
-      const { statusCode, responseParameters, responseTemplates } = errorResponse(failure, tenantry.problemBaseUrl)
+      const { statusCode, responseParameters, responseTemplates } = errorResponse(
+        gatewayResponse(failure, { requestId: '$context.requestId', problemBaseUrl: tenantry.problemBaseUrl }),
+      )
       const headers = Object.entries(responseParameters).map(([name, value]) => [name.replace(HEADER, ''), value])
       new GatewayResponse(this, failure, {
         restApi,

@@ -66,7 +66,7 @@ export interface Stage {
 
 // 1769 MiB come with one full vCPU (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html), which a
 // password hash needs to be as fast as measured.
-const memoryMib = { default: 512, auth: 1769, migrate: 1024 }
+const memoryMib = { default: 512, auth: 1769, migrate: 1024, web: 1024 }
 
 // https://haveibeenpwned.com/API/v3#PwnedPasswords. It needs no key and has no limit of requests.
 const PWNED_PASSWORDS_URL = 'https://api.pwnedpasswords.com'
@@ -114,6 +114,7 @@ export const STAGES = {
       named: {
         auth: 60,
         authorize: 30,
+        web: 60,
         openapi: 5,
         'not-found': 5,
         'deliver-mail': 2,
@@ -153,6 +154,7 @@ export const STAGES = {
       named: {
         auth: 200,
         authorize: 150,
+        web: 120,
         health: 10,
         openapi: 10,
         'not-found': 5,

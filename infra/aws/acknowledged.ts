@@ -24,7 +24,7 @@ const YEAR_DAYS = 365
 export function acknowledge(
   stack: Stack,
   made: {
-    api: Api
+    apis: readonly Api[]
     database: Database
     events: Events
     jobs: Jobs
@@ -36,30 +36,32 @@ export function acknowledge(
     launched: boolean
   },
 ): void {
-  const { api, database, events, jobs, operations, release, secrets, groups, config, launched } = made
+  const { apis, database, events, jobs, operations, release, secrets, groups, config, launched } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
-  accept(
-    api.rest,
-    `${SOLUTIONS}-APIG2`,
-    "The functions validate bodies, after authentication: a 422 must not reveal an endpoint's schema to a client that is owed a 401",
-  )
-  accept(
-    api.rest,
-    `${SOLUTIONS}-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]`,
-    "API Gateway accepts only this policy for the account's logging role",
-  )
-  accept(
-    api.rest,
-    `${SERVERLESS}-APIGWXrayEnabled`,
-    "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
-  )
-  accept(
-    api.rest,
-    `${CONTROL_TOWER}api_gw_xray_enabled_check`,
-    "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
-  )
+  for (const { rest } of apis) {
+    accept(
+      rest,
+      `${SOLUTIONS}-APIG2`,
+      "The functions validate bodies, after authentication: a 422 must not reveal an endpoint's schema to a client that is owed a 401",
+    )
+    accept(
+      rest,
+      `${SOLUTIONS}-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]`,
+      "API Gateway accepts only this policy for the account's logging role",
+    )
+    accept(
+      rest,
+      `${SERVERLESS}-APIGWXrayEnabled`,
+      "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
+    )
+    accept(
+      rest,
+      `${CONTROL_TOWER}api_gw_xray_enabled_check`,
+      "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
+    )
+  }
   accept(
     stack,
     `${CONTROL_TOWER}lambda_function_public_access_prohibited_check`,

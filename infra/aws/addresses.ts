@@ -19,6 +19,11 @@ export const Addresses = v.strictObject({
    * requires it, or null: every client keeps the address that it starts with.
    */
   apiDomain: v.optional(v.nullable(v.object({ name: v.string(), certificateArn: v.string() }))),
+  /**
+   * The front end's own domain, the one of `webBaseUrl`, and the ARN of its ACM certificate, which must be in the stage's region.
+   * Without it, nobody reaches the front end. A stage that keeps its data requires it, or null: another server is the front end.
+   */
+  webDomain: v.optional(v.nullable(v.object({ name: v.string(), certificateArn: v.string() }))),
   /** The two availability zones, by name. Default: the first two of the region. Their names differ between accounts. */
   zones: v.optional(v.tuple([v.string(), v.string()])),
   /**
@@ -57,7 +62,7 @@ const RESERVED = /(^|[.@])(example|test|invalid|localhost|example\.(com|net|org)
 
 /** Returns what must be filled in before a stage with real data is deployed. */
 export function addressFaults(addresses: v.InferInput<typeof Addresses>): string[] {
-  const { webBaseUrl, mailDomain, problemBaseUrl, alarmEmail, apiDomain } = addresses
+  const { webBaseUrl, mailDomain, problemBaseUrl, alarmEmail, apiDomain, webDomain } = addresses
   const host = (url: string | undefined) => (url === undefined ? undefined : new URL(url).hostname)
   const named = {
     webBaseUrl: host(webBaseUrl),
@@ -65,6 +70,7 @@ export function addressFaults(addresses: v.InferInput<typeof Addresses>): string
     problemBaseUrl: host(problemBaseUrl),
     alarmEmail,
     apiDomain: apiDomain?.name,
+    webDomain: webDomain?.name,
   }
   return [
     ...(alarmEmail === undefined ? ['alarmEmail is missing: nobody would be told of an alarm'] : []),
@@ -72,6 +78,12 @@ export function addressFaults(addresses: v.InferInput<typeof Addresses>): string
       ? [
           'apiDomain is missing: clients would have to change their address later. Null serves the address of API Gateway',
         ]
+      : []),
+    ...(webDomain === undefined
+      ? ['webDomain is missing: nobody would reach a page. Null: another server is the front end']
+      : []),
+    ...(webDomain && webDomain.name !== host(webBaseUrl)
+      ? [`webDomain is not the domain of webBaseUrl: links in mails would lead elsewhere`]
       : []),
     ...Object.entries(named)
       .filter(([, value]) => value !== undefined && RESERVED.test(value))

@@ -34,7 +34,7 @@ interface AlarmDefinition {
 const MINUTE = Duration.minutes(1)
 // Not those of hours: they stay on after the repair.
 const STOPS_RELEASES =
-  /^(release-errors|release-failures|api-errors|api-latency|functions-throttled|decisions-failing)(-\d+)?$/
+  /^(release-errors|release-failures|api-errors|api-latency|page-errors|page-latency|functions-throttled|decisions-failing)(-\d+)?$/
 const HOUR = Duration.hours(1)
 // The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
 const ERROR_BUDGET_PERCENT = 0.1
@@ -186,6 +186,24 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       missing: 'normal',
       description: 'For 15 minutes 1 % of the requests took longer than 2 seconds.',
     },
+    'page-errors': {
+      metric: percentage(metrics.pages.serverErrors, metrics.pages.requests, {
+        from: 5,
+        label: '5xx, percent',
+        of: 'whole',
+      }),
+      over: FAST_BURN * ERROR_BUDGET_PERCENT,
+      periods: [2, 2],
+      missing: 'normal',
+      description: 'For 10 minutes more than 1.44 % of the pages, and at least 5 in each 5 minutes, were a 5xx.',
+    },
+    'page-latency': {
+      metric: metrics.pages.latency('p99'),
+      over: 4000,
+      periods: [3, 3],
+      missing: 'normal',
+      description: 'For 15 minutes 1 % of the pages took longer than 4 seconds.',
+    },
     ...(config.canary ? releaseAlarms(metrics) : {}),
     ...anyOf(
       'functions-throttled',
@@ -211,7 +229,7 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
         'For 3 minutes nobody could sign in through the public address. DNS, certificate, firewall, gateway, functions or database fail, or the probe itself.',
     },
     'firewall-blocks': {
-      metric: metrics.blocked,
+      metric: sumOf([metrics.blocked, metrics.pages.blocked], 'blocked'),
       over: 10_000,
       periods: [3, 3],
       missing: 'normal',

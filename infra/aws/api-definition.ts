@@ -1,10 +1,4 @@
-import {
-  type AuthorizerFailure,
-  type GatewayFailure,
-  GATEWAY_RESPONSES,
-  gatewayResponse,
-  INTEGRATION_TIMEOUT_MS,
-} from '#infra/gateway.ts'
+import { type GatewayFailure, GATEWAY_RESPONSES, type GatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 
 /**
  * Returns the API in OpenAPI with API Gateway's extensions. `functionArns` has a path for each function to route to. Each path
@@ -15,11 +9,11 @@ export const apiDefinition = (
   title: string,
   {
     functionArns,
-    problemBaseUrl,
+    failure: responseTo,
     aws,
   }: {
     functionArns: ReadonlyMap<string, string>
-    problemBaseUrl: string
+    failure: (failure: GatewayFailure, requestId: string) => GatewayResponse
     aws: { partition: string; region: string }
   },
 ): object => ({
@@ -35,7 +29,7 @@ export const apiDefinition = (
   'x-amazon-apigateway-gateway-responses': Object.fromEntries(
     (Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]).map((failure) => [
       failure,
-      errorResponse(failure, problemBaseUrl),
+      errorResponse(responseTo(failure, '$context.requestId')),
     ]),
   ),
 })
@@ -57,8 +51,7 @@ const methodOf = (path: string, functionArn: string, { partition, region }: { pa
 })
 
 /** Returns one of API Gateway's error responses. API Gateway fills in the request id. */
-export function errorResponse(failure: GatewayFailure | AuthorizerFailure, problemBaseUrl: string) {
-  const { status, headers, body } = gatewayResponse(failure, { requestId: '$context.requestId', problemBaseUrl })
+export function errorResponse({ status, headers, body }: GatewayResponse) {
   return {
     statusCode: String(status),
     // A variable has no quotes, text does. Quotes within the text stay as they are.
@@ -68,6 +61,7 @@ export function errorResponse(failure: GatewayFailure | AuthorizerFailure, probl
         name === 'x-request-id' ? 'context.requestId' : `'${value}'`,
       ]),
     ),
+    // The type that API Gateway looks for, whatever the client accepts. The header above replaces it.
     responseTemplates: { 'application/json': body },
   }
 }

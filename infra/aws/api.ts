@@ -15,17 +15,22 @@ import { Certificate } from 'aws-cdk-lib/aws-certificatemanager'
 import { CfnPermission } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
+import type { GatewayFailure, GatewayResponse } from '#infra/gateway.ts'
+import { type DeployedFrontEnd, pagePaths } from '#infra/route-groups.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import type { Addresses } from './addresses.ts'
 import { apiDefinition } from './api-definition.ts'
 import type { TenantryFunction } from './function.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 
+/** A domain name with its certificate. Null: none. */
+type Domain = NonNullable<Addresses['apiDomain']> | null
+
 /** API Gateway's own name of its only stage. */
 export const STAGE_NAME = 'api'
 const FALLBACK_GROUP = 'not-found'
 
-// The access log never contains an IP address, a path with ids, a header or a query.
+// The access log never contains an IP address, a path with ids or names, a header or a query.
 const ACCESS_LOG = AccessLogFormat.custom(
   JSON.stringify({
     request_id: AccessLogField.contextRequestId(),
@@ -43,58 +48,73 @@ const ACCESS_LOG = AccessLogFormat.custom(
   }),
 )
 
-/** The REST API. Each path of the route groups leads to its group's function, and every other path to `not-found`. */
+/** What a REST API serves. */
+export interface ApiRoutes {
+  /** The function of each path. */
+  readonly functions: ReadonlyMap<string, TenantryFunction>
+  /** The methods with the limit of sign-ins, as `PATH/METHOD`. */
+  readonly signIns: readonly string[]
+  /** Returns an error response of API Gateway itself. */
+  readonly failure: (failure: GatewayFailure, requestId: string) => GatewayResponse
+}
+
+/** A REST API, with an access log and a domain of its own. */
 export class Api extends Construct {
   readonly rest: SpecRestApi
+  /** CloudWatch's name of it. */
+  readonly apiName: string
 
   constructor(
     scope: Construct,
     id: string,
     props: {
-      groups: readonly { group: RouteGroup; made: TenantryFunction }[]
-      stage: string
-      config: Stage
-      addresses: Addresses
-      problemBaseUrl: string
+      name: string
+      routes: ApiRoutes
+      throttle: Stage['throttle']
+      domain: Domain
+      /** Whether API Gateway also serves it at an address of its own. */
+      ownAddress: boolean
+      /** Whether it sets the role with which all APIs of the account write logs. One of them does. */
+      cloudWatchRole: boolean
+      accessLog: string
       logs: LogKeeping
     },
   ) {
     super(scope, id)
-    const { groups, stage, config, addresses, problemBaseUrl, logs } = props
-    const apiDomain = addresses.apiDomain ?? null
-    const restApiName = `tenantry-${stage}`
+    const { name: restApiName, routes, domain, ownAddress, cloudWatchRole, accessLog, logs } = props
+    this.apiName = restApiName
     const { partition, region } = Stack.of(this)
     // Never set dataTraceEnabled: it logs bodies, which contain passwords. Metrics of each method cost 0.30 USD a month each,
     // and no alarm or graph reads them. Those of the stage are free.
     const logged = { loggingLevel: MethodLoggingLevel.ERROR, metricsEnabled: false }
-    const functionArns = new Map(pathsOf(groups).map(([path, { live }]) => [path, live.functionArn] as const))
+    const functionArns = new Map([...routes.functions].map(([path, { live }]) => [path, live.functionArn] as const))
     this.rest = new SpecRestApi(this, 'Rest', {
       restApiName,
       apiDefinition: ApiDefinition.fromInline(
-        apiDefinition(restApiName, { functionArns, problemBaseUrl, aws: { partition, region } }),
+        apiDefinition(restApiName, { functionArns, failure: routes.failure, aws: { partition, region } }),
       ),
       endpointTypes: [EndpointType.REGIONAL],
-      disableExecuteApiEndpoint: apiDomain !== null,
-      cloudWatchRole: true,
+      disableExecuteApiEndpoint: !ownAddress,
+      cloudWatchRole,
       deployOptions: {
         stageName: STAGE_NAME,
         ...logged,
-        ...throttle(config.throttle),
+        ...throttle(props.throttle),
         // Settings of a method replace all of those above.
         methodOptions: Object.fromEntries(
-          signInMethods(groups).map((method) => [method, { ...logged, ...throttle(config.throttle.signIn) }]),
+          routes.signIns.map((method) => [method, { ...logged, ...throttle(props.throttle.signIn) }]),
         ),
         // API Gateway's traces contain the client's IP address. The functions' own traces start behind it.
         tracingEnabled: false,
-        accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, `/tenantry/${stage}/access`)),
+        accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, accessLog)),
         accessLogFormat: ACCESS_LOG,
       },
-      ...(apiDomain === null
+      ...(domain === null
         ? {}
         : {
             domainName: {
-              domainName: apiDomain.name,
-              certificate: Certificate.fromCertificateArn(this, 'Certificate', apiDomain.certificateArn),
+              domainName: domain.name,
+              certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
               endpointType: EndpointType.REGIONAL,
               securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
               // Refuses a request whose TLS handshake names another host.
@@ -110,7 +130,7 @@ export class Api extends Construct {
     // Otherwise API Gateway creates it at the first error, unencrypted and without expiry.
     logGroup(this, 'Execution', logs, `API-Gateway-Execution-Logs_${this.rest.restApiId}/${STAGE_NAME}`)
 
-    for (const { made } of groups) {
+    for (const made of new Set(routes.functions.values())) {
       const permission = new CfnPermission(made, 'InvokedByApi', {
         action: 'lambda:InvokeFunction',
         functionName: made.live.functionArn,
@@ -136,6 +156,29 @@ const signInMethods = (groups: readonly { group: RouteGroup }[]): string[] =>
     .flatMap(({ group }) => group.endpoints)
     .filter(({ access, method }) => access === 'anyone' && method !== 'GET')
     .map(({ path, method }) => `${path}/${method}`)
+
+/** The API of the route groups. Each of their paths leads to the group's function, and every other path to `not-found`. */
+export const groupRoutes = (
+  groups: readonly { group: RouteGroup; made: TenantryFunction }[],
+  failure: ApiRoutes['failure'],
+): ApiRoutes => ({ functions: new Map(pathsOf(groups)), signIns: signInMethods(groups), failure })
+
+/** The API of the front end. Every path leads to its function. */
+export const pageRoutes = (
+  pages: DeployedFrontEnd['pages'],
+  made: TenantryFunction,
+  failure: ApiRoutes['failure'],
+): ApiRoutes => ({
+  functions: new Map(['/', ...pagePaths(pages)].map((path) => [path, made])),
+  signIns: openForms(pages).map((path) => `${path}/POST`),
+  failure,
+})
+
+/** Returns the paths of the forms that need no session. */
+export const openForms = (pages: DeployedFrontEnd['pages']): string[] =>
+  pages
+    .filter(({ access, method }) => (access === 'anyone' || access === 'link') && method === 'POST')
+    .map(({ path }) => path)
 
 /** Returns every path with its group's function. */
 function pathsOf(groups: readonly { group: RouteGroup; made: TenantryFunction }[]): [string, TenantryFunction][] {

@@ -19,6 +19,11 @@ export class Dashboard extends Construct {
         graph('5xx by function', [ownEach('ServerError')]),
       ],
       [
+        graph('Pages', [metrics.pages.requests], [metrics.pages.serverErrors, metrics.pages.clientErrors]),
+        graph('Latency of pages, ms', ['p50', 'p95', 'p99'].map(metrics.pages.latency)),
+        graph('Firewall of pages: blocked and allowed', [metrics.pages.blocked], [metrics.pages.allowed]),
+      ],
+      [
         graph('Sign-ins, and the probe', [own('SignInSucceeded'), own('SignInFailed')], [own('ProbeSucceeded')]),
         graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
         graph('429 by limit, and cache failures', [ownEach('RateLimited')], [own('LimiterDegraded')]),

@@ -37,18 +37,21 @@ export class Firewall extends Construct {
     scope: Construct,
     id: string,
     props: {
-      stage: string
+      /** `tenantry-STAGE`, or another name for another API. */
+      name: string
       resourceArn: string
+      /** Holds for what is counted as a sign-in if it is a POST. */
+      signIn: Statement
       config: Stage['firewall']
       trustedProxies: readonly string[]
     },
   ) {
     super(scope, id)
-    const { stage, resourceArn, config, trustedProxies } = props
+    const { name: aclName, resourceArn, signIn, config, trustedProxies } = props
     const visible = (name: string) => ({
       sampledRequestsEnabled: false,
       cloudWatchMetricsEnabled: true,
-      metricName: `tenantry-${stage}-${name}`,
+      metricName: `${aclName}-${name}`,
     })
     const rule = (name: string, statement: Statement): CfnWebACL.RuleProperty => ({
       name,
@@ -58,7 +61,7 @@ export class Firewall extends Construct {
       // A rate limit blocks. A managed group keeps the action of each of its rules.
       ...(statement.rateBasedStatement === undefined ? { overrideAction: { none: {} } } : { action: { block: {} } }),
     })
-    const forwarded = this.forwarded(stage, trustedProxies)
+    const forwarded = this.forwarded(aclName, trustedProxies)
     const limits = (prefix: string, limit: number, ...scope: Statement[]) =>
       forwarded === null
         ? [rule(`${prefix}by-address`, rate(limit, BY_SOURCE, scope))]
@@ -68,7 +71,7 @@ export class Firewall extends Construct {
           ]
     const rules = [
       ...limits('', config.perAddress),
-      ...limits('sign-in-', config.signInPerAddress, isSignIn, isPost),
+      ...limits('sign-in-', config.signInPerAddress, signIn, isPost),
       rule('bad-addresses', managed('AWSManagedRulesAmazonIpReputationList')),
       rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet', COUNT_ONLY.badRequests)),
       rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY.common)),
@@ -76,7 +79,7 @@ export class Firewall extends Construct {
       rule('together', rate(config.together, TOGETHER, [isAny])),
     ]
     const acl = new CfnWebACL(this, 'Acl', {
-      name: `tenantry-${stage}`,
+      name: aclName,
       scope: 'REGIONAL',
       defaultAction: { allow: {} },
       visibilityConfig: visible('firewall'),
@@ -86,12 +89,12 @@ export class Firewall extends Construct {
   }
 
   /** Returns the statement that holds for a request with one forwarded address, from a trusted proxy. Null without proxies. */
-  private forwarded(stage: string, proxies: readonly string[]): Statement | null {
+  private forwarded(aclName: string, proxies: readonly string[]): Statement | null {
     const sets = ([4, 6] as const).flatMap((version): Statement[] => {
       const addresses = proxies.filter((block) => isIP(block.split('/', 1)[0] ?? '') === version)
       if (addresses.length === 0) return []
       const set = new CfnIPSet(this, `Proxies${version}`, {
-        name: `tenantry-${stage}-proxies-${version}`,
+        name: `${aclName}-proxies-${version}`,
         scope: 'REGIONAL',
         ipAddressVersion: `IPV${version}`,
         addresses,
@@ -156,17 +159,29 @@ const hasOneAddress: Statement = {
 }
 
 // A client can write a path in many ways: /v1/%61uth/login, /v1//auth/login, /v1/x/../auth/login.
-const isSignIn: Statement = {
+const AS_ROUTED = [
+  { priority: 0, type: 'URL_DECODE' },
+  { priority: 1, type: 'NORMALIZE_PATH' },
+]
+
+/** Holds for the paths of the API that sign in, or take a password or a token. */
+export const isApiSignIn: Statement = {
   byteMatchStatement: {
     fieldToMatch: { uriPath: {} },
     positionalConstraint: 'CONTAINS',
     searchString: '/v1/auth/',
-    textTransformations: [
-      { priority: 0, type: 'URL_DECODE' },
-      { priority: 1, type: 'NORMALIZE_PATH' },
-    ],
+    textTransformations: AS_ROUTED,
   },
 }
+
+/** Holds for any of these paths. */
+export const isAnyOf = (paths: readonly string[]): Statement => ({
+  regexMatchStatement: {
+    fieldToMatch: { uriPath: {} },
+    regexString: paths.map((path) => `^${path}$`).join('|'),
+    textTransformations: AS_ROUTED,
+  },
+})
 
 const isPost: Statement = {
   byteMatchStatement: {

@@ -66,6 +66,8 @@ export class TenantryFunction extends Construct {
       kind: 'group' | 'job'
       name: string
       needs: readonly Need[]
+      /** The route groups whose functions it invokes, as API Gateway does. */
+      calls?: readonly string[]
       handlerFile: string
       timeoutSeconds: number
       deadLetterQueue?: IQueue
@@ -73,13 +75,14 @@ export class TenantryFunction extends Construct {
   ) {
     super(scope, props.name)
     const { stage, config, network, logs, settings } = context
-    const { kind, name, needs, handlerFile, timeoutSeconds, deadLetterQueue } = props
+    const { kind, name, needs, calls = [], handlerFile, timeoutSeconds, deadLetterQueue } = props
     const { memoryMib } = config
     const concurrency = reservedConcurrency(config, kind, name)
     this.functionName = `${prefix(stage)}${name}`
     const group = logGroup(this, 'Logs', logs, `/tenantry/${stage}/${name}`)
     const role = this.role()
     group.grantWrite(role)
+    for (const group of calls) grantInvoke(role, `${prefix(stage)}${group}`)
     this.function = new NodejsFunction(this, 'Function', {
       functionName: this.functionName,
       entry: handlerFile,
@@ -143,6 +146,17 @@ export class TenantryFunction extends Construct {
 
 const prefix = (stage: string): string => `tenantry-${stage}-`
 
+/** Lets a role invoke the live version of a function. */
+function grantInvoke(role: IRole, functionName: string): void {
+  const { partition, region, account } = Stack.of(role)
+  role.addToPrincipalPolicy(
+    new PolicyStatement({
+      actions: ['lambda:InvokeFunction'],
+      resources: [`arn:${partition}:lambda:${region}:${account}:function:${functionName}:${LIVE_ALIAS}`],
+    }),
+  )
+}
+
 /** Grants a role what its needs imply. Returns the environment variables that name the granted resources. */
 function grant(role: IRole, needs: readonly Need[], context: FunctionContext): Record<string, string> {
   const { stage, keys, secrets, database, mail, events } = context
@@ -153,23 +167,14 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
   }
   const signsInAs = databaseRole(needs)
   const direct = signsInAs === 'owner'
-  const { partition, region, account } = Stack.of(keys)
   if (needs.includes('vault')) keys.grantVault(role, { alsoRewrap: signsInAs === 'operator' })
   if (needs.includes('mail')) mail.grantSend(role)
   if (needs.includes('event-bus')) events.grantPublish(role)
   // The action does not support resources.
   if (needs.includes('suppressions'))
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:DeleteSuppressedDestination'], resources: ['*'] }))
-  for (const need of needs) {
-    if (!need.startsWith('invoke:')) continue
-    const job = `${prefix(stage)}${need.slice('invoke:'.length)}`
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['lambda:InvokeFunction'],
-        resources: [`arn:${partition}:lambda:${region}:${account}:function:${job}:${LIVE_ALIAS}`],
-      }),
-    )
-  }
+  for (const need of needs)
+    if (need.startsWith('invoke:')) grantInvoke(role, `${prefix(stage)}${need.slice('invoke:'.length)}`)
   return {
     ...(signsInAs === null
       ? {}

@@ -15,6 +15,8 @@ import type { Jobs } from './jobs.ts'
 export interface Watched {
   readonly stage: string
   readonly api: Api
+  /** The API of the front end. */
+  readonly webApi: Api
   readonly groups: readonly TenantryFunction[]
   readonly jobs: Jobs
   readonly database: Database
@@ -34,6 +36,7 @@ const AUTHORIZE_JOB = 'authorize'
 export function stageMetrics({
   stage,
   api,
+  webApi,
   groups,
   jobs,
   database,
@@ -73,12 +76,12 @@ export function stageMetrics({
     dimensionsMap: Record<string, string>,
     options: MetricOptions = {},
   ): Metric => new Metric({ namespace: `AWS/${service}`, metricName: name, dimensionsMap, ...options })
-  const firewall = (name: string) =>
+  const firewall = ({ apiName, rest }: Api, name: string) =>
     // WAF's metrics and dimensions: https://docs.aws.amazon.com/waf/latest/developerguide/waf-metrics.html
     aws(
       'WAFV2',
       name,
-      { WebACL: `tenantry-${stage}-firewall`, Region: api.rest.stack.region, Rule: 'ALL' },
+      { WebACL: `${apiName}-firewall`, Region: rest.stack.region, Rule: 'ALL' },
       {
         statistic: Stats.SUM,
       },
@@ -95,8 +98,16 @@ export function stageMetrics({
       { statistic: Stats.SUM, period: Duration.minutes(1), label: node.id },
     )
   // Names, not references: the aliases wait for the alarms of a release, and the API for the aliases.
-  const ofApi = (name: string, statistic: string, label: string) =>
-    aws('ApiGateway', name, { ApiName: `tenantry-${stage}`, Stage: STAGE_NAME }, { statistic, label })
+  const ofApi = ({ apiName }: Api, name: string, statistic: string, label: string) =>
+    aws('ApiGateway', name, { ApiName: apiName, Stage: STAGE_NAME }, { statistic, label })
+  const served = (of: Api) => ({
+    requests: ofApi(of, 'Count', Stats.SUM, 'requests'),
+    serverErrors: ofApi(of, '5XXError', Stats.SUM, '5xx'),
+    clientErrors: ofApi(of, '4XXError', Stats.SUM, '4xx'),
+    latency: (statistic: string) => ofApi(of, 'Latency', statistic, statistic),
+    blocked: firewall(of, 'BlockedRequests'),
+    allowed: firewall(of, 'AllowedRequests'),
+  })
   return {
     own,
     ownEach,
@@ -109,10 +120,9 @@ export function stageMetrics({
         statistic: Stats.MAXIMUM,
         period: Duration.minutes(1),
       }),
-    requests: ofApi('Count', Stats.SUM, 'requests'),
-    serverErrors: ofApi('5XXError', Stats.SUM, '5xx'),
-    clientErrors: ofApi('4XXError', Stats.SUM, '4xx'),
-    latency: (statistic: string) => ofApi('Latency', statistic, statistic),
+    ...served(api),
+    /** The same of the front end. */
+    pages: served(webApi),
     duration: ({ function: lambda, node }: TenantryFunction, statistic: string) =>
       lambda.metricDuration({ statistic, label: `${node.id} ${statistic}` }),
     throttles: [...groups, authorize].map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
@@ -174,8 +184,6 @@ export function stageMetrics({
               borrowed: ofProxy('DatabaseConnectionsCurrentlyBorrowed', proxy),
             },
           }),
-    blocked: firewall('BlockedRequests'),
-    allowed: firewall('AllowedRequests'),
     rotationFailures: rotations.map((FunctionName) =>
       aws('Lambda', 'Errors', { FunctionName }, { statistic: Stats.SUM, period: Duration.hours(1) }),
     ),

@@ -30,6 +30,7 @@ export class Operations extends Construct {
       alarmEmail: string | undefined
       keys: Keys
       api: Api
+      webApi: Api
       groups: readonly TenantryFunction[]
       jobs: Jobs
       /** Requires that its rotations exist already. */
@@ -39,10 +40,11 @@ export class Operations extends Construct {
     },
   ) {
     super(scope, id)
-    const { stage, config, alarmEmail, keys, api, groups, jobs, database, mail, events } = props
+    const { stage, config, alarmEmail, keys, api, webApi, groups, jobs, database, mail, events } = props
     const watched: Watched = {
       stage,
       api,
+      webApi,
       groups,
       jobs,
       database,
@@ -58,7 +60,7 @@ export class Operations extends Construct {
     new Queries(this, 'Queries', {
       stage,
       functions: [...groups, ...jobs.functions].map(({ function: lambda }) => lambda.logGroup),
-      access: one(api.node.findChild('Access'), LogGroup),
+      access: [api, webApi].map(({ node }) => one(node.findChild('Access'), LogGroup)),
     })
   }
 }

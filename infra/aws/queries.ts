@@ -91,10 +91,10 @@ export class Queries extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { stage, functions, access }: { stage: string; functions: readonly ILogGroup[]; access: ILogGroup },
+    { stage, functions, access }: { stage: string; functions: readonly ILogGroup[]; access: readonly ILogGroup[] },
   ) {
     super(scope, id)
-    const groups = { functions: [...functions], access: [access], all: [...functions, access] }
+    const groups = { functions: [...functions], access: [...access], all: [...functions, ...access] }
     for (const [name, { in: where, fields, filter, stats, sort, limit }] of Object.entries(QUERIES)) {
       new QueryDefinition(this, name, {
         queryDefinitionName: `tenantry-${stage}/${name}`,

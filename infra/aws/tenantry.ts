@@ -1,16 +1,16 @@
 import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib'
 import { StringParameter } from 'aws-cdk-lib/aws-ssm'
 import type { Construct } from 'constructs'
-import { INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
-import type { DeployedGroup, DeployedJob } from '#infra/route-groups.ts'
+import { gatewayResponse, INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
+import type { DeployedFrontEnd, DeployedGroup, DeployedJob } from '#infra/route-groups.ts'
 import { stageParameter } from '#infra/stage-parameters.ts'
 import type { Stage } from '#infra/stages.ts'
 import type { Addresses } from './addresses.ts'
 import { acknowledge } from './acknowledged.ts'
-import { Api } from './api.ts'
+import { Api, groupRoutes, openForms, pageRoutes } from './api.ts'
 import { Database } from './database.ts'
 import { Events } from './events.ts'
-import { Firewall } from './firewall.ts'
+import { Firewall, isAnyOf, isApiSignIn } from './firewall.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 import { Jobs } from './jobs.ts'
 import { Keys } from './keys.ts'
@@ -32,6 +32,7 @@ export interface TenantryProps extends StackProps {
   readonly addresses: Addresses
   readonly groups: readonly DeployedGroup[]
   readonly jobs: readonly DeployedJob[]
+  readonly frontEnd: DeployedFrontEnd
   /** Any text. Another one starts new instances of all functions. */
   readonly restart?: string | undefined
 }
@@ -90,18 +91,49 @@ export class Tenantry extends Stack {
       after: [database.writer, network],
     })
     database.rotate(jobs.migrated, logs)
+    const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
     const groups = props.groups.map(({ group, handlerFile }) => {
-      const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
       const made = new TenantryFunction(this, context, { kind: 'group', ...group, handlerFile, timeoutSeconds })
       made.function.node.addDependency(jobs.migrated)
       return { group, made }
     })
-    const api = new Api(this, 'Api', { groups, stage, config, addresses, problemBaseUrl, logs })
-    new Firewall(this, 'Firewall', {
-      stage,
-      resourceArn: api.rest.deploymentStage.stageArn,
-      config: config.firewall,
-      trustedProxies: addresses.trustedProxies,
+    const { pages, ...frontEnd } = props.frontEnd
+    const web = new TenantryFunction(this, context, { kind: 'group', ...frontEnd, timeoutSeconds })
+    web.function.node.addDependency(jobs.migrated)
+    const name = `tenantry-${stage}`
+    const { apiDomain = null, webDomain = null } = addresses
+    const { throttle } = config
+    const api = new Api(this, 'Api', {
+      name,
+      routes: groupRoutes(groups, (failure, requestId) => gatewayResponse(failure, { requestId, problemBaseUrl })),
+      throttle,
+      domain: apiDomain,
+      ownAddress: apiDomain === null,
+      cloudWatchRole: true,
+      accessLog: `/tenantry/${stage}/access`,
+      logs,
+    })
+    const webApi = new Api(this, 'WebApi', {
+      name: `${name}-web`,
+      routes: pageRoutes(pages, web, pageResponse),
+      throttle,
+      domain: webDomain,
+      // API Gateway's own address begins each path with the name of its stage, and no link would work.
+      ownAddress: false,
+      cloudWatchRole: false,
+      accessLog: `/tenantry/${stage}/web-access`,
+      logs,
+    })
+    webApi.node.addDependency(api)
+    const { trustedProxies } = addresses
+    const firewall = { config: config.firewall, trustedProxies }
+    const stageArnOf = ({ rest }: Api) => rest.deploymentStage.stageArn
+    new Firewall(this, 'Firewall', { ...firewall, name, resourceArn: stageArnOf(api), signIn: isApiSignIn })
+    new Firewall(this, 'WebFirewall', {
+      ...firewall,
+      name: `${name}-web`,
+      resourceArn: stageArnOf(webApi),
+      signIn: isAnyOf(openForms(pages)),
     })
     const authorize = jobs.functions.find(({ node }) => node.id === AUTHORIZE_JOB)
     if (authorize === undefined) throw new Error(`no job is named ${AUTHORIZE_JOB}`)
@@ -113,12 +145,13 @@ export class Tenantry extends Stack {
     // The probe takes the way of every client: DNS, certificate, firewall, gateway.
     const probe = jobs.functions.find(({ node }) => node.id === PROBE_JOB)
     if (probe === undefined) throw new Error(`no job is named ${PROBE_JOB}`)
-    const { apiDomain } = addresses
     probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
     const { domainName } = api.rest
     if (domainName !== undefined)
       new CfnOutput(this, 'ApiDomainTarget', { value: domainName.domainNameAliasDomainName })
+    const { domainName: webName } = webApi.rest
+    if (webName !== undefined) new CfnOutput(this, 'WebDomainTarget', { value: webName.domainNameAliasDomainName })
     if (keep) {
       const value = launched ? 'on' : 'off until "launched": true in cdk.json'
       new CfnOutput(this, 'DeletionProtection', { value })
@@ -135,28 +168,29 @@ export class Tenantry extends Stack {
       alarmEmail: addresses.alarmEmail,
       keys,
       api,
+      webApi,
       jobs,
       database,
       mail,
       events,
-      groups: groups.map(({ made }) => made),
+      groups: [...groups.map(({ made }) => made), web],
     })
     // Not `migrate`: a deployment invokes its version, before it moves any alias.
-    const released = [...groups.map(({ made }) => made), ...jobs.functions].filter((made) => made !== jobs.migrate)
+    const released = [...groups.map(({ made }) => made), web, ...jobs.functions].filter((made) => made !== jobs.migrate)
     const { ofReleases } = operations.alarms
     const release = config.canary
       ? new Release(this, 'Release', { functions: released, alarms: ofReleases })
       : undefined
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, {
-      api,
+      apis: [api, webApi],
       database,
       events,
       jobs,
       operations,
       release,
       secrets,
-      groups: groups.map(({ made }) => made),
+      groups: [...groups.map(({ made }) => made), web],
       config,
       launched,
     })

@@ -1,37 +1,70 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { GATEWAY_RESPONSES, type GatewayFailure, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
+import {
+  GATEWAY_RESPONSES,
+  type GatewayFailure,
+  gatewayResponse,
+  INTEGRATION_TIMEOUT_MS,
+  pageResponse,
+} from '#infra/gateway.ts'
 import type { Api, ApiMethod, Invoke } from '#infra/local/gateway/gateway.ts'
+import { PAGES } from '#web/pages.ts'
 import { liveArn } from '#infra/local/aws/lambda.ts'
 import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
 
 const { paths } = JSON.parse(readFileSync('functions/openapi/document.json', 'utf8'))
 
-/**
- * Returns the REST API that the template declares. Throws Undeployable for an operation of the API document without a method,
- * a method without a function that it may invoke, a gateway response that is missing or differs from infra/gateway.ts, and a
- * timeout that differs from the contract or exceeds the function's own. The message names it.
- */
-export function declaredApi(
-  assembly: Assembly,
-  options: { readonly resolve: Resolve; readonly problemBaseUrl: string; readonly invokeOf: (name: string) => Invoke },
-): Api {
-  const { resolve, problemBaseUrl, invokeOf } = options
-  const methods = declaredMethods(assembly, resolve, invokeOf)
-  const declared = new Set(methods.map(({ method, path }) => `${method} ${path}`))
-  for (const [path, operations] of Object.entries<object>(paths)) {
-    for (const method of Object.keys(operations).map((name) => name.toUpperCase())) {
-      if (declared.has(`ANY ${path}`) || declared.has(`${method} ${path}`)) continue
-      throw new Undeployable(`the API has no method for ${method} ${path}`)
-    }
-  }
-  return { methods, failure: declaredFailures(assembly, problemBaseUrl) }
+interface Options {
+  readonly resolve: Resolve
+  readonly problemBaseUrl: string
+  readonly invokeOf: (name: string) => Invoke
 }
 
-function declaredMethods(assembly: Assembly, resolve: Resolve, invokeOf: (name: string) => Invoke): ApiMethod[] {
+/**
+ * Returns the REST API that the template declares for the route groups. Throws Undeployable for an operation of the API document
+ * without a method, a method without a function that it may invoke, a gateway response that is missing or differs from
+ * infra/gateway.ts, and a timeout that differs from the contract or exceeds the function's own. The message names it.
+ */
+export const declaredApi = (assembly: Assembly, { problemBaseUrl, ...options }: Options): Api =>
+  apiOf(assembly, {
+    ...options,
+    id: 'ApiRest',
+    routes: Object.entries<object>(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((name) => `${name.toUpperCase()} ${path}`),
+    ),
+    expected: (failure, requestId) => gatewayResponse(failure, { requestId, problemBaseUrl }),
+  })
+
+/** Returns the REST API that the template declares for the front end. Throws Undeployable in the same cases, for the pages. */
+export const declaredWebApi = (assembly: Assembly, options: Omit<Options, 'problemBaseUrl'>): Api =>
+  apiOf(assembly, { ...options, id: 'WebApiRest', routes: PAGES.map(({ route }) => route), expected: pageResponse })
+
+interface Expected {
+  /** The beginning of the API's id in the template. */
+  readonly id: string
+  readonly routes: readonly string[]
+  readonly expected: Api['failure']
+}
+
+function apiOf(assembly: Assembly, options: Omit<Options, 'problemBaseUrl'> & Expected): Api {
+  const { id, routes, expected, resolve, invokeOf } = options
+  const made = definition(assembly, id)
+  const methods = declaredMethods(assembly, made, resolve, invokeOf)
+  const declared = new Set(methods.map(({ method, path }) => `${method} ${path}`))
+  const missing = routes.find((route) => !declared.has(route) && !declared.has(route.replace(/^[A-Z]+/, 'ANY')))
+  if (missing !== undefined) throw new Undeployable(`the API has no method for ${missing}`)
+  return { methods, failure: declaredFailures(made, expected) }
+}
+
+function declaredMethods(
+  assembly: Assembly,
+  made: any,
+  resolve: Resolve,
+  invokeOf: (name: string) => Invoke,
+): ApiMethod[] {
   const functions = [...declaredFunctions(assembly).values()]
   const permitted = permissions(assembly, resolve)
-  return Object.entries<any>(definition(assembly).paths).flatMap(([path, operations]) =>
+  return Object.entries<any>(made.paths).flatMap(([path, operations]) =>
     Object.entries<any>(operations).map(([operation, declared]) => {
       const method = operation === 'x-amazon-apigateway-any-method' ? 'ANY' : operation.toUpperCase()
       const integration = declared['x-amazon-apigateway-integration']
@@ -55,8 +88,8 @@ function declaredMethods(assembly: Assembly, resolve: Resolve, invokeOf: (name: 
 }
 
 /** Returns the definition of the API: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-swagger-extensions.html */
-function definition(assembly: Assembly): any {
-  const [[id, { Body }] = ['', {}]] = ofType(assembly, 'AWS::ApiGateway::RestApi')
+function definition(assembly: Assembly, id: string): any {
+  const { Body } = ofType(assembly, 'AWS::ApiGateway::RestApi').find(([each]) => each.startsWith(id))?.[1] ?? {}
   if (Body === undefined) throw new Undeployable(`${id} has no definition`)
   return Body
 }
@@ -83,8 +116,8 @@ function permissions(assembly: Assembly, resolve: Resolve) {
 
 const HEADER = 'gatewayresponse.header.'
 
-function declaredFailures(assembly: Assembly, problemBaseUrl: string): Api['failure'] {
-  const declared = definition(assembly)['x-amazon-apigateway-gateway-responses']
+function declaredFailures(made: any, expected: Api['failure']): Api['failure'] {
+  const declared = made['x-amazon-apigateway-gateway-responses']
   const failure: Api['failure'] = (name, requestId) => {
     const { statusCode, responseParameters = {}, responseTemplates = {} } = declared[name]
     const filled = (text: string): string => text.replaceAll('$context.requestId', requestId)
@@ -101,7 +134,7 @@ function declaredFailures(assembly: Assembly, problemBaseUrl: string): Api['fail
   for (const name of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]) {
     if (declared[name] === undefined) throw new Undeployable(`the API has no gateway response ${name}`)
     const requestId = 'request-of-a-check'
-    if (!isDeepStrictEqual(failure(name, requestId), gatewayResponse(name, { requestId, problemBaseUrl })))
+    if (!isDeepStrictEqual(failure(name, requestId), expected(name, requestId)))
       throw new Undeployable(`the gateway response ${name} is ${JSON.stringify(failure(name, requestId))}`)
   }
   return failure

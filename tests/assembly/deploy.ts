@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import { loginOf, MIGRATIONS } from '#infra/local/postgres/database.ts'
 import type { Postgres } from '#infra/local/postgres/postgres.ts'
 import { selfSigned } from '#tests/shared/vendor/self-signed.ts'
-import { declaredApi } from './api.ts'
+import { declaredApi, declaredWebApi } from './api.ts'
 import { undeliverable } from './deliveries.ts'
 import { startEndpoints } from './endpoints.ts'
 import { type DeployedFunction, startInstance } from './runtime-api.ts'
@@ -72,7 +72,9 @@ export async function deploy(
     const { authorize, resolve, urls, vault } = endpoints
     const [lost] = undeliverable(assembly, resolve)
     if (lost !== undefined) throw new Undeployable(lost)
-    declaredApi(assembly, { resolve, problemBaseUrl, invokeOf: () => () => Promise.reject(new Error('not started')) })
+    const invokeOf = () => () => Promise.reject(new Error('not started'))
+    declaredApi(assembly, { resolve, problemBaseUrl, invokeOf })
+    declaredWebApi(assembly, { resolve, invokeOf })
     const deployed = (declared: DeclaredFunction) =>
       deployedFunction(declared, {
         resolve,

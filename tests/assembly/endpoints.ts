@@ -17,8 +17,10 @@ export interface Endpoints {
   readonly urls: Readonly<Record<string, string>>
   /** The denied calls, and the invocations of unknown functions. */
   readonly refused: readonly string[]
-  /** The invoked functions, in order. None of them runs. */
+  /** The invoked functions, in order. Those that `run` does not name do not run. */
   readonly invoked: readonly string[]
+  /** Has a function run when another one invokes it. */
+  run(name: string, invoke: (event: unknown) => Promise<unknown>): void
   close(): Promise<void>
 }
 
@@ -48,12 +50,11 @@ export async function startEndpoints(
       },
     }),
   ])
-  for (const name of functions.keys()) {
-    const invoke = async () => {
+  const run: Endpoints['run'] = (name, invoke) => lambda.serve(name, { job: { timeoutSeconds: 1 }, invoke })
+  for (const name of functions.keys())
+    run(name, async () => {
       invoked.push(name)
-    }
-    lambda.serve(name, { job: { timeoutSeconds: 1 }, invoke })
-  }
+    })
   return {
     resolve,
     authorize,
@@ -61,6 +62,7 @@ export async function startEndpoints(
     eventBridge,
     refused,
     invoked,
+    run,
     urls: {
       AWS_ENDPOINT_URL_EVENTBRIDGE: eventBridge.url,
       AWS_ENDPOINT_URL_KMS: vault.kmsUrl,

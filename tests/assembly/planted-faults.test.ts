@@ -76,7 +76,8 @@ const keyDenied = (key: string, name: string, action: string) => (assembly: Asse
   }
 }
 
-const definitionOf = (assembly: Assembly): any => ofType(assembly, 'AWS::ApiGateway::RestApi')[0]?.[1].Body
+const definitionOf = (assembly: Assembly, api = 'ApiRest'): any =>
+  ofType(assembly, 'AWS::ApiGateway::RestApi').find(([id]) => id.startsWith(api))?.[1].Body
 const methodsOf = (assembly: Assembly, path: string): any => {
   const found = definitionOf(assembly).paths[path]
   if (found === undefined) throw new Error(`no path ${path}`)
@@ -132,6 +133,17 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
     /tenantry-\w+-auth times out after 3 s/,
   ],
   [
+    'a page without a method',
+    (assembly) => delete definitionOf(assembly, 'WebApiRest').paths['/sign-in'],
+    /no method for GET \/sign-in/,
+  ],
+  [
+    'a failure of the front end that is no page',
+    (assembly) =>
+      (definitionOf(assembly, 'WebApiRest')[RESPONSES].THROTTLED = definitionOf(assembly)[RESPONSES].THROTTLED),
+    /gateway response THROTTLED is .*problem\+json/,
+  ],
+  [
     'a reference that cannot be resolved',
     (assembly) => (functionOf(assembly, 'auth').Environment.Variables['CACHE_SECRET_ID'] = { Ref: 'NetworkVpc' }),
     /tenantry-\w+-auth: CACHE_SECRET_ID: Ref NetworkVpc/,
@@ -141,6 +153,7 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
 const settings: readonly [name: string, variable: string, parts: (keyof typeof SMOKE)[], named: RegExp][] = [
   ['auth', 'DATABASE_SECRET_ID', ['signIn'], /tenantry-\w+-auth: ConfigError: .*DATABASE_SECRET_ID/],
   ['members', 'CACHE_SECRET_ID', ['signIn'], /tenantry-\w+-members: ConfigError: .*CACHE_SECRET_ID/],
+  ['web', 'WEB_KEY_SECRET_ID', ['pages'], /tenantry-\w+-web: ConfigError: .*WEB_KEY_SECRET_ID/],
   ['vendor-accounts', 'VAULT_KEY_ID', ['vendors'], /tenantry-\w+-vendor-accounts: ConfigError: .*VAULT_KEY_ID/],
   ['vendor-accounts', 'VENDOR_URLS', ['vendors'], /vendor account is unverified/],
   ['catalog', 'DATABASE_CA_FILE', ['signIn'], /GET \/v1\/catalog\/styles: returned 50\d(.|\n)*certificate/],
@@ -218,6 +231,12 @@ const grants: readonly [
     denied('members', 'lambda:InvokeFunction'),
     ['invite'],
     /-members is not authorized to perform lambda:InvokeFunction on .*-deliver-mail/,
+  ],
+  [
+    'calling a route group from a page',
+    denied('web', 'lambda:InvokeFunction', '-auth:'),
+    ['pages'],
+    /-web is not authorized to perform lambda:InvokeFunction on .*-auth/,
   ],
   [
     'sending email',

@@ -3,6 +3,7 @@ import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { inject } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { type ApiMethod, type Invoke, serveApi } from '#infra/local/gateway/gateway.ts'
+import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
@@ -18,7 +19,7 @@ import { signedCommand } from '#tests/support/operator.ts'
 import { MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
 import { TEMPLATE } from '#tests/support/setup/template.ts'
 import { type Aliases, openAliases } from './aliases.ts'
-import { declaredApi } from './api.ts'
+import { declaredApi, declaredWebApi } from './api.ts'
 import type { ReceivedEvent } from '#infra/local/aws/event-bridge.ts'
 import { startEndpoints } from './endpoints.ts'
 import { CACHE_SECRET, MOST_INSTANCES } from './overrides.ts'
@@ -32,6 +33,8 @@ const JOB_TIMEOUT_MS = 60_000
 /** The service started from its assembly, including its jobs. */
 export interface AssembledService extends ServiceParts {
   readonly assembly: Assembly
+  /** The address of the front end. */
+  readonly webUrl: string
   /** The aliases of the functions, which a release moves. */
   readonly aliases: Aliases
   /** Runs the migrations of a release as its deployment does, or as the rollback of a deployment. Throws what fails it. */
@@ -135,10 +138,16 @@ export async function startFromAssembly(
   const declared = declaredApi(assembly, { resolve, problemBaseUrl, invokeOf })
   const api = { ...declared, methods: [...declared.methods, ...groups.flatMap((group) => methodsOf(group, runtime))] }
   const gateway = await serveApi({ port: 0, api })
+  const webGateway = await serveApi({ port: 0, api: declaredWebApi(assembly, { resolve, invokeOf }) })
+  for (const { group } of await routeGroups()) {
+    const name = `tenantry-${stage}-${group.name}`
+    endpoints.run(name, (event) => aliases.invoke(name, Object(event), JOB_TIMEOUT_MS))
+  }
 
   return {
     database,
     gateway,
+    webUrl: webGateway.url,
     runtime,
     authRuntime,
     cache,
@@ -167,6 +176,7 @@ export async function startFromAssembly(
     },
     close: async () => {
       await gateway.close()
+      await webGateway.close()
       await aliases.close()
       await runtime.database.close()
       await authRuntime.database.close()

@@ -137,5 +137,28 @@ async function work(service: Service): Promise<void> {
   for (const job of ['maintain', 'measure', 'audit-sign-ins']) await service.invoke(job, {})
 }
 
+/** Signs in on a page, and reads what the gateway itself answers. */
+async function pages({ webUrl }: Service): Promise<void> {
+  const cookiesOf = ({ headers }: Response) =>
+    headers
+      .getSetCookie()
+      .map((line) => line.split(';', 1)[0])
+      .join('; ')
+  const form = await fetch(`${webUrl}/sign-in`)
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await form.text())?.[1] ?? ''
+  const signedIn = await fetch(`${webUrl}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: cookiesOf(form), 'sec-fetch-site': 'same-origin' },
+    body: new URLSearchParams({ csrf, email: 'owner@acme.test', password: PASSWORD }),
+  })
+  if (signedIn.status !== 303) throw new Error(`POST /sign-in: returned ${signedIn.status} instead of 303`)
+  const start = await fetch(webUrl, { headers: { cookie: cookiesOf(signedIn) } })
+  if (start.status !== 200 || !start.url.endsWith(`/s/${SLUG}`)) throw new Error(`GET /: ${start.status} ${start.url}`)
+  const unknown = await fetch(`${webUrl}/no/such/page`)
+  const type = unknown.headers.get('content-type')
+  if (unknown.status !== 404 || type !== 'text/html; charset=utf-8') throw new Error(`404: ${unknown.status} ${type}`)
+}
+
 /** The main flows of the service, by subject. */
-export const SMOKE = { operations, gateway, signIn, invite, bounce, events, vendors, work }
+export const SMOKE = { pages, operations, gateway, signIn, invite, bounce, events, vendors, work }

@@ -3,7 +3,7 @@ import { BlockList, isIPv6 } from 'node:net'
 import { App, Stack } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
 import { describe, expect, it } from 'vitest'
-import { Firewall } from '#infra/aws/firewall.ts'
+import { Firewall, isAnyOf, isApiSignIn } from '#infra/aws/firewall.ts'
 import { STAGES } from '#infra/stages.ts'
 
 interface Sent {
@@ -20,9 +20,10 @@ const TRANSFORMATIONS: Readonly<Record<string, (text: string) => string>> = {
 }
 
 /** Returns the firewall's rules, and what each rate limit counts a request for: rule name → address. */
-function firewall(trustedProxies: readonly string[]) {
+function firewall(trustedProxies: readonly string[], signIn = isApiSignIn) {
   const props = {
-    stage: 'test',
+    name: 'tenantry-test',
+    signIn,
     resourceArn: 'arn:aws:apigateway:us-east-1::/restapis/api/stages/api',
     config: STAGES.prod.firewall,
     trustedProxies,
@@ -122,6 +123,17 @@ describe('the firewall', () => {
     'counts a sign-in however its path is written: %s',
     (path) => {
       expect(Object.keys(counted({ from: '192.0.2.1', method: 'POST', path }))).toContain('sign-in-by-address')
+    },
+  )
+
+  it.each(['/sign-in', '/%73ign-in', '//sign-in', '/x/../sign-in', '/invitation'])(
+    'counts a form of the front end that needs no session, however its path is written: %s',
+    (path) => {
+      const { counted } = firewall([], isAnyOf(['/sign-in', '/invitation']))
+      const named = (method: string, path: string) => Object.keys(counted({ from: '192.0.2.1', method, path }))
+      expect(named('POST', path)).toContain('sign-in-by-address')
+      expect(named('GET', path)).not.toContain('sign-in-by-address')
+      expect(named('POST', `${path}s`)).not.toContain('sign-in-by-address')
     },
   )
 

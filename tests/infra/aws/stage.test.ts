@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { addressFaults } from '#infra/aws/addresses.ts'
-import { GATEWAY_RESPONSES, gatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
+import {
+  GATEWAY_RESPONSES,
+  type GatewayFailure,
+  gatewayResponse,
+  INTEGRATION_TIMEOUT_MS,
+  pageResponse,
+} from '#infra/gateway.ts'
+import { frontEnd, jobs, pagePaths, routeGroups } from '#infra/route-groups.ts'
 import { reservedConcurrency, type Stage, STAGES, VENDOR_URLS } from '#infra/stages.ts'
 import { type Need, SERVICE_ROLES } from '#shared/needs.ts'
 import { undeliverable } from '#tests/assembly/deliveries.ts'
@@ -11,10 +17,12 @@ import { listed, type Synthesized, synthesized } from './synthesized.ts'
 
 const groups = await routeGroups()
 const deployedJobs = await jobs()
+const site = await frontEnd()
 
 /** What every function declares that its template is derived from. */
 const declared = new Map<string, { needs: readonly Need[]; scheduled: boolean; kind: 'group' | 'job' }>([
   ...groups.map(({ group: { name, needs } }) => [name, { needs, scheduled: false, kind: 'group' }] as const),
+  [site.name, { needs: site.needs, scheduled: false, kind: 'group' }] as const,
   ...deployedJobs.map(
     ({ job: { name, needs, everySeconds } }) =>
       [name, { needs, scheduled: everySeconds !== undefined, kind: 'job' }] as const,
@@ -23,6 +31,7 @@ const declared = new Map<string, { needs: readonly Need[]; scheduled: boolean; k
 
 let prod: Synthesized
 const OWN_DOMAIN = { name: 'api.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' }
+const WEB_DOMAIN = { ...OWN_DOMAIN, name: 'app.shop.test' }
 const ANOTHER_KEY = 'arn:aws:kms:us-east-1:123456789012:key/another'
 // A stage with keep: false, a proxy, its own domain and another vault key.
 const COPY_VAULT = 'arn:aws:backup:us-west-2:210987654321:backup-vault:tenantry'
@@ -34,6 +43,7 @@ beforeAll(async () => {
     database: { proxy: true },
     addresses: {
       apiDomain: OWN_DOMAIN,
+      webDomain: WEB_DOMAIN,
       vaultKeys: [ANOTHER_KEY],
       trustedProxies: ['203.0.113.0/24'],
       zones: ['us-east-1b', 'us-east-1d'],
@@ -168,6 +178,13 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     },
   },
   {
+    grants: [
+      ...read('SecretsWebKey'),
+      ...site.calls.map((group) => `lambda:InvokeFunction arn::lambda:::function:tenantry-prod-${group}:live`),
+    ],
+    mayHave: { web: 'protects its forms, and calls the route groups whose routes its pages name' },
+  },
+  {
     grants: read('SecretsProbe'),
     mayHave: { 'probe-sign-in': 'signs in as a user of a tenant without data' },
   },
@@ -207,9 +224,7 @@ it('decides every feature flag of the CDK, because a later change of one could r
 describe('a function', () => {
   it('is deployed under its name, with its own role and log group', () => {
     const made = functionsOf(prod, 'prod')
-    expect([...made.keys()].toSorted()).toEqual(
-      [...groups.map(({ group }) => group.name), ...deployedJobs.map(({ job }) => job.name)].toSorted(),
-    )
+    expect([...made.keys()].toSorted()).toEqual([...declared.keys()].toSorted())
     const roles = new Set([...made.values()].map(({ Properties }) => prod.referred(Properties.Role)))
     const logGroups = new Set([...made.values()].map(({ Properties }) => prod.named(Properties.LoggingConfig.LogGroup)))
     expect([roles.size, logGroups.size]).toEqual([made.size, made.size])
@@ -458,7 +473,7 @@ describe('stored data', () => {
         'AWS::RDS::DBCluster: Snapshot, Snapshot',
         'AWS::KMS::Key: RetainExceptOnCreate, Retain',
         'AWS::Logs::LogGroup: RetainExceptOnCreate, Retain',
-        ...['SecretsCache', 'SecretsMailKey', 'SecretsPepper', 'SecretsProbe'].map(
+        ...['SecretsCache', 'SecretsMailKey', 'SecretsPepper', 'SecretsProbe', 'SecretsWebKey'].map(
           (id) => `AWS::SecretsManager::Secret ${id}: RetainExceptOnCreate, Retain`,
         ),
       ].toSorted(),
@@ -630,7 +645,7 @@ describe('the network', () => {
 })
 
 describe('the API', () => {
-  const definition = () => prod.one('AWS::ApiGateway::RestApi').Properties.Body
+  const definition = () => prod.one('AWS::ApiGateway::RestApi', 'ApiRest').Properties.Body
 
   it('routes each path to its group’s function by one ANY method, and every other path to not-found', () => {
     const { paths: made } = definition()
@@ -696,15 +711,20 @@ describe('the API', () => {
     for (let more = count; more < 150; more += 1) endpoints.push({ ...first, path: `/v1/members/{id}/further-${more}` })
     const enlarged = { ...members, group: { ...members.group, endpoints } }
     const large = await synthesized('prod', { groups: [...groups.filter((each) => each !== members), enlarged] })
-    expect(Object.keys(large.one('AWS::ApiGateway::RestApi').Properties.Body.paths).length).toBeGreaterThan(130)
-    expect(large.ofType('AWS::Lambda::Permission')).toHaveLength(groups.length)
+    expect(Object.keys(large.one('AWS::ApiGateway::RestApi', 'ApiRest').Properties.Body.paths).length).toBeGreaterThan(
+      130,
+    )
+    expect(large.ofType('AWS::Lambda::Permission')).toHaveLength(groups.length + 1)
     // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
     expect(large.resources.size).toBeLessThanOrEqual(450)
     expect(JSON.stringify(Object.fromEntries(large.resources), null, 1).length).toBeLessThan(700_000)
   })
 
   it('is throttled, and keeps bodies, IP addresses, headers and queries out of logs and traces', () => {
-    const { MethodSettings, AccessLogSetting, TracingEnabled } = prod.one('AWS::ApiGateway::Stage').Properties
+    const { MethodSettings, AccessLogSetting, TracingEnabled } = prod.one(
+      'AWS::ApiGateway::Stage',
+      'ApiRest',
+    ).Properties
     const setting = (HttpMethod: string, ResourcePath: string, { rate, burst }: { rate: number; burst: number }) => ({
       HttpMethod,
       // API Gateway's escape for a slash.
@@ -736,34 +756,97 @@ describe('the API', () => {
 
   it('requires TLS 1.2 or later, and serves only its own domain when it has one', () => {
     for (const stage of [prod, other])
-      expect(stage.one('AWS::ApiGateway::RestApi').Properties.SecurityPolicy).toMatch(/^SecurityPolicy_TLS13_1_[23]_/)
-    expect(other.one('AWS::ApiGateway::DomainName').Properties).toMatchObject({
+      expect(stage.one('AWS::ApiGateway::RestApi', 'ApiRest').Properties.SecurityPolicy).toMatch(
+        /^SecurityPolicy_TLS13_1_[23]_/,
+      )
+    expect(other.one('AWS::ApiGateway::DomainName', 'ApiRest').Properties).toMatchObject({
       DomainName: 'api.shop.test',
       SecurityPolicy: expect.stringMatching(/^SecurityPolicy_TLS13_1_[23]_/),
       EndpointAccessMode: 'STRICT',
     })
-    expect(other.one('AWS::ApiGateway::RestApi').Properties.DisableExecuteApiEndpoint).toBe(true)
+    expect(other.one('AWS::ApiGateway::RestApi', 'ApiRest').Properties.DisableExecuteApiEndpoint).toBe(true)
   })
 
   it('closes its first address when a stage gets its own domain, which API Gateway does only at a new deployment', async () => {
     const before = await synthesized('dev')
     const [earlier, later] = [before, other].map(({ resources }) =>
-      [...resources].filter(([, { Type }]) => Type === 'AWS::ApiGateway::Deployment').map(([id]) => id),
+      [...resources]
+        .filter(([id, { Type }]) => Type === 'AWS::ApiGateway::Deployment' && id.startsWith('ApiRest'))
+        .map(([id]) => id),
     )
     expect([earlier?.length, later?.length]).toEqual([1, 1])
     expect(later).not.toEqual(earlier)
   })
 
   it('is behind a firewall', () => {
-    const association = prod.one('AWS::WAFv2::WebACLAssociation').Properties
-    expect(JSON.stringify(association.ResourceArn)).toContain('ApiRestDeploymentStage')
-    expect(prod.referred(association.WebACLArn).Type).toBe('AWS::WAFv2::WebACL')
+    for (const [firewall, api] of [
+      ['Firewall', 'ApiRest'],
+      ['WebFirewall', 'WebApiRest'],
+    ] as const) {
+      const association = prod.one('AWS::WAFv2::WebACLAssociation', firewall).Properties
+      expect(JSON.stringify(association.ResourceArn)).toContain(`"${api}DeploymentStage`)
+      expect(prod.referred(association.WebACLArn).Type).toBe('AWS::WAFv2::WebACL')
+    }
   })
 
   it('hands the trusted proxies to the functions and to the firewall', () => {
     const { TRUSTED_PROXIES } = functionsOf(other, 'dev').get('auth')?.Properties.Environment.Variables ?? {}
     expect(TRUSTED_PROXIES).toBe('203.0.113.0/24')
-    expect(other.one('AWS::WAFv2::IPSet').Properties.Addresses).toEqual(['203.0.113.0/24'])
+    const sets = other.ofType('AWS::WAFv2::IPSet').map(({ Properties }) => Properties)
+    expect(sets.map(({ Addresses }) => Addresses)).toEqual([['203.0.113.0/24'], ['203.0.113.0/24']])
+    expect(new Set(sets.map(({ Name }) => Name)).size).toBe(2)
+  })
+})
+
+describe('the API of the front end', () => {
+  const definition = () => prod.one('AWS::ApiGateway::RestApi', 'WebApiRest').Properties.Body
+
+  it('routes the path of each page, and every other path, to the function of the front end', () => {
+    const { paths: made } = definition()
+    expect(Object.keys(made).toSorted()).toEqual(pagePaths(site.pages).toSorted())
+    const uris = Object.values<any>(made).map(
+      (methods) => methods['x-amazon-apigateway-any-method']['x-amazon-apigateway-integration'].uri,
+    )
+    expect(new Set(uris.map((uri) => JSON.stringify(uri))).size).toBe(1)
+    const target = uris[0]['Fn::Join'][1].find((part: any) => part.Ref?.startsWith('AWS::') === false)
+    expect(aliased(prod, target)).toBe(functionsOf(prod, 'prod').get('web'))
+  })
+
+  it('is small pages where it fails itself, whatever the client accepts', () => {
+    const made = definition()['x-amazon-apigateway-gateway-responses']
+    for (const failure of Object.keys(GATEWAY_RESPONSES) as GatewayFailure[]) {
+      const { status, headers, body } = pageResponse(failure, '$context.requestId')
+      const { statusCode, responseParameters, responseTemplates } = made[failure]
+      expect([statusCode, responseTemplates], failure).toEqual([String(status), { 'application/json': body }])
+      expect(body).toMatch(/^<!doctype html>/)
+      for (const [name, value] of Object.entries(headers))
+        expect(responseParameters[`gatewayresponse.header.${name}`]).toBe(
+          name === 'x-request-id' ? 'context.requestId' : `'${value}'`,
+        )
+      expect(headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    }
+  })
+
+  it('logs like the other API, and limits the forms that need no session like sign-ins', () => {
+    const [api, web] = ['ApiRest', 'WebApiRest'].map((id) => prod.one('AWS::ApiGateway::Stage', id).Properties)
+    expect(web.AccessLogSetting.Format).toBe(api.AccessLogSetting.Format)
+    expect(web.MethodSettings[0]).toEqual(api.MethodSettings[0])
+    const limited = web.MethodSettings.slice(1)
+    expect(limited.map(({ HttpMethod, ResourcePath }: any) => `${HttpMethod} ${ResourcePath}`)).toContain(
+      'POST /~1sign-in',
+    )
+    for (const { ThrottlingRateLimit } of limited) expect(ThrottlingRateLimit).toBe(STAGES.prod.throttle.signIn.rate)
+  })
+
+  it('is served at its own domain alone, because no link works at the address of API Gateway', () => {
+    for (const stage of [prod, other])
+      expect(stage.one('AWS::ApiGateway::RestApi', 'WebApiRest').Properties.DisableExecuteApiEndpoint).toBe(true)
+    expect(other.one('AWS::ApiGateway::DomainName', 'WebApiRest').Properties).toMatchObject({
+      DomainName: 'app.shop.test',
+      EndpointAccessMode: 'STRICT',
+    })
+    expect(other.outputs.has('WebDomainTarget')).toBe(true)
+    expect(prod.ofType('AWS::ApiGateway::Account')).toHaveLength(1)
   })
 })
 
@@ -773,7 +856,9 @@ describe('the addresses of a stage', () => {
     mailDomain: 'mail.shop.de',
     alarmEmail: 'night@shop.de',
     apiDomain: null,
+    webDomain: null,
   }
+  const webDomain = (name: string) => ({ webDomain: apiDomain(name).apiDomain })
   const apiDomain = (name: string) => ({
     apiDomain: { name, certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
   })
@@ -787,6 +872,12 @@ describe('the addresses of a stage', () => {
         'apiDomain is missing: clients would have to change their address later. Null serves the address of API Gateway',
       ],
     ],
+    [
+      { webDomain: undefined },
+      ['webDomain is missing: nobody would reach a page. Null: another server is the front end'],
+    ],
+    [webDomain('shop.de'), []],
+    [webDomain('app.shop.de'), ['webDomain is not the domain of webBaseUrl: links in mails would lead elsewhere']],
     [{ alarmEmail: undefined }, ['alarmEmail is missing: nobody would be told of an alarm']],
     [{ alarmEmail: 'night@shop.example' }, ['alarmEmail is a placeholder: night@shop.example']],
     [{ webBaseUrl: 'https://example.com/app' }, ['webBaseUrl is a placeholder: example.com']],
@@ -869,7 +960,7 @@ describe('a release', () => {
       const version = prod.referred(Properties.FunctionVersion)
       expect(prod.referred(version.Properties.FunctionName)).toBe(lambda)
     }
-    expect(JSON.stringify(prod.one('AWS::ApiGateway::RestApi').Properties.Body)).toContain('Live')
+    expect(JSON.stringify(prod.one('AWS::ApiGateway::RestApi', 'ApiRest').Properties.Body)).toContain('Live')
   })
 
   it('retries no failed run of a job, whose alias has settings of its own for asynchronous invocations', () => {
@@ -911,9 +1002,9 @@ describe('a job', () => {
     const open = prod.ofType('AWS::Lambda::Permission').map(({ Properties }) => Properties)
     for (const { Principal, FunctionName, SourceArn } of open) {
       expect(Principal).toBe('apigateway.amazonaws.com')
-      expect(prod.named(SourceArn)).toMatch(/^arn::execute-api:::ApiRest/)
+      expect(prod.named(SourceArn)).toMatch(/^arn::execute-api:::(Web)?ApiRest/)
       const name = [...functionsOf(prod, 'prod')].find(([, f]) => aliased(prod, FunctionName) === f)?.[0] ?? ''
-      expect(groups.map(({ group }) => group.name)).toContain(name)
+      expect([...groups.map(({ group }) => group.name), site.name]).toContain(name)
     }
   })
 })

@@ -4,7 +4,7 @@ import { Template } from 'aws-cdk-lib/assertions'
 import * as v from 'valibot'
 import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
-import { type DeployedGroup, jobs, routeGroups } from '#infra/route-groups.ts'
+import { type DeployedGroup, frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
 import { STAGES, type Stage } from '#infra/stages.ts'
 import type { Need } from '#shared/needs.ts'
 
@@ -60,6 +60,7 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
     config: { ...config, database: { ...config.database, ...change.database } },
     addresses: v.parse(Addresses, { ...context.tenantry[stage], ...change.addresses }),
     groups: change.groups ?? (await routeGroups()),
+    frontEnd: await frontEnd(),
     jobs: (await jobs()).map(({ job, handlerFile }) => ({
       handlerFile,
       job: { ...job, needs: [...new Set([...job.needs, ...(change.needs?.[job.name] ?? [])])] },
