@@ -22,6 +22,7 @@ export const PARAMS = {
   slug: /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
   id: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
   role: /^[1-9]\d{0,8}$/,
+  kind: /^[a-z][a-z-]{1,62}$/,
 } as const
 
 type Schema = v.GenericSchema<unknown, unknown>

@@ -5,6 +5,7 @@ import { healthz } from '#web/pages/healthz.ts'
 import { home } from '#web/pages/home.ts'
 import { acceptInvitation, showInvitation } from '#web/pages/invitation.ts'
 import { chooseLanguage } from '#web/pages/language.ts'
+import { showProblem } from '#web/pages/problem.ts'
 import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
 import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
@@ -53,6 +54,7 @@ export const PAGES: readonly Page[] = [
   acceptInvitation,
   listShops,
   chooseShop,
+  showProblem,
   start,
   listMembers,
   changeMemberRole,

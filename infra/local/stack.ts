@@ -148,8 +148,10 @@ export async function startStack(options: {
     const web = opened(
       await serveFrontEnd(options.webPort, site.pages, (event, timeoutMs) => invokeWeb(event, timeoutMs)),
     )
+    const problemBaseUrl = settings['PROBLEM_BASE_URL'] === undefined ? `${web.url}/problems` : config.problemBaseUrl
     const functionEnv = {
       WEB_BASE_URL: web.url,
+      PROBLEM_BASE_URL: problemBaseUrl,
       VENDOR_URLS: JSON.stringify(vendors.urls),
       VAULT_KEY_ID: await kms.keyArn('alias/tenantry-vault'),
       EVENT_BUS_NAME: EVENT_BUS,
@@ -169,9 +171,7 @@ export async function startStack(options: {
     }
     const { integrations, ...started } = await startFunctions({ env: functionEnv, site, logs, lambda, opened })
     invokeWeb = started.invokeWeb
-    const gateway = opened(
-      await startGateway({ port: options.port, problemBaseUrl: config.problemBaseUrl, integrations }),
-    )
+    const gateway = opened(await startGateway({ port: options.port, problemBaseUrl, integrations }))
     return {
       info: {
         gateway_url: gateway.url,
