@@ -1,9 +1,9 @@
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 
+// Chromium writes a line to the console for a feature that it does not know.
 const FEATURES = [
   'accelerometer',
   'autoplay',
-  'bluetooth',
   'browsing-topics',
   'camera',
   'display-capture',
@@ -26,7 +26,6 @@ const FEATURES = [
   'serial',
   'storage-access',
   'usb',
-  'web-share',
   'window-management',
   'xr-spatial-tracking',
 ]
