@@ -34,7 +34,7 @@ interface AlarmDefinition {
 const MINUTE = Duration.minutes(1)
 // Not those of hours: they stay on after the repair.
 const STOPS_RELEASES =
-  /^(release-errors|release-failures|api-errors|api-latency|page-errors|page-latency|functions-throttled|decisions-failing)(-\d+)?$/
+  /^(release-errors|release-failures|api-errors|api-latency|page-errors|functions-throttled|decisions-failing)(-\d+)?$/
 const HOUR = Duration.hours(1)
 // The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
 const ERROR_BUDGET_PERCENT = 0.1

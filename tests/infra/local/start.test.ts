@@ -109,6 +109,17 @@ describe('a started stack', () => {
     })
   })
 
+  it('explains the type of each problem on a page of the front end', async () => {
+    const response = await fetch(`${info.gateway_url}/v1/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    const { type, title }: any = await response.json()
+    expect(type).toBe(`${info.web_url}/problems/validation-failed`)
+    expect(await (await fetch(type)).text()).toContain(`<h1>${title}</h1>`)
+  })
+
   it('takes requests from web pages only at the API and the front end', async () => {
     const headers = { origin: 'https://evil.test', 'content-type': 'text/plain' }
     const body = JSON.stringify({ command: 'set-status', slug: 'acme-print', status: 'suspended' })

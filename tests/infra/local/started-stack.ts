@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { StackInfo } from '#infra/local/stack.ts'
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { seen } from '#tests/support/documented.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 
@@ -109,7 +110,8 @@ export async function ask(
     },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
-  const text = await response.text()
+  // The type of a problem is a page of the front end, whose port differs in each run.
+  const text = (await response.text()).replaceAll(`${info.web_url}/problems/`, `${PROBLEM_BASE_URL}/`)
   seen(method, path, { status: response.status, headers: response.headers, text })
   return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
 }
