@@ -1,4 +1,4 @@
-import { notFound, PROBLEMS, type ProblemKind, problemType } from '#shared/problem.ts'
+import { notFound, PROBLEMS, type ProblemKind } from '#shared/problem.ts'
 import { html } from '#web/html.ts'
 import { page } from '#web/page.ts'
 import { view } from '#web/reply.ts'
@@ -9,14 +9,14 @@ const isKind = (text: string): text is ProblemKind => Object.hasOwn(PROBLEMS, te
 export const showProblem = page({
   route: 'GET /problems/{kind}',
   access: 'anyone',
-  async handle({ params: { kind }, config, t }) {
+  async handle({ params: { kind }, t }) {
     if (!isKind(kind)) throw notFound('no such kind of problem')
     const { status, title } = PROBLEMS[kind]
     const { titles, meanings, other, about, ...labels } = t.problemPages
     return view({
       title: titles[kind] ?? title,
       content: html`<div class="prose"><p>${meanings[kind] ?? other}</p></div>
-<dl><dt>${labels.status}</dt><dd>${status}</dd><dt>${labels.kind}</dt><dd><code>${problemType(kind, config.problemBaseUrl)}</code></dd></dl>
+<dl><dt>${labels.status}</dt><dd>${status}</dd><dt>${labels.kind}</dt><dd><code>${kind}</code></dd></dl>
 <p class="quiet">${about}</p>`,
     })
   },

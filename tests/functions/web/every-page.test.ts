@@ -32,7 +32,7 @@ beforeAll(async () => {
   const { slug, id, owner: member } = await web.service.newTenant('owner')
   await web.service.sql`update app.tenants set legal_name = ${MARKUP} where id = ${id}`
   await web.service.sql`update app.users set full_name = ${MARKUP} where id = ${member.userId}`
-  ids = { slug, id: OTHER_ID, role: '1' }
+  ids = { slug, id: OTHER_ID, role: '1', kind: 'last-owner' }
   owner = withSession(member.token)
   await owner.open(`/s/${slug}`)
 })

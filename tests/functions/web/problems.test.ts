@@ -18,7 +18,7 @@ it.each(Object.keys(PROBLEMS))('explains the type of problem %s at its address, 
   expect(spanish.body).not.toContain(`<h1>${title}</h1>`)
   for (const { body } of [english, spanish]) {
     expect(body).toContain(`<dd>${status}</dd>`)
-    expect(body).toContain(`/problems/${kind}</code>`)
+    expect(body).toContain(`<code>${kind}</code>`)
     expect(body).not.toMatch(/The service refused the request|El servicio rechazó la solicitud/)
   }
 })
