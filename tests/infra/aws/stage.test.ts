@@ -936,6 +936,7 @@ describe('a release', () => {
       'api-latency',
       'decisions-failing',
       'functions-throttled',
+      'page-errors',
       'release-errors',
       'release-failures',
     ])
