@@ -1,0 +1,70 @@
+import type { Principal } from './principal.ts'
+
+/** The database does not let the principal into the tenant, or no longer. `guard.protect` responds with its status. */
+export class TenantRefused extends Error {
+  override readonly name = 'TenantRefused'
+  readonly status: 401 | 403
+
+  constructor(status: 401 | 403, options?: ErrorOptions) {
+    super('the database does not let the principal into the tenant', options)
+    this.status = status
+  }
+}
+
+/** One connection, for one transaction. */
+export interface Channel<Sql> {
+  /** For the work. Its statements reject after the end of the transaction, or of the connection. */
+  readonly sql: Sql
+  /** Sends one message with several statements, of the simple protocol. Returns their commands. */
+  readonly control: (text: string) => Promise<readonly string[]>
+  /** Sends `select app.enter(…)`. */
+  readonly enter: (proof: Uint8Array, permission: string | null) => Promise<unknown>
+}
+
+export interface Entry {
+  readonly mode: 'read only' | 'read write'
+  readonly principal: Pick<Principal, 'proof'>
+  readonly permission: string | null
+}
+
+// Removes what an earlier statement left on the connection, or ends the connection. No prepared statement can take the place of a
+// message of the simple protocol, so a planted one never sees a proof.
+const CLEAN = 'select app.clean()'
+
+/**
+ * Runs `work` in the tenant of the principal. The statements that begin and enter travel with the first one of `work`, which
+ * therefore starts before the database has checked the proof. When it refuses the proof, every statement fails, nothing
+ * commits, and TenantRefused is thrown.
+ */
+export async function inTenant<Sql, T>(
+  { sql, control, enter }: Channel<Sql>,
+  { mode, principal, permission }: Entry,
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  const begun = control(`begin ${mode}; ${CLEAN}`)
+  const entered = Promise.all([begun, enter(Buffer.from(principal.proof, 'base64url'), permission)])
+  entered.catch(() => {})
+  try {
+    const result = await work(sql)
+    await entered
+    const [command] = await control(`commit; ${CLEAN}`)
+    if (command !== 'COMMIT') throw new Error('a statement failed, so the transaction was rolled back')
+    return result
+  } catch (error) {
+    await control(`rollback; ${CLEAN}`).catch(() => {})
+    // Why the entry failed explains why the statements did.
+    await entered.catch((reason: unknown) => {
+      throw refusalFor(reason)
+    })
+    throw error
+  }
+}
+
+/** The codes of app.enter. TN500: this database did not seal the proof. */
+const STATUSES: Readonly<Record<string, 401 | 403>> = { TN401: 401, TN403: 403, TN500: 403 }
+
+function refusalFor(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const status = STATUSES[code]
+  return status === undefined ? error : new TenantRefused(status, { cause: error })
+}
