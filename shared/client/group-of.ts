@@ -44,6 +44,7 @@ export const GROUP_OF: Readonly<Record<string, string>> = {
   '/v1/members/invitations/{id}': 'members',
   '/v1/members/{id}': 'members',
   '/v1/openapi.json': 'openapi',
+  '/v1/events/schemas': 'openapi',
   '/v1/roles': 'roles',
   '/v1/roles/{id}': 'roles',
   '/v1/tenant': 'tenant',

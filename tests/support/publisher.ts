@@ -19,7 +19,7 @@ export interface TestPublisher {
   close(): Promise<void>
 }
 
-const BUS = 'tenantry-test'
+export const BUS = 'tenantry-test'
 
 export async function startPublisher({ admin, urls }: Pick<TestDatabase, 'admin' | 'urls'>): Promise<TestPublisher> {
   const faults = createFaults()

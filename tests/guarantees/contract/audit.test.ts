@@ -1,4 +1,9 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
+import { isPublished } from '#shared/audit/actions.ts'
+import { eventOf, type EventRow } from '#shared/audit/event.ts'
+import { eventSchemas } from '#shared/audit/event-schema.ts'
 import { mintSession, type TestTenant } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
@@ -6,6 +11,10 @@ import { PASSWORD, type RequestOptions } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
+
+const schemas = eventSchemas()
+const ajv = new Ajv2020({ strict: false })
+formats.default(ajv)
 
 interface Call extends RequestOptions {
   readonly id?: string
@@ -67,11 +76,23 @@ describe('a write', () => {
   const writes = routes.filter(({ endpoint }) => endpoint.method !== 'GET')
 
   it.each(writes.filter(({ endpoint }) => endpoint.audit === null))(
-    '$name leaves an audit entry with the id of its request',
+    '$name leaves an audit entry with the id of its request, and the event of it that its schema describes',
     async (route) => {
       const requestId = await succeed(route)
       const entries = await service.sql`select action from app.audit_log where request_id = ${requestId}`
       expect(entries, 'call recordAudit, or declare audit: { none: reason }').not.toEqual([])
+      const events = await service.sql<EventRow[]>`
+        select e.* from app.events e join app.audit_log using (tenant_id, id) where request_id = ${requestId}`
+      expect(events.map(({ action }) => action).toSorted()).toEqual(
+        entries
+          .map(({ action }) => action)
+          .filter(isPublished)
+          .toSorted(),
+      )
+      for (const event of events) {
+        const matches = ajv.validate(schemas[event.action] ?? false, JSON.parse(JSON.stringify(eventOf(event))))
+        expect(ajv.errorsText(matches ? null : ajv.errors), event.action).toBe('No errors')
+      }
     },
   )
 
