@@ -103,6 +103,14 @@ async function events(service: Service): Promise<void> {
   if (found?.['detail-type'] !== 'design.created') throw new Error('publish-events did not publish the design')
 }
 
+/** Decides about a request of another service. */
+async function decide(service: Service): Promise<void> {
+  const { token } = await newOwner(service)
+  const question = { authorization: [`Bearer ${token}`], permission: 'deal.write', request_id: 'of-the-smoke-test' }
+  const { outcome } = Object(await service.invoke('authorize', question))
+  if (outcome !== 'allowed') throw new Error(`authorize: ${outcome}`)
+}
+
 /** Connects a vendor account, whose secret another instance decrypts, and rotates the tenant's data key. */
 async function vendors(service: Service): Promise<void> {
   const { token } = await newOwner(service)
@@ -161,4 +169,4 @@ async function pages({ webUrl }: Service): Promise<void> {
 }
 
 /** The main flows of the service, by subject. */
-export const SMOKE = { pages, operations, gateway, signIn, invite, bounce, events, vendors, work }
+export const SMOKE = { pages, operations, gateway, signIn, invite, bounce, events, decide, vendors, work }
