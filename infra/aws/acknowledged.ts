@@ -34,9 +34,10 @@ export function acknowledge(
     groups: readonly TenantryFunction[]
     config: Stage
     launched: boolean
+    restored: boolean
   },
 ): void {
-  const { apis, database, events, jobs, operations, release, secrets, groups, config, launched } = made
+  const { apis, database, events, jobs, operations, release, secrets, groups, config, launched, restored } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
@@ -99,6 +100,12 @@ export function acknowledge(
       database.cluster,
       `${CONTROL_TOWER}rds_instance_automatic_minor_version_upgrade_enabled_check`,
       'A deployment upgrades it, after the version has run in staging',
+    )
+  if (restored)
+    accept(
+      database.cluster,
+      'CloudFormation-Validate::W3688',
+      'CloudFormation ignores the name of the owner, whom the snapshot has already, but requires it beside the new password',
     )
   if (!keep || !launched) {
     const deletable =

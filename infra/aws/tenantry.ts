@@ -193,6 +193,7 @@ export class Tenantry extends Stack {
       groups: [...groups.map(({ made }) => made), web],
       config,
       launched,
+      restored: restoreFrom !== undefined,
     })
   }
 }

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { App, Stack, Tags, Validations } from 'aws-cdk-lib'
+import { CfnQueue } from 'aws-cdk-lib/aws-sqs'
+import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import * as v from 'valibot'
+import { Addresses } from '#infra/aws/addresses.ts'
+import { controlTowerRules } from '#infra/aws/control-tower.ts'
+import { Tenantry } from '#infra/aws/tenantry.ts'
+import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { STAGES } from '#infra/stages.ts'
+
+const RECOVERY = {
+  recovery: {
+    region: 'us-west-2',
+    backupVaults: [
+      'arn:aws:backup:us-west-2:111122223333:backup-vault:copies',
+      'arn:aws:backup:us-east-1:444455556666:backup-vault:copies',
+    ],
+  },
+  restoreFrom: 'arn:aws:rds:us-east-1:111122223333:cluster-snapshot:last',
+  vaultKeys: ['arn:aws:kms:us-west-2:111122223333:key/mrk-1'],
+  launched: true,
+}
+
+let outdir: string
+beforeAll(async () => {
+  outdir = await mkdtemp(join(tmpdir(), 'tenantry-findings-'))
+})
+afterAll(() => rm(outdir, { recursive: true, force: true }))
+
+it('a stage with every setting of recovery has no finding that is not acknowledged', async () => {
+  const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
+  const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] }, outdir })
+  const stack = new Tenantry(app, 'recovering', {
+    stage: 'prod',
+    config: STAGES.prod,
+    addresses: v.parse(Addresses, { ...context.tenantry.prod, ...RECOVERY }),
+    groups: await routeGroups(),
+    jobs: await jobs(),
+  })
+  Tags.of(stack).add('stage', 'prod')
+  // A queue that nothing encrypts shows that the rules ran.
+  const queue = new CfnQueue(new Stack(app, 'planted'), 'Queue', { sqsManagedSseEnabled: false })
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app), controlTowerRules(app))
+  expect(() => app.synth()).toThrow(queue.node.path)
+  const { pluginReports } = JSON.parse(readFileSync(join(outdir, 'validation-report.json'), 'utf8'))
+  const findings: string[] = pluginReports.flatMap(({ pluginName, violations }: any) =>
+    violations.flatMap(({ ruleName, violatingConstructs }: any) =>
+      // Some findings name no resource.
+      (violatingConstructs.length > 0 ? violatingConstructs : [{}]).map(
+        ({ constructPath }: any) => `${constructPath}: ${pluginName} ${ruleName}`,
+      ),
+    ),
+  )
+  const [planted, ours] = [true, false].map((of) => findings.filter((each) => each.startsWith(queue.node.path) === of))
+  expect(ours).toEqual([])
+  expect(planted?.join('\n')).toMatch(/AwsSolutions-SQS/)
+  expect(planted?.join('\n')).toMatch(/cdk-validator-cfnguard/)
+}, 600_000)
