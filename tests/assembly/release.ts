@@ -1,5 +1,7 @@
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { Version } from './aliases.ts'
+import type { AssembledService } from './service.ts'
 import { type Assembly, bundleOf, declaredFunctions, ofType } from './template.ts'
 
 /** What the next release has that this one lacks. */
@@ -9,6 +11,9 @@ export interface Changes {
   /** By the function's name, without the prefix of the stage: a part of its bundle, which is there once, and what replaces it. */
   readonly edits?: Readonly<Record<string, readonly [part: string | RegExp, replacement: string]>>
 }
+
+/** As CodeDeploy's configuration of a stage, CANARY_10PERCENT_5MINUTES. */
+const CANARY_PERCENT = 10
 
 let releases = 0
 
@@ -60,4 +65,33 @@ async function replaceOnce(file: string, part: string | RegExp, replacement: str
   const found = text.split(part).length - 1
   if (found !== 1) throw new Error(`${file} has ${part} ${found} times`)
   await writeFile(file, text.replace(part, replacement))
+}
+
+/** What happens while 10 % of the invocations go to the new versions. */
+export type Canary = (next: Version) => Promise<'keep' | 'alarm'>
+
+/**
+ * Deploys a release to a stage in the runbook's order: migrations, functions, traffic. Without a canary the traffic moves at once,
+ * as with `-c canary=off`. Rolls back as CloudFormation does. Returns the cause of that, or null.
+ */
+export async function deployRelease(
+  { aliases, migrate }: Pick<AssembledService, 'aliases' | 'migrate'>,
+  release: Assembly,
+  canary?: Canary,
+): Promise<string | null> {
+  const before = aliases.stable
+  try {
+    await migrate(release, before.release)
+    const next = aliases.publish(release)
+    if (canary !== undefined) {
+      aliases.route(next, CANARY_PERCENT)
+      if ((await canary(next)) === 'alarm') throw new Error('an alarm went off')
+    }
+    aliases.route(next, 100)
+    return null
+  } catch (error) {
+    aliases.route(before, 100)
+    await migrate(before.release, release)
+    return String(error)
+  }
 }

@@ -38,7 +38,7 @@ export interface AssembledService extends ServiceParts {
   /** The aliases of the functions, which a release moves. */
   readonly aliases: Aliases
   /** Runs the migrations of a release as its deployment does, or as the rollback of a deployment. Throws what fails it. */
-  migrate(release: Assembly, previous: Assembly): Promise<unknown>
+  readonly migrate: (release: Assembly, previous: Assembly) => Promise<unknown>
   /** Invokes a function by its name, without the prefix of the stage. */
   invoke(name: string, event: object): Promise<unknown>
   /** Gives a command, as an operator does. */
