@@ -53,17 +53,18 @@ grant select (id, token_key, user_id, tenant_id, csrf_secret, last_seen_at, idle
   insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at),
   update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_gate;
 
--- The live sessions, with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user
--- is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security
--- applies to the reader: the view shows a session of a tenant only while that tenant is set.
-create view app.live_sessions with (security_invoker = true) as
+-- The live sessions as the session check reads them, with user, tenant, role and permissions. A session is live if it is not
+-- revoked or expired and its user is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and
+-- not revoked. Row security applies to the reader: the view shows a session of a tenant only while that tenant is set.
+create view app.checked_sessions with (security_invoker = true) as
 select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
        u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url, u.language,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
        to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
-                       where p.role_id in (r.id, r.based_on) order by 1)) as permissions
+                       where p.role_id = r.id or p.role_id = r.based_on order by 1)) as permissions,
+       s.token_key, s.csrf_secret, s.last_seen_at
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
@@ -74,7 +75,14 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   left join app.roles r on r.id = m.role_id
  where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
    and (s.tenant_id is null or (t.id is not null and m.id is not null));
-grant select on app.live_sessions to identity_gate;
+
+-- The same without the secrets.
+create view app.live_sessions with (security_invoker = true) as
+select session_id, idle_expires_at, absolute_expires_at, user_id, email, email_verified_at, full_name, avatar_url,
+       language, tenant_id, slug, legal_name, status, timezone, currency, membership_id, role_id, role_code,
+       role_label, role_rank, permissions
+  from app.checked_sessions;
+grant select on app.checked_sessions, app.live_sessions to identity_gate;
 
 -- The functions below run as identity_gate, which sees every tenant and seals what it found.
 
@@ -131,40 +139,47 @@ $$;
 -- never past the absolute expiry. Otherwise nothing is written.
 -- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
 -- A ticket is proof for 30 seconds, longer than a request can last. Its 92 bytes are tenant (zeros for none), user, session,
--- role, the time when it expires, and a seal over them.
+-- role, the time when it expires, and a seal over them. Its columns are listed, because a column of a row type costs more.
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_step_seconds integer default 0)
-  returns table (live app.live_sessions, ticket bytea, csrf_secret bytea)
+  returns table (session_id uuid, idle_expires_at timestamptz, absolute_expires_at timestamptz, user_id uuid, email text,
+                 email_verified_at timestamptz, full_name text, avatar_url text, language text, tenant_id uuid, slug text,
+                 legal_name text, status text, timezone text, currency text, membership_id uuid, role_id integer,
+                 role_code text, role_label text, role_rank integer, permissions jsonb, ticket bytea, csrf_secret bytea)
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 declare
   v_async text := set_config('synchronous_commit', 'off', true);
-  v_found record;
+  v_key bytea;
+  v_moves boolean;
 begin
-  select l as live, k.ticket_key, s.csrf_secret, s.last_seen_at <= now() - make_interval(secs => p_step_seconds) as moves into v_found
-    from app.sessions s join app.live_sessions l on l.session_id = s.id cross join app.seal k
-   where s.token_key = p_token_key;
+  select l.session_id, l.idle_expires_at, l.absolute_expires_at, l.user_id, l.email, l.email_verified_at, l.full_name,
+         l.avatar_url, l.language, l.tenant_id, l.slug, l.legal_name, l.status, l.timezone, l.currency, l.membership_id,
+         l.role_id, l.role_code, l.role_label, l.role_rank, l.permissions, l.csrf_secret, k.ticket_key,
+         l.last_seen_at <= now() - make_interval(secs => p_step_seconds)
+    into session_id, idle_expires_at, absolute_expires_at, user_id, email, email_verified_at, full_name, avatar_url,
+         language, tenant_id, slug, legal_name, status, timezone, currency, membership_id, role_id, role_code, role_label,
+         role_rank, permissions, csrf_secret, v_key, v_moves
+    from app.checked_sessions l cross join app.seal k where l.token_key = p_token_key;
   if not found then
     return;
   end if;
-  live := v_found.live;
-  csrf_secret := v_found.csrf_secret;
-  if v_found.moves then
+  if v_moves then
     update app.sessions s
-       set idle_expires_at = case when live.tenant_id is null then s.idle_expires_at
+       set idle_expires_at = case when authenticate.tenant_id is null then s.idle_expires_at
              else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
            last_seen_at = now()
-     where s.id = live.session_id and s.revoked_at is null
-    returning s.idle_expires_at into live.idle_expires_at;
+     where s.id = session_id and s.revoked_at is null
+    returning s.idle_expires_at into idle_expires_at;
     if not found then
       return;
     end if;
   end if;
-  ticket := uuid_send(coalesce(live.tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(live.user_id)
-         || uuid_send(live.session_id) || int4send(coalesce(live.role_id, 0))
+  ticket := uuid_send(coalesce(tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(user_id)
+         || uuid_send(session_id) || int4send(coalesce(role_id, 0))
          || timestamptz_send(clock_timestamp() + interval '30 seconds');
-  ticket := ticket || sha256(v_found.ticket_key || ticket);
+  ticket := ticket || sha256(v_key || ticket);
   return next;
 end
 $$;

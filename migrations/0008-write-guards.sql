@@ -51,21 +51,34 @@ $$;
 --   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
 -- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not.
--- A ticket without a session holds no permission and has nothing to lock.
+-- A ticket without a session holds no permission and has nothing to lock. Like app.enter_to_read it repeats app.check_ticket and
+-- app.set_tenant in line.
 create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusive boolean) returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 declare
+  v_scope_key bytea;
+  v_ticket_key bytea;
+  v_scope bytea := substr(p_ticket, 1, 32);
   v_tenant uuid;
   v_user uuid;
   v_session uuid;
   v_role integer;
   v_bound uuid;
 begin
-  select t.tenant_id, t.user_id, t.session_id into v_tenant, v_user, v_session from app.check_ticket(p_ticket) t;
-  if v_user is null then
+  select s.scope_key, s.ticket_key into v_scope_key, v_ticket_key from app.seal s;
+  if (substr(p_ticket, 61) = sha256(v_ticket_key || substr(p_ticket, 1, 60))
+      and substr(p_ticket, 53, 8) > timestamptz_send(clock_timestamp())
+      and substr(p_ticket, 1, 16) <> '\x00000000000000000000000000000000') is not true then
+    perform app.check_ticket(p_ticket);
+    raise exception 'a write needs a ticket with a tenant' using errcode = 'TN401';
+  end if;
+  v_tenant := encode(substr(p_ticket, 1, 16), 'hex');
+  v_user := encode(substr(p_ticket, 17, 16), 'hex');
+  v_session := encode(substr(p_ticket, 33, 16), 'hex');
+  if v_user = '00000000-0000-0000-0000-000000000000' then
     if substr(p_ticket, 49, 4) = int4send(-1) then
       raise exception 'the ticket is for reading' using errcode = 'TN403';
     end if;
@@ -91,12 +104,13 @@ begin
   if v_bound is distinct from v_tenant then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
-  perform from app.roles r join app.role_permissions p on p.role_id in (r.id, r.based_on)
+  perform from app.roles r join app.role_permissions p on p.role_id = r.id or p.role_id = r.based_on
     where r.id = v_role and int4send(v_role) = substr(p_ticket, 49, 4) and p.permission in (p_permission, '*');
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
-  perform app.set_tenant(v_tenant, v_user);
+  perform set_config('app.scope', encode(v_scope, 'hex'), true),
+          set_config('app.scope_seal', encode(sha256(v_scope_key || v_scope || timestamptz_send(transaction_timestamp())), 'hex'), true);
 end
 $$;
 

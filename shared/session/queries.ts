@@ -38,12 +38,12 @@ export async function authenticate(
   const step = slideStep(idleSeconds, slideStepSeconds)
   const [row] =
     previous === null
-      ? await sql<CheckedSessionRow>`select (live).*, ticket, csrf_secret from app.authenticate(${current}, ${idleSeconds}, ${step})`
+      ? await sql<CheckedSessionRow>`select * from app.authenticate(${current}, ${idleSeconds}, ${step})`
       : await sql<CheckedSessionRow>`
           with found as materialized (select * from app.authenticate(${current}, ${idleSeconds}, ${step}))
-          select (live).*, ticket, csrf_secret from found
+          select * from found
           union all
-          select (live).*, ticket, csrf_secret from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from found)`
+          select * from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from found)`
   return row === undefined ? null : checkedPrincipal(row)
 }
 
@@ -62,7 +62,7 @@ export async function authenticateForService(
          found as (select * from first
                    union all
                    select * from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from first))
-    select (live).*, ticket, csrf_secret, app.service_proof(ticket) as proof from found`
+    select found.*, app.service_proof(ticket) as proof from found`
   return row === undefined ? null : { ...checkedPrincipal(row), proof: row.proof }
 }
 

@@ -20,6 +20,8 @@ export async function holdsAfter(
 ): Promise<void> {
   await admin`begin`
   try {
+    // Without its guard, a function may try for ever.
+    await admin`set local statement_timeout = '20s'`
     for (const statement of statements) await admin.unsafe(statement)
     await admin`set local role identity_app`
     await holds(admin)
