@@ -274,7 +274,7 @@ guards.push(
       [operatorGuarantee(world), everyTableGuarantee],
     ],
   ]),
-  ...opened('identity_worker', 'all', ['app.tenants', 'app.memberships'], workerGuarantee(world)),
+  ...opened('identity_worker', 'all', ['app.tenants', 'app.vendor_prices'], workerGuarantee(world)),
   ...opened('identity_operator', 'update', ['app.tenants'], operatorGuarantee(world)),
   ...opened(
     'identity_operator',
@@ -487,7 +487,7 @@ const absentGrants: readonly (readonly [guarantee: Guarantee, ...grants: string[
   [
     provenGuarantee(asMigrated, 'identity_mailer'),
     'select (email) on app.users to identity_mailer',
-    'insert on app.tokens to identity_mailer',
+    'insert on app.failed_sign_ins to identity_mailer',
     'delete on app.jobs to identity_mailer',
   ],
   [
