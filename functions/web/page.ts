@@ -5,7 +5,7 @@ import type { ProblemKind } from '#shared/problem.ts'
 import type { Permission } from '#shared/role/permissions.ts'
 import type { PageReply } from '#web/reply.ts'
 import type { Me } from '#web/request.ts'
-import type { Refusal, Ui } from '#web/view/ui.ts'
+import type { Ui } from '#web/view/ui.ts'
 
 /**
  * Who may open a page:
@@ -108,8 +108,6 @@ export interface Page {
   readonly again: ((context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>) | null
   readonly fieldOf: Partial<Record<ProblemKind, string>>
 }
-
-export type { Refusal }
 
 const ROUTE = /^(GET|POST) (\/[A-Za-z0-9/{}._-]*)$/
 

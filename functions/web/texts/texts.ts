@@ -17,7 +17,6 @@ const en = { ...enCommon, ...enAuth, ...enShops, ...enMembers, ...enProblems, ..
 /** Every text of the pages. A language with a missing text does not compile. */
 export type Texts = typeof en
 
-export const TEXTS: Readonly<Record<Language, Texts>> = {
-  en,
-  es: { ...esCommon, ...esAuth, ...esShops, ...esMembers, ...esProblems, ...esShop },
-}
+const es: Texts = { ...esCommon, ...esAuth, ...esShops, ...esMembers, ...esProblems, ...esShop }
+
+export const TEXTS: Readonly<Record<Language, Texts>> = { en, es }
