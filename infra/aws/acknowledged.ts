@@ -141,6 +141,8 @@ export function acknowledge(
     `${SERVERLESS}-LambdaEventSourceMappingDestination`,
     'After five failures the queue passes a message to its dead-letter queue',
   )
+  // The rule does not see that the bus uses it.
+  accept(events.failed, `${SOLUTIONS}-SQS3`, 'It is itself the dead-letter queue')
   for (const { failed } of [jobs, events]) {
     accept(failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
     accept(failed, `${CONTROL_TOWER}sqs_dlq_check`, 'It is itself the dead-letter queue')

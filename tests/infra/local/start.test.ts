@@ -55,7 +55,7 @@ describe('a started stack', () => {
       gateway_url: url,
       web_url: url,
       mailbox_url: url,
-      events_url: url,
+      events_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/events$/),
       database_url: expect.stringMatching(/^postgres:\/\/postgres:[^@]+@127\.0\.0\.1:\d+\/\w+$/),
       app_database_url: expect.stringMatching(/^postgres:\/\/identity_app:[^@]+@127\.0\.0\.1:\d+\/\w+$/),
       control_url: url,
