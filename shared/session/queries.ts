@@ -47,6 +47,10 @@ export async function authenticate(
   return row === undefined ? null : checkedPrincipal(row)
 }
 
+interface ProvenSessionRow extends CheckedSessionRow {
+  proof: Uint8Array | null
+}
+
 /** The principal of a session, with the proof by which another service enters the tenant (app.enter). */
 export type ProvenPrincipal = Principal & { readonly proof: Uint8Array | null }
 
@@ -57,12 +61,17 @@ export async function authenticateForService(
   { idleSeconds, slideStepSeconds }: Pick<Config['session'], 'idleSeconds' | 'slideStepSeconds'>,
 ): Promise<ProvenPrincipal | null> {
   const step = slideStep(idleSeconds, slideStepSeconds)
-  const [row] = await sql<CheckedSessionRow & { proof: Uint8Array | null }>`
-    with first as materialized (select * from app.authenticate(${current}, ${idleSeconds}, ${step})),
-         found as (select * from first
-                   union all
-                   select * from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from first))
-    select found.*, app.service_proof(ticket) as proof from found`
+  const [row] =
+    previous === null
+      ? await sql<ProvenSessionRow>`
+          select found.*, app.service_proof(ticket) as proof
+            from app.authenticate(${current}, ${idleSeconds}, ${step}) found`
+      : await sql<ProvenSessionRow>`
+          with first as materialized (select * from app.authenticate(${current}, ${idleSeconds}, ${step})),
+               found as (select * from first
+                         union all
+                         select * from app.authenticate(${previous}, ${idleSeconds}, ${step}) where not exists (select from first))
+          select found.*, app.service_proof(ticket) as proof from found`
   return row === undefined ? null : { ...checkedPrincipal(row), proof: row.proof }
 }
 

@@ -130,6 +130,16 @@ describe('authorize', () => {
     expect((await askWith(viewer.token)).outcome).toBe('refused')
   })
 
+  it('finds a session by the previous pepper, and proves it', async () => {
+    const { sales, id } = await service.newTenant('sales')
+    const rotated = { ...service.runtime, pepper: 'p'.repeat(32), pepperPrevious: PEPPER }
+    const question = { authorization: [`Bearer ${sales.token}`], permission: null, request_id: 'r' }
+    expect(await handlerOf(rotated)(question)).toMatchObject({
+      outcome: 'allowed',
+      principal: { tenant: { id }, proof: expect.stringMatching(/^[\w-]{123}$/) },
+    })
+  })
+
   it('takes one statement and one round trip', async () => {
     const { hostname, port } = new URL(service.database.appUrl)
     const wire = await startPostgresWire({ host: hostname, port: Number(port) })
