@@ -5,18 +5,8 @@ import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import type { StackInfo } from '#infra/local/stack.ts'
 import { TEST_SETTINGS } from '#tests/support/settings.ts'
-import {
-  ask,
-  commandOf,
-  launch,
-  logIn,
-  ownState,
-  processTree,
-  READY_TIMEOUT_MS,
-  startForTest,
-  stop,
-  survivors,
-} from './started-stack.ts'
+import { launch, READY_TIMEOUT_MS, stop } from '#tests/support/stack-process.ts'
+import { ask, commandOf, logIn, ownState, processTree, startForTest, survivors } from './started-stack.ts'
 
 // Reads processes from /proc.
 describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 2 * READY_TIMEOUT_MS }, () => {

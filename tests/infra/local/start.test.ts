@@ -11,20 +11,15 @@ import { encodings } from '#tests/support/encodings.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { TEST_SETTINGS } from '#tests/support/settings.ts'
 import {
-  ask,
-  commandOf,
   launch,
-  logIn,
-  ownState,
-  processTree,
   READY_TIMEOUT_MS,
   removeFolder,
   start,
   type Started,
   stateFolder,
   stop,
-  survivors,
-} from './started-stack.ts'
+} from '#tests/support/stack-process.ts'
+import { ask, commandOf, logIn, ownState, processTree, survivors } from './started-stack.ts'
 
 describe('a started stack', () => {
   let folder: string

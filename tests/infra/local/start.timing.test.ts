@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { seedEmails } from '#infra/local/seed.ts'
-import { ask, logIn, ownState, start, startForTest, stop } from './started-stack.ts'
+import { start, stop } from '#tests/support/stack-process.ts'
+import { ask, logIn, ownState, startForTest } from './started-stack.ts'
 
 it('is ready within 10 s on existing data, at best of three starts', async () => {
   const stateDir = await ownState()

@@ -1,0 +1,238 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { PASSWORD } from '#tests/support/service.ts'
+import { headingOf, launchChromium, openWindow, signIn } from './chromium.ts'
+import { linkIn, mailTo } from './mailbox.ts'
+import { connectVendor } from './setting.ts'
+
+const stack = inject('stack')
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await launchChromium()
+})
+afterAll(() => chromium.close())
+
+/** A window of a person, without scripts. */
+async function window(options: { ip?: string } = {}): Promise<Page> {
+  const context = await openWindow(chromium, stack.web_url, options)
+  onTestFinished(() => context.close())
+  return context.newPage()
+}
+
+const choose = (page: Page, shop: string) =>
+  page
+    .getByRole('listitem')
+    .filter({ hasText: shop })
+    .getByRole('button', { name: /Work in this shop/ })
+    .click()
+
+interface Focused {
+  readonly labels?: Iterable<{ readonly textContent: string }> | null
+  readonly textContent: string
+}
+
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+describe('signing in', () => {
+  it('leads to the only shop, to a choice of two, and to a page that says whom to ask', async () => {
+    const page = await window()
+    await signIn(page, 'viewer@acme.test')
+    expect(await headingOf(page)).toBe('Acme Print')
+    const two = await window()
+    await signIn(two, 'both@shops.test')
+    expect(await headingOf(two)).toBe('Choose a shop')
+    await choose(two, 'Bolt Apparel')
+    expect(await headingOf(two)).toBe('Bolt Apparel')
+    const none = await window()
+    await signIn(none, 'nobody@shops.test')
+    expect(await none.getByText('nobody@shops.test').count()).toBeGreaterThan(0)
+    expect(await headingOf(none)).toBe('Choose a shop')
+  })
+
+  it('has one text for every refusal, and no cookie of a session', async () => {
+    const page = await window()
+    const texts = new Set<string>()
+    for (const [email, password] of [
+      ['owner@acme.test', 'a wrong password'],
+      ['unknown@acme.test', PASSWORD],
+      ['no address', PASSWORD],
+    ] as const) {
+      await signIn(page, email, password)
+      texts.add(await page.getByRole('alert').innerText())
+      expect(await page.title()).toMatch(/^Error:/)
+    }
+    expect(texts.size).toBe(1)
+    expect((await page.context().cookies()).map(({ name }) => name)).not.toContain('__Host-tenantry')
+  })
+
+  it('keeps the cookies from scripts and from other sites', async () => {
+    const page = await window()
+    await signIn(page, 'owner@acme.test')
+    const cookies = await page.context().cookies()
+    expect(cookies.map(({ name }) => name)).toEqual(expect.arrayContaining(['__Host-tenantry', '__Host-tenantry-csrf']))
+    for (const cookie of cookies)
+      expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: 'Lax', path: '/' })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    expect(await headingOf(page)).toBe('Sign in')
+    expect((await page.context().cookies()).map(({ name }) => name)).not.toContain('__Host-tenantry')
+  })
+})
+
+describe('invitations', () => {
+  it('lead a newcomer and an existing user into the shop, whose next click obeys a change and a removal', async () => {
+    const owner = await window()
+    await signIn(owner, 'owner@acme.test')
+    const invite = async (email: string) => {
+      await owner.getByRole('link', { name: 'Invitations' }).first().click()
+      await owner.getByLabel('Email address').fill(email)
+      await owner.getByRole('combobox', { name: 'Role' }).selectOption('viewer')
+      await owner.getByRole('button', { name: 'Send the invitation' }).click()
+      expect(await owner.getByRole('status').innerText()).toContain('on its way')
+    }
+    await invite('newcomer@browser.test')
+    const newcomer = await window()
+    await newcomer.goto(linkIn(await mailTo(stack, 'newcomer@browser.test')))
+    expect(newcomer.url()).not.toContain('token')
+    expect(await newcomer.locator('main').innerText()).toContain('Acme Print')
+    await newcomer.getByLabel('Name').fill('Nell Newcomer')
+    await newcomer
+      .getByLabel(/password/i)
+      .first()
+      .fill('a passphrase for newcomers')
+    await newcomer.locator('main form').getByRole('button').first().click()
+    await signIn(newcomer, 'newcomer@browser.test', 'a passphrase for newcomers')
+    expect(await headingOf(newcomer)).toBe('Acme Print')
+
+    await owner.getByRole('link', { name: 'Members' }).first().click()
+    const row = rowOf(owner, 'Nell Newcomer')
+    await row.getByRole('combobox').selectOption('admin')
+    await row.getByRole('button', { name: /Change role/ }).click()
+    await newcomer.reload()
+    expect(await newcomer.getByRole('link', { name: 'Members' }).count()).toBeGreaterThan(0)
+    await rowOf(owner, 'Nell Newcomer')
+      .getByRole('link', { name: /Remove/ })
+      .click()
+    expect(await headingOf(owner)).toBe('Remove Nell Newcomer?')
+    await owner.getByRole('button', { name: 'Remove from the shop' }).click()
+    expect(await rowOf(owner, 'Nell Newcomer').count()).toBe(0)
+    await newcomer.reload()
+    expect(await headingOf(newcomer)).toBe('Sign in')
+
+    await invite('nobody@shops.test')
+    const existing = await window()
+    await existing.goto(linkIn(await mailTo(stack, 'nobody@shops.test')))
+    await existing.locator('main form').getByRole('button').first().click()
+    await signIn(existing, 'nobody@shops.test')
+    expect(await headingOf(existing)).toBe('Acme Print')
+  })
+
+  it('that are cancelled meanwhile say that their link is invalid', async () => {
+    const owner = await window()
+    await signIn(owner, 'owner@bolt.test')
+    await owner.goto('/s/bolt-apparel/invitations')
+    await owner.getByLabel('Email address').fill('late@browser.test')
+    await owner.getByRole('button', { name: 'Send the invitation' }).click()
+    const late = await window()
+    await late.goto(linkIn(await mailTo(stack, 'late@browser.test')))
+    await rowOf(owner, 'late@browser.test')
+      .getByRole('button', { name: /Cancel/ })
+      .click()
+    await late.getByLabel('Name').fill('Lou Late')
+    await late
+      .getByLabel(/password/i)
+      .first()
+      .fill('a passphrase for newcomers')
+    await late.locator('main form').getByRole('button').first().click()
+    expect(await late.locator('main').innerText()).toContain('invalid or has expired')
+  })
+})
+
+describe('a forgotten password', () => {
+  it('is replaced by the link of the mail, once, and not by a weak one', async () => {
+    const page = await window()
+    await page.goto('/sign-in')
+    await page.getByRole('link', { name: 'I forgot my password' }).click()
+    await page.getByLabel('Email address').fill('designer@bolt.test')
+    await page.locator('main form').getByRole('button').click()
+    const link = linkIn(await mailTo(stack, 'designer@bolt.test'))
+    await page.goto(link)
+    const set = async (password: string) => {
+      await page
+        .getByLabel(/password/i)
+        .first()
+        .fill(password)
+      await page.locator('main form').getByRole('button').click()
+    }
+    await set('password')
+    expect(await page.title()).toMatch(/^Error:/)
+    await set('another fine passphrase here')
+    await signIn(page, 'designer@bolt.test', 'another fine passphrase here')
+    expect(await headingOf(page)).toBe('Bolt Apparel')
+    const again = await window()
+    await again.goto(link)
+    await again
+      .getByLabel(/password/i)
+      .first()
+      .fill('yet another fine passphrase')
+    await again.locator('main form').getByRole('button').click()
+    expect(await again.locator('main').innerText()).toContain('sign in with your password')
+  })
+})
+
+it('does not mix two shops in two tabs', async () => {
+  const page = await window()
+  await signIn(page, 'both@shops.test')
+  await choose(page, 'Acme Print')
+  const tab = await page.context().newPage()
+  const response = await tab.goto('/s/bolt-apparel')
+  expect(response?.status()).toBe(409)
+  expect(await tab.locator('main').innerText()).toContain('You are now acting in Acme Print')
+  await tab.getByRole('button', { name: 'Switch to Bolt Apparel' }).click()
+  expect(await headingOf(tab)).toBe('Bolt Apparel')
+  expect((await page.reload())?.status()).toBe(409)
+})
+
+it('shows a sync of a vendor as it grows, in pages that load again by themselves', async () => {
+  expect(await connectVendor(chromium, stack, 'owner@bolt.test', 'bolt-apparel')).toContain('accepted')
+  const page = await window()
+  await signIn(page, 'owner@bolt.test')
+  await page.goto('/s/bolt-apparel/vendor-accounts')
+  expect(await page.content()).not.toContain(stack.vendors[0]?.secret ?? 'a secret')
+  await page
+    .getByRole('button', { name: /Sync now/ })
+    .first()
+    .click()
+  expect(await headingOf(page)).toMatch(/^Sync of /)
+  await page.getByText('Finished', { exact: true }).first().waitFor()
+})
+
+it('is usable with the keyboard alone, from the sign-in to an invitation', async () => {
+  const page = await window()
+  await page.goto('/sign-in')
+  const tabTo = async (name: RegExp) => {
+    for (let steps = 0; steps < 60; steps += 1) {
+      await page.keyboard.press('Tab')
+      const focused = page.locator(':focus')
+      const label = await focused.evaluate((element) => {
+        const { labels, textContent } = element as unknown as Focused
+        return Array.from(labels ?? [], (labelled) => labelled.textContent).join() || textContent
+      })
+      if (name.test(label.trim())) return
+    }
+    throw new Error(`the keyboard does not reach ${String(name)}`)
+  }
+  await tabTo(/^Email address/)
+  await page.keyboard.type('admin@bolt.test')
+  await tabTo(/^Password/)
+  await page.keyboard.type(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/s\/bolt-apparel/)
+  await tabTo(/^Invitations/)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/invitations/)
+  await tabTo(/^Email address/)
+  await page.keyboard.type('keys@browser.test')
+  await page.keyboard.press('Enter')
+  await page.getByText('on its way').waitFor()
+  expect(linkIn(await mailTo(stack, 'keys@browser.test'))).not.toBe('')
+})

@@ -1,0 +1,10 @@
+/** Limits that only the tests of limits may meet. */
+export const STACK_ENV = {
+  LOGIN_EMAIL_LIMIT: '1000',
+  LOGIN_IP_LIMIT: '10000',
+  LOGIN_ACCOUNT_LIMIT: '10000',
+  INVITE_RESEND_SECONDS: '0',
+  INVITE_TENANT_LIMIT: '1000',
+  INVITE_RECIPIENT_LIMIT: '1000',
+  TRUSTED_PROXIES: '127.0.0.1/32',
+}
