@@ -1,6 +1,6 @@
 import chromiumOfNpm from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { PASSWORD } from '#tests/support/service.ts'
+import { SEED_PASSWORD } from '#infra/local/seed.ts'
 
 /** Starts Chromium: the one that `CHROMIUM` names, or the one of the npm package. */
 export const launchChromium = async (): Promise<Browser> =>
@@ -29,7 +29,7 @@ export const openWindow = async (
   })
 
 /** Signs in by the form, and waits for the page that follows. */
-export async function signIn(page: Page, email: string, password: string = PASSWORD): Promise<void> {
+export async function signIn(page: Page, email: string, password: string = SEED_PASSWORD): Promise<void> {
   await page.goto('/sign-in')
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)

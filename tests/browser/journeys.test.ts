@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { PASSWORD } from '#tests/support/service.ts'
+import { SEED_PASSWORD } from '#infra/local/seed.ts'
 import { headingOf, launchChromium, openWindow, signIn } from './chromium.ts'
 import { linkIn, mailTo } from './mailbox.ts'
 import { connectVendor } from './setting.ts'
@@ -54,8 +54,8 @@ describe('signing in', () => {
     const texts = new Set<string>()
     for (const [email, password] of [
       ['owner@acme.test', 'a wrong password'],
-      ['unknown@acme.test', PASSWORD],
-      ['no address', PASSWORD],
+      ['unknown@acme.test', SEED_PASSWORD],
+      ['no address', SEED_PASSWORD],
     ] as const) {
       await signIn(page, email, password)
       texts.add(await page.getByRole('alert').innerText())
@@ -224,7 +224,7 @@ it('is usable with the keyboard alone, from the sign-in to an invitation', async
   await tabTo(/^Email address/)
   await page.keyboard.type('admin@bolt.test')
   await tabTo(/^Password/)
-  await page.keyboard.type(PASSWORD)
+  await page.keyboard.type(SEED_PASSWORD)
   await page.keyboard.press('Enter')
   await page.waitForURL(/\/s\/bolt-apparel/)
   await tabTo(/^Invitations/)

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { HtmlValidate } from 'html-validate'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { SEED_PASSWORD } from '#infra/local/seed.ts'
 import { launchChromium, openWindow } from './chromium.ts'
 import { crawl, VIEWS } from './crawl.ts'
 import { furnish, OWNER_PAGES } from './setting.ts'
@@ -70,7 +71,7 @@ describe.each([
   const signInAs = async (page: import('playwright-core').Page) => {
     await page.goto('/sign-in')
     await page.locator('#field-email').fill('owner@acme.test')
-    await page.locator('#field-password').fill('correct horse battery staple')
+    await page.locator('#field-password').fill(SEED_PASSWORD)
     await page.locator('main form button').click()
   }
 })
