@@ -41,7 +41,7 @@ main{flex:1;padding-block:2rem 3rem}
 .prose{max-width:40rem;margin-bottom:1.5rem}
 .cards{list-style:none;padding:0;margin:0;display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(16rem,100%),1fr))}
 .cards .card{margin:0}
-.cards h2{margin:0 0 .25rem}
+.cards h2,.cards h3{margin:0 0 .25rem}
 .form{max-width:30rem}
 .field{margin:0 0 1.25rem}
 .field.invalid{border-left:4px solid var(--bad);padding-left:.75rem}
@@ -68,8 +68,10 @@ legend{font-weight:600;padding:0 .35rem}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}
 .filter{flex:1 1 10rem;max-width:18rem}
 .sentences{list-style:none;padding:0;margin:0}
-.sentences li{border-top:1px solid var(--line);padding:.75rem 0}
-.badge{display:inline-block;padding:0 .5rem;border:1px solid currentcolor;border-radius:1rem;font-size:.875rem}
+.sentences li{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.25rem 1.5rem;border-top:1px solid var(--line);padding:.75rem 0}
+.sentences p{flex:1 1 20rem;margin:0}
+.sentences time{flex:0 0 13rem}
+.badge{display:inline-block;white-space:nowrap;padding:0 .5rem;border:1px solid currentcolor;border-radius:1rem;font-size:.875rem}
 .badge.good{color:var(--good);background:var(--good-ground)}
 .badge.warn{color:var(--warn);background:var(--warn-ground)}
 .badge.bad{color:var(--bad);background:var(--bad-ground)}
@@ -80,11 +82,14 @@ table{width:100%;border-collapse:collapse;background:var(--card);border:1px soli
 caption{text-align:left;color:var(--quiet);padding-bottom:.5rem}
 th,td{text-align:left;vertical-align:top;padding:.65rem .75rem;border-top:1px solid var(--line)}
 thead th{color:var(--quiet);font-weight:600;border-top:0}
+thead th,td{overflow-wrap:break-word}
 tbody th{font-weight:600}
+tbody th .quiet{display:block;font-weight:400}
 time .quiet{display:block;font-weight:400}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
 @media (max-width:40rem){
 table,tbody,tr,th,td,caption{display:block}
+caption{padding:.5rem .75rem}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.5rem 0;border-top:1px solid var(--line)}
 th,td{border:0;padding:.25rem .75rem}

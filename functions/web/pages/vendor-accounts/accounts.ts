@@ -158,7 +158,7 @@ function accountsView(ui: ShopUi, { accounts, vendors, runs, cursor }: Found): V
         {
           head: texts.account,
           cell: (account) =>
-            html`${titleOf(account)} <span class="quiet">${account.vendor.name} · ${account.account_number}</span>`,
+            html`${titleOf(account)}${account.label !== null && html` <span class="quiet">${account.vendor.name} · ${account.account_number}</span>`}`,
         },
         {
           head: members.status,
