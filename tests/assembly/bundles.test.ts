@@ -22,7 +22,8 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   operate: 530,
   'sync-catalog': 560,
   'vendor-accounts': 660,
-  'verify-vendors': 400,
+  'publish-events': 335,
+  'verify-vendors': 505,
   // 250 besides the AWS SDK, which takes 260.
   web: 510,
 }
