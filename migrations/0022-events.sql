@@ -79,8 +79,24 @@ grant select,
     update (due_at, attempts, lease_token, leased_until, published_at, dead_at, last_error)
   on app.events to identity_resolver;
 
--- Adds the event of an audit entry, if its action is published. Of `before` and `after` only the keys of the action leave, and of
--- these only ids, codes, numbers, truth values and lists of them: no text with a space or an @.
+-- Returns what may leave of `before` or `after`: the keys of the action, and of these only ids, codes, numbers, truth values and
+-- lists of codes or numbers. Null when nothing is left. No text with a space, an @, a quote or a letter beyond ASCII leaves. A search
+-- for one wrong character costs a tenth of a pattern for the right form.
+create function app.leaving(p_change jsonb, p_keys text[]) returns jsonb
+  language sql immutable
+  begin atomic
+  select jsonb_object_agg(c.key, c.value)
+    from jsonb_each(p_change) c
+    cross join lateral (select case jsonb_typeof(c.value) when 'array' then replace(c.value::text, '", "', '')
+                                                           else left(c.value::text, 67) end as text) v
+   where c.key = any (p_keys)
+     and (v.text !~ '[^][A-Za-z0-9_.:*/+"-]' and (jsonb_typeof(c.value) = 'array' or length(v.text) <= 66)
+          or jsonb_typeof(c.value) = 'array' and v.text !~ '[^][0-9, -]');
+end;
+revoke all on function app.leaving(jsonb, text[]) from public;
+grant execute on function app.leaving(jsonb, text[]) to identity_resolver;
+
+-- Adds the event of an audit entry, if its action is published.
 create function app.add_event() returns trigger
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -88,17 +104,20 @@ create function app.add_event() returns trigger
   as $$
 declare
   v_keys text[];
-  v_plain constant text := '^(S|\[(S(, S)*)?\])$';
-  v_scalar constant text := '(null|true|false|-?[0-9]{1,15}|"[A-Za-z0-9_.:*/+-]{1,64}")';
+  v_before jsonb;
+  v_after jsonb;
 begin
   select a.keys into v_keys from app.event_actions a where a.action = new.action;
   if found then
+    if new.before is not null then
+      v_before := app.leaving(new.before, v_keys);
+    end if;
+    if new.after is not null then
+      v_after := app.leaving(new.after, v_keys);
+    end if;
     insert into app.events (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, before, after)
     values (new.id, new.tenant_id, new.occurred_at, new.action, new.actor_user_id, new.target_type, new.target_id,
-      (select jsonb_object_agg(c.key, c.value) from jsonb_each(new.before) c
-        where c.key = any (v_keys) and c.value::text ~ replace(v_plain, 'S', v_scalar)),
-      (select jsonb_object_agg(c.key, c.value) from jsonb_each(new.after) c
-        where c.key = any (v_keys) and c.value::text ~ replace(v_plain, 'S', v_scalar)));
+            v_before, v_after);
   end if;
   return null;
 end
