@@ -1,4 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Money } from '#shared/schema/money.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { Deal, DealLine, ListedDeal, Status } from './deal.ts'
 
@@ -73,7 +74,7 @@ export async function insertDeal(
       from app.tenants t where t.id = (select app.current_tenant()) for key share
     returning id, number, customer_name, status, currency, created_by, created_at, updated_at`
   if (row === undefined) throw new Error('the deal was not inserted')
-  return { ...row, total: '0.00', lines: [] }
+  return { ...row, total: '0.00' as Money, lines: [] }
 }
 
 /** Changes a locked deal. Returns the time of the change. */

@@ -1,4 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Money } from '#shared/schema/money.ts'
 import type { SentLine } from './deal.ts'
 
 /** A line with its price. Requires a whole number of positions from 1. */
@@ -8,7 +9,7 @@ export interface PricedLine extends Omit<SentLine, 'unit_price'> {
   readonly style_scope: string | null
   readonly size_exists: boolean
   /** Null when no price was sent and no price break qualifies. */
-  readonly unit_price: string | null
+  readonly unit_price: Money | null
   readonly price_source: 'break' | 'manual'
   readonly fits: boolean
   /** Whether the total of all lines is in the range of totals. */

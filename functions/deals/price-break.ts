@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { Id } from '#shared/schema/id.ts'
-import { SentPrice, UnitPrice } from '#shared/schema/money.ts'
+import { type Money, SentPrice, UnitPrice } from '#shared/schema/money.ts'
 import { Quantity } from './quantity.ts'
 
 /** The price breaks of a style, by ascending quantity. A response has prices only for a role that may read them. */
@@ -14,7 +14,7 @@ export const PriceBreaks = v.pipe(
 
 export interface PriceBreak {
   readonly min_quantity: number
-  readonly unit_price: string
+  readonly unit_price: Money
 }
 
 export const SentBreaks = v.pipe(

@@ -1,4 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Money } from '#shared/schema/money.ts'
 import type { PriceBreak } from './price-break.ts'
 
 /** Returns the price breaks of a style, by ascending quantity. Returns null for a style that the tenant may not order. */
@@ -30,8 +31,8 @@ export async function storePriceBreaks(
 /** The price of a quantity of a style. `fits` is whether the total is in the range of totals. */
 export interface Quote {
   readonly min_quantity: number | null
-  readonly unit_price: string | null
-  readonly total: string | null
+  readonly unit_price: Money | null
+  readonly total: Money | null
   readonly fits: boolean
 }
 

@@ -1,4 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Money } from '#shared/schema/money.ts'
 import type { VendorStyle } from '#shared/vendor/vendor-catalog.ts'
 import type { SyncRun } from './queries.ts'
 
@@ -13,7 +14,7 @@ interface Row {
   readonly number: string
   readonly color: string | null
   readonly size: string | null
-  readonly price: string | null
+  readonly price: Money | null
   readonly currency: string
 }
 

@@ -3,6 +3,7 @@ import { storePage } from '#functions/sync-catalog/store-page.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { hashPassword } from '#shared/password/argon2.ts'
 import type { Cost } from '#shared/password/derive.ts'
+import { priceOf } from '#shared/vendor/vendor-catalog.ts'
 import { seedStyles } from './seed-styles.ts'
 import { localProducts } from './vendors/products.ts'
 
@@ -128,7 +129,13 @@ async function seedSyncRun(tx: postgres.TransactionSql, slug: string): Promise<v
       name,
       brand,
       category,
-      skus: skus.map(({ sku, color, size, price }) => ({ sku, color, size: size.trim(), price, currency: 'USD' })),
+      skus: skus.map(({ sku, color, size, price }) => ({
+        sku,
+        color,
+        size: size.trim(),
+        price: priceOf(price),
+        currency: 'USD',
+      })),
     }))
   await storePage(tx as unknown as TenantTransaction, run, { styles, position: 0, next: styles.length })
   await tx`update app.sync_runs set status = 'succeeded', finished_at = now() where id = ${run.id}`

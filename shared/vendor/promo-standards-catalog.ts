@@ -1,3 +1,4 @@
+import type { Money } from '#shared/schema/money.ts'
 import type { VendorCredential } from '#shared/vendor/adapter.ts'
 import { agentFor, boundedRequest, VendorUnreachable } from '#shared/vendor/bounded-request.ts'
 import {
@@ -177,8 +178,8 @@ function sizeOf(part: XmlElement): string {
 }
 
 /** Returns the price of each part for the smallest quantity. */
-function pricesOf(configuration: XmlElement | undefined): ReadonlyMap<string, string> {
-  const prices = new Map<string, string>()
+function pricesOf(configuration: XmlElement | undefined): ReadonlyMap<string, Money> {
+  const prices = new Map<string, Money>()
   for (const part of childrenOf(configuration, 'PartArray').flatMap((list) => childrenOf(list, 'Part'))) {
     const [first] = childrenOf(part, 'PartPriceArray')
       .flatMap((list) => childrenOf(list, 'PartPrice'))

@@ -1,3 +1,5 @@
+import type { Money } from '#shared/schema/money.ts'
+
 /** A style as its vendor lists it, with its SKUs in the vendor's order. */
 export interface VendorStyle {
   readonly styleNumber: string
@@ -12,7 +14,7 @@ export interface VendorSku {
   readonly sku: string
   readonly color: string | null
   readonly size: string | null
-  readonly price: string | null
+  readonly price: Money | null
   readonly currency: string
 }
 
@@ -40,9 +42,9 @@ export const READ_TIMEOUT_MS = 10_000
 const PRICE = /^\d{1,10}(\.\d{1,20})?$/
 
 /** Returns a price, or null for a text that is none. */
-export const priceOf = (text: string | null | undefined): string | null => {
+export const priceOf = (text: string | null | undefined): Money | null => {
   const trimmed = text?.trim() ?? ''
-  return PRICE.test(trimmed) ? trimmed : null
+  return PRICE.test(trimmed) ? (trimmed as Money) : null
 }
 
 // ASCII words with one blank between two of them: most texts need no change.
