@@ -48,7 +48,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     version: '2.0.0',
     required: [...LOCALIZATION, 'productId'],
     respond: (field, products) => {
-      const product = products.find(({ style }) => style.style_number === field('productId'))
+      const product = productWith(field('productId'), products)
       return product === undefined ? NO_PRODUCT : productOf(product)
     },
   },
@@ -57,11 +57,14 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     version: '1.0.0',
     required: ['productId', 'currency', 'fobId', 'priceType', ...LOCALIZATION, 'configurationType'],
     respond: (field, products) => {
-      const product = products.find(({ style }) => style.style_number === field('productId'))
+      const product = productWith(field('productId'), products)
       return product === undefined ? NO_PRODUCT : configurationOf(product, field)
     },
   },
 }
+
+const productWith = (id: string, products: readonly LocalProduct[]): LocalProduct | undefined =>
+  products.find(({ style }) => style.style_number === id)
 
 const NO_PRODUCT: Message = { code: 130, description: 'Product Id not found' }
 
