@@ -45,9 +45,16 @@ try {
     external: ['aws-cdk-lib', 'aws-cdk-lib/*', 'constructs'],
     logLevel: 'warning',
   })
-  const emit = ['--allowImportingTsExtensions', '--emitDeclarationOnly', '--resolveJsonModule', '--erasableSyntaxOnly']
-  await compile(...emit, '--rootDir', ROOT, '--outDir', declarations, CONSTRUCTS)
-  await copyFile(join(declarations, 'infra/consumer.d.ts'), join(out, 'cdk.d.ts'))
+  // Alone: the modules that it imports are no part of the package.
+  const alone = [
+    '--allowImportingTsExtensions',
+    '--emitDeclarationOnly',
+    '--isolatedDeclarations',
+    '--noResolve',
+    '--noCheck',
+  ]
+  await compile(...alone, '--rootDir', join(ROOT, 'infra'), '--outDir', declarations, CONSTRUCTS)
+  await copyFile(join(declarations, 'consumer.d.ts'), join(out, 'cdk.d.ts'))
 } finally {
   await rm(declarations, { recursive: true })
 }
