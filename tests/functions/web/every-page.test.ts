@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COOKIES } from '#web/cookies.ts'
 import { needsSession } from '#web/csrf.ts'
@@ -10,12 +11,19 @@ import { Browser, type PageAnswer, type Sent, startWeb, type TestWeb, WEB_ORIGIN
 const HANDLED = 'the page did its work'
 // A name of a person has no slash.
 const MARKUP = `<img title="a" id='b'>&`
-const OTHER_ID = '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
+// The ids in the examples of the API document.
+const EXAMPLE_ID = '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
+const EXAMPLE_ROLE = '3'
 
 let web: TestWeb
 let ids: Readonly<Record<string, string>>
 let handled: string[] = []
 let owner: Browser
+let viewer: Browser
+/** The field and the cookie of another session. */
+let otherCsrf: string
+/** The slugs of another tenant of the owner, and of one where the owner is no member. */
+let shops: { readonly mine: string; readonly theirs: string }
 
 // The real pages, of which those that are sent a form only say that they would do it.
 const recorded = PAGES.map((page): Page => {
@@ -29,17 +37,34 @@ const recorded = PAGES.map((page): Page => {
 
 beforeAll(async () => {
   web = await startWeb({ pages: recorded })
-  const { slug, id, owner: member } = await web.service.newTenant('owner')
+  const { slug, id, owner: member, viewer: other } = await web.service.newTenant('owner', 'viewer')
+  const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
+  shops = { mine: mine.slug, theirs: theirs.slug }
   await web.service.sql`update app.tenants set legal_name = ${MARKUP} where id = ${id}`
   await web.service.sql`update app.users set full_name = ${MARKUP} where id = ${member.userId}`
-  ids = { slug, id: OTHER_ID, role: '1', kind: 'last-owner' }
+  await web.service.sql`
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${mine.id}, ${member.userId}, 1, now())`
+  ids = { slug, id: EXAMPLE_ID, role: EXAMPLE_ROLE, kind: 'last-owner' }
   owner = withSession(member.token)
   await owner.open(`/s/${slug}`)
+  viewer = withSession(other.token)
+  await viewer.open(`/s/${slug}`)
+  otherCsrf = viewer.cookies.get(COOKIES.csrf.name) ?? ''
 })
 afterAll(() => web.close())
 beforeEach(() => {
   handled = []
 })
+
+const { paths } = JSON.parse(await readFile('functions/openapi/document.json', 'utf8'))
+const exampleOf = (method: string, path: string): unknown =>
+  paths[path][method.toLowerCase()].responses['200'].content['application/json'].example
+
+const TEXTS = /name|label|email|user_agent|error|message|detail|vendor|number/
+
+/** Returns a response of the API with markup in the place of each text that somebody chose. */
+const withMarkup = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (key, each) => (typeof each === 'string' && TEXTS.test(key) ? MARKUP : each))
 
 function withSession(token: string): Browser {
   const browser = web.browser()
@@ -59,7 +84,7 @@ const routesOf = (pages: readonly Page[]) => pages.map((page) => [page.route, pa
 const forms = routesOf(PAGES.filter(({ method }) => method === 'POST'))
 const views = routesOf(PAGES.filter(({ method }) => method === 'GET'))
 const ofSession = (pages: typeof forms) => pages.filter(([, page]) => needsSession(page))
-const ofShop = forms.filter(([, { access }]) => typeof access === 'object')
+const ofShop = [...views, ...forms].filter(([, { access }]) => typeof access === 'object')
 
 /** Returns a browser that may send the form, and the CSRF field that it would send. */
 async function sender(page: Page): Promise<{ browser: Browser; field: string }> {
@@ -105,7 +130,6 @@ describe.each(forms)('%s', (_route, page) => {
   it('refuses every forged form with 403, and does nothing', async () => {
     const { browser, field } = await sender(page)
     const own: [string, string][] = [['csrf', field]]
-    const otherField = needsSession(page) ? (await web.service.newTenant('owner')).owner : null
     const forged: [string, PageAnswer][] = []
     const add = async (fault: string, answer: Promise<PageAnswer>) => forged.push([fault, await answer])
     await add('no field', send(browser, page, []))
@@ -117,10 +141,7 @@ describe.each(forms)('%s', (_route, page) => {
     await add('Sec-Fetch-Site twice', send(browser, page, own, { 'sec-fetch-site': ['cross-site', 'same-origin'] }))
     for (const origin of ['https://evil.test', 'null', `${WEB_ORIGIN}.evil.test`, 'http://app.tenantry.test', ''])
       await add(`Origin: ${origin}`, send(browser, page, own, { 'sec-fetch-site': undefined, origin }))
-    if (otherField !== null) {
-      const other = withSession(otherField.token)
-      await other.open('/shops')
-      const otherCsrf = other.cookies.get(COOKIES.csrf.name) ?? ''
+    if (needsSession(page)) {
       await add("another session's field", send(browser, page, [['csrf', otherCsrf]]))
       const planted = copyOf(browser)
       planted.cookies.set(COOKIES.csrf.name, otherCsrf)
@@ -179,20 +200,23 @@ it.each(ofSession(forms))('%s leads to the sign-in without a session', async (_r
   expect(handled).toEqual([])
 })
 
-it.each(ofShop)('%s shows the switch page or 404 in another shop, and does nothing', async (_route, page) => {
-  const { browser, field } = await sender(page)
-  const { slug } = ids
-  const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
-  await web.service.sql`
-    insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
-    select ${mine.id}, s.user_id, 1, now() from app.sessions s join app.tenants t on t.id = s.tenant_id where t.slug = ${slug ?? ''} limit 1`
-  const to = (other: string) => ({ ...page, path: page.path.replace('{slug}', other) })
-  expect((await send(browser, to(mine.slug), [['csrf', field]])).status).toBe(409)
-  const [foreign, none] = [
-    await send(browser, to(theirs.slug), [['csrf', field]]),
-    await send(browser, to('no-such-shop'), [['csrf', field]]),
-  ]
-  expect([foreign.status, none.status]).toEqual([404, 404])
+it.each(ofShop)('%s is the switch page or 404 in another shop, and does nothing', async (_route, page) => {
+  const open = (slug: string) => {
+    const there = { ...page, path: page.path.replace('{slug}', slug) }
+    const field = owner.cookies.get(COOKIES.csrf.name) ?? ''
+    return page.method === 'GET' ? owner.request(addressOf(there)) : send(owner, there, [['csrf', field]])
+  }
+  const [mine, theirs, none] = [await open(shops.mine), await open(shops.theirs), await open('no-such-shop')]
+  expect([mine.status, theirs.status, none.status]).toEqual([409, 404, 404])
+  expect(mine.body.match(/<main.*<\/main>/s)?.[0].match(/<button/g)).toHaveLength(1)
+  expect(handled).toEqual([])
+})
+
+const ofPermission = ofShop.filter(([, { access }]) => typeof access === 'object' && access.permission !== null)
+it.each(ofPermission)('%s is 403 for a role without the permission, and does nothing', async (_route, page) => {
+  const answer =
+    page.method === 'GET' ? await viewer.request(addressOf(page)) : await send(viewer, page, [['csrf', otherCsrf]])
+  expect(answer.status).toBe(403)
   expect(handled).toEqual([])
 })
 
@@ -207,6 +231,19 @@ it.each(views)('%s has the headers of every page, and escapes names', async (_ro
   if (answer.headers.get('content-type')?.startsWith('text/html') !== true) return
   expect(answer.body.match(/<h1>/g)).toHaveLength(1)
   expect(answer.body).toMatch(/^<!doctype html>\n<html lang="en">/)
+})
+
+it.each(ofSession(views))('%s escapes each text of the API', async (_route, page) => {
+  const { body: me } = await web.service.request('GET /v1/auth/session', {
+    token: owner.cookies.get(COOKIES.session.name),
+  })
+  web.breakApi(async ({ method, path }) =>
+    Response.json(path === '/v1/auth/session' ? me : withMarkup(exampleOf(method, path))),
+  )
+  const answer = await owner.request(addressOf(page)).finally(() => web.breakApi(null))
+  expect([200, 303]).toContain(answer.status)
+  if (answer.status === 200) expect(answer.body).toContain('&lt;img title=&quot;a&quot; id=&#39;b&#39;&gt;&amp;')
+  expect(answer.body).not.toMatch(/<img|title="a"|id='b'/)
 })
 
 it.each(views)('%s accepts no other method', async (_route, page) => {

@@ -129,10 +129,14 @@ describe('the sign-in', () => {
       const victim = web.browser()
       await victim.open(`/sign-in?next=${encodeURIComponent(text)}`)
       expect(victim.hidden('/sign-in'), text).not.toHaveProperty('next')
-      const csrf = victim.hidden('/sign-in')['csrf'] ?? ''
-      const fields = { csrf, email: 'sales@acme.test', password: PASSWORD, next: text }
-      expect((await victim.post('/sign-in', fields)).location, text).toBe('/')
+      const { csrf = '' } = victim.hidden('/language')
+      expect((await victim.post('/language', { csrf, lang: 'en', next: text })).location, text).toBe('/')
     }
+    const victim = web.browser()
+    await victim.open('/sign-in')
+    const { csrf = '' } = victim.hidden('/sign-in')
+    const fields = { csrf, email: 'sales@acme.test', password: PASSWORD, next: '//evil.test' }
+    expect((await victim.post('/sign-in', fields)).location).toBe('/')
   })
 
   it('ends with the sign-out, which deletes what the browser keeps', async () => {
@@ -316,7 +320,7 @@ describe('the language', () => {
     expect(browser.page.body).toContain('<h1>¿Olvidó su contraseña?</h1>')
   })
 
-  it('is one of ours, and the way back leads to one of our pages', async () => {
+  it('is one of ours', async () => {
     const browser = web.browser()
     await browser.open('/sign-in')
     const { csrf = '' } = browser.hidden('/language')
@@ -324,8 +328,6 @@ describe('the language', () => {
       const answer = await browser.post('/language', { csrf, lang, next: '/sign-in' })
       expect([answer.status, browser.cookies.has(COOKIES.lang.name)], lang).toEqual([422, false])
     }
-    for (const next of ['https://evil.test', '//evil.test', '/sign-in\r\na: b'])
-      expect((await browser.post('/language', { csrf, lang: 'es', next })).location).toBe('/')
   })
 })
 
