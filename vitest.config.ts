@@ -6,6 +6,10 @@ const TIMING = 'tests/**/*.timing.*'
 const SLOW = 'tests/**/*.slow.*'
 // Tests that `npm test` runs with few rounds and one variant: npm run test:slow runs all of them.
 const ROUNDS = ['tests/guarantees/races/*.test.ts', 'tests/guarantees/faults/{cache,postgres}.test.ts']
+// Tests of the templates of the stages: npm run test:stages.
+const STAGES = 'tests/infra/aws/**'
+// Tests in a real browser: npm run test:browser.
+const BROWSER = 'tests/browser/**'
 // Tests of the synthesized assembly: npm run test:assembly.
 const ASSEMBLY = 'tests/assembly/**'
 // Tests that replace a module, or read settings while they load one: each gets its own modules.
@@ -29,7 +33,7 @@ export default defineConfig({
         test: {
           name: 'main',
           include: ['tests/**/*.test.ts'],
-          exclude: [TIMING, SLOW, ASSEMBLY, NEW_GROUP, ISOLATED],
+          exclude: [TIMING, SLOW, STAGES, BROWSER, ASSEMBLY, NEW_GROUP, ISOLATED],
           maxWorkers: 3,
           // A worker loads each module once for all its files, which saves a third of the time.
           isolate: false,
@@ -38,6 +42,17 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'main-isolated', include: [ISOLATED], maxWorkers: 3 },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'stages',
+          include: [`${STAGES}/*.test.ts`],
+          exclude: [SLOW],
+          maxWorkers: 2,
+          // A worker synthesizes each stage once for all its files.
+          isolate: false,
+        },
       },
       {
         extends: true,

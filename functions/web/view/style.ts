@@ -78,7 +78,7 @@ legend{font-weight:600;padding:0 .35rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.25rem;margin:0 0 1.5rem}
 dt{color:var(--quiet)}
 dd{margin:0}
-table{width:100%;border-collapse:collapse;background:var(--card);border:1px solid var(--line);border-radius:.5rem}
+table{width:100%;margin:0 0 1.5rem;border-collapse:collapse;background:var(--card);border:1px solid var(--line);border-radius:.5rem}
 caption{text-align:left;color:var(--quiet);padding-bottom:.5rem}
 th,td{text-align:left;vertical-align:top;padding:.65rem .75rem;border-top:1px solid var(--line)}
 thead th{color:var(--quiet);font-weight:600;border-top:0}

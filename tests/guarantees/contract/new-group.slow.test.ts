@@ -13,7 +13,6 @@ const TESTS = [
   'tests/functions/tags',
   'tests/guarantees/contract',
   'tests/guarantees/isolation',
-  'tests/infra/aws/stage.test.ts',
   'tests/shared/doctor',
 ]
 
@@ -54,4 +53,5 @@ it('needs one folder and one migration for a new route group, and no edit elsewh
     expect(await run('run', script)).toBe('')
   }
   expect(await run('test', '--', '--maxWorkers=2', ...TESTS)).toBe('')
+  expect(await run('run', 'test:stages', '--', 'tests/infra/aws/stage.test.ts')).toBe('')
 })
