@@ -9,12 +9,7 @@ import { expect, it, onTestFinished } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const EXAMPLE = join(ROOT, 'tests/guarantees/contract/new-group')
-const TESTS = [
-  'tests/functions/tags',
-  'tests/guarantees/contract',
-  'tests/guarantees/isolation',
-  'tests/shared/doctor',
-]
+const TESTS = ['tests/functions/tags', 'tests/guarantees/contract', 'tests/guarantees/isolation', 'tests/shared/doctor']
 
 /** Copies the working tree, and adds the new group's folder and its migration under the next number. */
 async function copyWithNewGroup(): Promise<string> {
