@@ -62,7 +62,10 @@ export interface BoundedResponse {
  * certificate verification and NODE_USE_ENV_PROXY=1 adds a proxy. Overriding either needs a second copy of undici.
  */
 export async function boundedRequest(url: URL, options: BoundedRequest): Promise<BoundedResponse> {
-  const signal = AbortSignal.timeout(options.timeoutMs)
+  const deadline = new AbortController()
+  const { signal } = deadline
+  // AbortSignal.timeout keeps what the request holds until the time is over.
+  const timer = setTimeout(() => deadline.abort(), options.timeoutMs)
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
   const request = send(url, {
     method: options.method,
@@ -112,6 +115,7 @@ export async function boundedRequest(url: URL, options: BoundedRequest): Promise
     if (isHandshaking) throw new VendorUnreachable('tls_failed')
     throw new VendorUnreachable(isParseError(error) ? 'unexpected_response' : 'connection_failed')
   } finally {
+    clearTimeout(timer)
     request.destroy()
   }
 }
