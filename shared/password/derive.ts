@@ -28,19 +28,10 @@ function byOpenSsl(argon2: typeof crypto.argon2): Derive {
     })
 }
 
-/** Computes it in WebAssembly. Blocks the thread, and takes about twice as long as OpenSSL. */
-export const deriveByWasm: Derive = async (password, salt, { memoryKib, iterations }) => {
-  const { argon2id } = await import('hash-wasm')
-  const digest = await argon2id({
-    password,
-    salt,
-    memorySize: memoryKib,
-    iterations,
-    parallelism: 1,
-    hashLength: DIGEST_BYTES,
-    outputType: 'binary',
-  })
-  return Buffer.from(digest)
+/** Computes it in WebAssembly, which is loaded at the first call. Blocks the thread, and takes about twice as long as OpenSSL. */
+export const deriveByWasm: Derive = async (password, salt, cost) => {
+  const { argon2idOf } = await import('#shared/password/argon2-wasm.ts')
+  return argon2idOf(password, salt, cost)
 }
 
 export const derive: Derive = (password, salt, cost) => (deriveByOpenSsl ?? deriveByWasm)(password, salt, cost)

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { HtmlValidate } from 'html-validate'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SEED_PASSWORD } from '#infra/local/seed.ts'
 import { launchChromium, openWindow } from './chromium.ts'
@@ -68,7 +68,7 @@ describe.each([
     expect(VIEWS.map(({ path }) => path).filter((path) => !before.has(path) && !after.has(path))).toEqual([])
   })
 
-  const signInAs = async (page: import('playwright-core').Page) => {
+  const signInAs = async (page: Page) => {
     await page.goto('/sign-in')
     await page.locator('#field-email').fill('owner@acme.test')
     await page.locator('#field-password').fill(SEED_PASSWORD)

@@ -11,7 +11,7 @@ const MODULES = 'node:crypto|node:tls|node:https|hash-wasm|@aws-sdk/client-kms'
 
 /** Returns the names of cryptography that a file imports or calls: functions, and the commands of KMS. */
 function cryptography(source: string): string[] {
-  const imported = [...source.matchAll(new RegExp(`\\{([^{}]*)\\} (?:from|= await import\\() ?'(?:${MODULES})'`, 'g'))]
+  const imported = [...source.matchAll(new RegExp(`\\{([^{}]*)\\} from '(?:${MODULES})'`, 'g'))]
     .flatMap(([, names = '']) => names.split(','))
     .map((name) => name.trim().split(' as ')[0] ?? '')
   const global = [

@@ -56,7 +56,8 @@ async function transaction<T>(sql: postgres.Sql, entry: Entry, work: (sql: Tenan
   }
   const next = (): void => {
     isReady = true
-    while (isReady && connection !== null && waiting.length > 0) send(waiting.shift())
+    // `send` puts a query back when the connection is busy.
+    for (const query of waiting.splice(0)) send(query)
   }
   const send = (query: Query | undefined): void => {
     if (query === undefined) return
@@ -68,8 +69,7 @@ async function transaction<T>(sql: postgres.Sql, entry: Entry, work: (sql: Tenan
   }
   const onexecute = (used: Connection): false => {
     connection = used
-    used.reserved = next
-    used.onclose = endWith
+    Object.assign(used, { reserved: next, onclose: endWith })
     queueMicrotask(next)
     // So the pool gives the connection to nobody else.
     return false

@@ -23,9 +23,9 @@ it('publishes every committed change and no other, while its processes are kille
   const { admin, urls } = database
   const work = { publisherUrl: urls.publisher, eventBridgeUrl: publisher.eventBridge.url, bus: BUS }
   const committed = new Set<string>()
-  let writing = true
+  const ended = new AbortController()
   const write = async () => {
-    while (writing) {
+    while (!ended.signal.aborted) {
       const commit = Math.random() < 0.7
       const written = await admin
         .begin(async (sql) => {
@@ -56,7 +56,7 @@ it('publishes every committed change and no other, while its processes are kille
     await once(child, 'exit')
     await publisher.later()
   }
-  writing = false
+  ended.abort()
   await Promise.all(writers)
   await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
   for (let left = 1; left > 0; ) {

@@ -67,12 +67,12 @@ describe('an audit entry', () => {
         change: Object.fromEntries(Object.keys(plain).map((key) => [key, value])),
         expected: event && { before: null, after: null },
       }))
-      return [good, ...bad].map((each) => ({ id: randomUUID(), ...each }))
+      return [good, ...bad].map((each) => Object.assign(each, { id: randomUUID() }))
     })
     await service.sql`
       insert into app.audit_log (id, tenant_id, action, target_type, before, after)
       select c.id, ${tenant}, c.action, 'deal', c.change, c.change
-        from jsonb_to_recordset(${service.sql.json(cases as never)}) as c(id uuid, action text, change jsonb)`
+        from jsonb_to_recordset(${service.sql.json(cases)}) as c(id uuid, action text, change jsonb)`
     const rows = await service.sql`select id, before, after from app.events`
     const events = new Map(rows.map(({ id, ...changes }) => [id, changes]))
     for (const { id, action, change, expected } of cases)

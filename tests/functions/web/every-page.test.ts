@@ -6,7 +6,7 @@ import { PAGE_HEADERS } from '#web/headers.ts'
 import type { Page } from '#web/page.ts'
 import { PAGES } from '#web/pages.ts'
 import { text } from '#web/reply.ts'
-import { Browser, type PageAnswer, type Sent, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
+import { type Browser, type PageAnswer, type Sent, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
 
 const HANDLED = 'the page did its work'
 // A name of a person has no slash.

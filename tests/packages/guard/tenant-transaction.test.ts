@@ -16,7 +16,7 @@ url.port = String(wire.port)
 url.hostname = '127.0.0.1'
 
 interface Work {
-  run(text: string, values?: string[]): Promise<Record<string, unknown>[]>
+  readonly run: (text: string, values?: string[]) => Promise<Record<string, unknown>[]>
 }
 
 /** The same helpers of both drivers. */
