@@ -165,7 +165,7 @@ const settings: readonly [name: string, variable: string, parts: (keyof typeof S
     ['invite'],
     /-deliver-mail is not authorized to perform ses:SendEmail on .*identity\/tenantry.example/,
   ],
-  ['publish-events', 'EVENT_BUS_NAME', ['events'], /-publish-events is not authorized to perform events:PutEvents on/],
+  ['publish-events', 'EVENT_BUS_NAME', ['events'], /-publish-events: ConfigError: .*EVENT_BUS_NAME/],
   [
     'members',
     'FUNCTION_PREFIX',

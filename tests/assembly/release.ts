@@ -32,7 +32,8 @@ export async function nextRelease(
     if (edit === undefined && !isMigrate) continue
     const { Code } = resources[id].Properties
     const from = bundleOf(assembly, Code)
-    const to = `${from.replace(/-release\d+$/, '')}-release${releases}`
+    // Another file of tests may make releases of the same assembly in another process.
+    const to = `${from.replace(/-release[\d-]+$/, '')}-release${process.pid}-${releases}`
     await cp(from, to, { recursive: true })
     Code.S3Key = basename(to).replace('asset.', '')
     if (edit !== undefined) await replaceOnce(join(to, 'index.mjs'), ...edit)
