@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import { startEventBridge } from '#infra/local/aws/event-bridge.ts'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
 import { startSts } from '#infra/local/aws/sts.ts'
@@ -24,6 +25,8 @@ export interface WholeStack {
   logged(): string
   close(): Promise<void>
 }
+
+const BUS = 'tenantry-test'
 
 interface WholeStackOptions {
   /** The folders in functions/ to start; all of them by default. */
@@ -63,6 +66,7 @@ export async function startWholeStack({
     }),
   )
   const sts = opened(await startSts())
+  const eventBridge = opened(await startEventBridge({ bus: BUS, faults: createFaults() }))
   const lambda = invokesJobs ? opened(await startLambda()) : null
   let logged = ''
   const logs = new Writable({
@@ -88,6 +92,7 @@ export async function startWholeStack({
           VAULT_DATABASE_SECRET_ID: 'vault',
           VAULT_KEY_ID: vault.keyArn,
           VENDOR_URLS: vault.vendorUrls,
+          EVENT_BUS_NAME: BUS,
           DATABASE_TLS: 'disable',
           ARGON2_MEMORY_KIB: '64',
           ARGON2_ITERATIONS: '1',
@@ -97,6 +102,7 @@ export async function startWholeStack({
           AWS_ENDPOINT_URL_KMS: vault.kmsUrl,
           AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
           AWS_ENDPOINT_URL_STS: sts.url,
+          AWS_ENDPOINT_URL_EVENTBRIDGE: eventBridge.url,
           ...(lambda === null ? {} : { AWS_ENDPOINT_URL_LAMBDA: lambda.url }),
           ...env,
         },

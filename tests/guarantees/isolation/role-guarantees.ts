@@ -84,11 +84,15 @@ export const workerGuarantee = ({ own, other, tables }: TwoTenants): Guarantee =
   holds: async (sql) => {
     const inQueue = await tenantsOf(sql, 'app.jobs', 'true', [])
     assert.deepEqual(new Set(inQueue), new Set([own, other, null]))
+    const events = await tenantsOf(sql, 'app.events', 'true', [])
+    assert.ok(events.length > 0, 'events')
     for (const tenant of [null, own]) {
       await enterTenant(sql, tenant)
       await as(sql, 'identity_worker', async () => {
         const queue = await attempt(sql, 'select id from app.jobs')
         assert.deepEqual(queue, { count: inQueue.length, code: '' }, 'the queue')
+        const seen = await attempt(sql, 'select id from app.events')
+        assert.deepEqual(seen, { count: events.length, code: '' }, 'the events')
         for (const table of tables.filter(({ name }) => name !== 'app.jobs' && name !== 'app.events')) {
           const rows = await attempt(sql, `select ${table.column} from ${table.name}`)
           const expected = tenant === null ? 0 : table.owned + table.platform
