@@ -47,7 +47,7 @@ beforeAll(async () => {
         ]),
       ),
     }))
-}, 120_000)
+}, 600_000)
 afterAll(async () => {
   await rm(outdir, { recursive: true, force: true })
 })
