@@ -40,7 +40,8 @@ it('publishes every committed change and no other, while its processes are kille
           return []
         })
       for (const { id } of written) committed.add(id)
-      await delay(5)
+      // The local bus keeps the last ten thousand events.
+      await delay(40)
     }
   }
   const writers = Array.from({ length: WRITERS }, write)
