@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type Config, ConfigError, parseConfig } from '#shared/config.ts'
-import { connect, type Database } from '#shared/db/connect.ts'
+import { connect, type Database, type Invocations } from '#shared/db/connect.ts'
 import { type Login, type ReadLogin, secretLogin } from '#shared/db/login.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
@@ -56,7 +56,7 @@ export interface Credentials {
 
 /** The parts that bring a library with them. A handler imports only those it needs, which keeps the others out of its bundle. */
 export interface Parts {
-  readonly openVault?: (config: Config, login: ReadLogin) => Vault
+  readonly openVault?: (config: Config, login: ReadLogin, invocations: Invocations) => Vault
   readonly openLimiter?: (cache: CacheAccess, database: Database) => Limiter
   readonly invoke?: Invoke
 }
@@ -147,7 +147,7 @@ export function createRuntime<const N extends Need>(
     ...(named.includes('mail-key') ? given(credentials.mailKey, 'mail-key') : {}),
     ...(named.includes('web-key') ? given(credentials.webKey, 'web-key') : {}),
     ...(named.includes('vault')
-      ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault')) }
+      ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault'), invocations) }
       : {}),
   }
   // Each part is there exactly when RuntimeFor says so.

@@ -141,7 +141,7 @@ async function work(service: Service): Promise<void> {
   const tenant = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
   const made = Object(await service.operate({ command: 'create-tenant', ...tenant }))
   if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
-  if (service.invoked.at(-1) !== 'deliver-mail') throw new Error('operate did not invoke deliver-mail')
+  if (!service.invoked.slice(-2).includes('deliver-mail')) throw new Error('operate did not invoke deliver-mail')
   for (const job of ['maintain', 'measure', 'audit-sign-ins']) await service.invoke(job, {})
 }
 
