@@ -83,6 +83,10 @@ export async function revokeBeforeWrites(service: TestService, orders: Orders, r
 /** Sends reads and writes of two tenants concurrently, and expects that no response has a row of the other. */
 export async function mixTenants(service: TestService, orders: Orders, requests: number): Promise<void> {
   const tenants = [await service.newTenant('sales'), await service.newTenant('sales')]
+  for (const { slug, sales } of tenants) {
+    const first = { route: 'POST /orders', token: sales.token, body: { title: slug } }
+    expect((await orders.ask(first)).status).toBe(201)
+  }
   let sent = 0
   const work = async (lane: number): Promise<void> => {
     while (sent < requests) {
