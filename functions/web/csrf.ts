@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { addressPattern } from '#web/addresses.ts'
 import type { Page } from '#web/page.ts'
 import { given, type WebState } from '#web/request.ts'
 
@@ -20,7 +21,7 @@ export function isSame(a: string, b: string): boolean {
 export function csrfFields(pages: readonly Page[]): (state: WebState, to: string) => string {
   const forms = pages
     .filter(({ method }) => method === 'POST')
-    .map((page) => ({ page, pattern: new RegExp(`^${page.path.replace(/\./g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }))
+    .map((page) => ({ page, pattern: addressPattern(page.path) }))
   return (state, to) => {
     const form = forms.find(({ page, pattern }) => page.path === to || pattern.test(to))
     if (form === undefined) throw new Error('a form is sent to no page')

@@ -31,6 +31,9 @@ type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> 
 /** A session in a shop. */
 export type ShopSession = Me & { readonly tenant: NonNullable<Me['tenant']>; readonly role: NonNullable<Me['role']> }
 
+/** What the parts of a shop's page need to know of the request. */
+export type ShopUi = Ui & { readonly session: ShopSession }
+
 type SessionFor<A extends PageAccess> = A extends 'anyone' | 'link' ? null : A extends 'session' ? Me : ShopSession
 
 /** A request whose sender may open the page. It is what the parts of a view need, too. */

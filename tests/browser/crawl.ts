@@ -1,9 +1,10 @@
 import type { Page as BrowserPage } from 'playwright-core'
+import { addressPattern } from '#web/addresses.ts'
 import { PAGES } from '#web/pages.ts'
 
 /** The pages that a person can open, as patterns of their addresses. */
 export const VIEWS = PAGES.filter(({ method, path }) => method === 'GET' && !/\.(css|svg)$|^\/healthz$/.test(path)).map(
-  ({ path }) => ({ path, pattern: new RegExp(`^${path.replace(/\./g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }),
+  ({ path }) => ({ path, pattern: addressPattern(path) }),
 )
 
 /** Returns the page that an address belongs to. */

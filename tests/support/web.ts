@@ -176,7 +176,11 @@ export class Browser {
   }
 
   /** Sends fields as a form of our own page does. */
-  post(to: string, fields: Readonly<Record<string, string>>, headers: Sent['headers'] = {}): Promise<PageAnswer> {
+  post(
+    to: string,
+    fields: Readonly<Record<string, string>> | [string, string][],
+    headers: Sent['headers'] = {},
+  ): Promise<PageAnswer> {
     return this.request(to, {
       method: 'POST',
       body: new URLSearchParams(fields).toString(),

@@ -1,11 +1,10 @@
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery } from '#web/query.ts'
 import { redirect, type View, view } from '#web/reply.ts'
 import { field, form, select } from '#web/view/form.ts'
-import type { Ui } from '#web/view/ui.ts'
 
 interface Shop {
   readonly body: ReplyOf<'GET /v1/tenant'>
@@ -36,7 +35,7 @@ export const changeSettings = page({
 const options = (values: readonly string[], present: string) =>
   [...new Set([present, ...values])].toSorted().map((value) => ({ value, label: value }))
 
-function settingsView(ui: Ui & { readonly session: ShopSession }, { body: shop, etag }: Shop): View {
+function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
   const { settings: texts } = ui.t
   const currencies = new Intl.DisplayNames(ui.language, { type: 'currency' })
   return view({

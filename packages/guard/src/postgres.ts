@@ -59,8 +59,7 @@ async function transaction<T>(sql: postgres.Sql, entry: Entry, work: (sql: Tenan
     // `send` puts a query back when the connection is busy.
     for (const query of waiting.splice(0)) send(query)
   }
-  const send = (query: Query | undefined): void => {
-    if (query === undefined) return
+  const send = (query: Query): void => {
     if (end === null && connection !== null && connection.reserved !== next)
       endWith(new Error('a statement ended the transaction'))
     if (end !== null) query.reject(end)

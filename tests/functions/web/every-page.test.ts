@@ -95,16 +95,7 @@ async function sender(page: Page): Promise<{ browser: Browser; field: string }> 
 }
 
 const send = (browser: Browser, page: Page, fields: [string, string][], headers: Sent['headers'] = {}) =>
-  browser.request(addressOf(page), {
-    method: 'POST',
-    body: new URLSearchParams(fields).toString(),
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded',
-      'sec-fetch-site': 'same-origin',
-      origin: WEB_ORIGIN,
-      ...headers,
-    },
-  })
+  browser.post(addressOf(page), fields, headers)
 
 function expectHeaders({ headers, cookies }: PageAnswer, cache = 'no-store'): void {
   for (const [name, value] of Object.entries(PAGE_HEADERS)) expect(headers.get(name), name).toBe(value)

@@ -1,5 +1,16 @@
 import type { ServiceRole } from '#shared/needs.ts'
 
+/** Functions that enter a tenant, or issue what enters one, in the name of others. */
+const ENTRIES_OF_OTHERS = [
+  `select app.set_tenant('{B}')`,
+  'select app.current_tenant()',
+  `select app.enter_to_read(sha256('x'))`,
+  `select app.enter_to_write(sha256('x'), null, false)`,
+  `select app.operator_ticket('{B}', 'curious')`,
+  `select app.platform_ticket('{B}', true)`,
+  `select app.lease_ticket('{session}', '{session}')`,
+] as const
+
 /** Statements of one attack, run one after the other in a transaction of tenant A. `{A}` and other ids are filled in. */
 export interface Attack {
   readonly role: `identity_${ServiceRole}`
@@ -396,13 +407,7 @@ export const ATTACKS: readonly Attack[] = [
     ],
     [
       'calls functions of other roles, and those inside of others',
-      `select app.set_tenant('{B}')`,
-      'select app.current_tenant()',
-      `select app.enter_to_read(sha256('x'))`,
-      `select app.enter_to_write(sha256('x'), null, false)`,
-      `select app.operator_ticket('{B}', 'curious')`,
-      `select app.platform_ticket('{B}', true)`,
-      `select app.lease_ticket('{session}', '{session}')`,
+      ...ENTRIES_OF_OTHERS,
       `select app.claim_jobs('mail', 9, 9, 9)`,
       `select app.put_invitation('{email}', 7::smallint, sha256('x'), 60)`,
       `select app.is_digest_of(sha256('x'), 'x')`,
@@ -499,13 +504,7 @@ export const ATTACKS: readonly Attack[] = [
     ],
     [
       'calls functions of other roles, and those inside of others',
-      `select app.set_tenant('{B}')`,
-      'select app.current_tenant()',
-      `select app.enter_to_read(sha256('x'))`,
-      `select app.enter_to_write(sha256('x'), null, false)`,
-      `select app.operator_ticket('{B}', 'curious')`,
-      `select app.platform_ticket('{B}', true)`,
-      `select app.lease_ticket('{session}', '{session}')`,
+      ...ENTRIES_OF_OTHERS,
       `select app.claim_jobs('planted', 9, 9, 9)`,
       `select app.claim_jobs('mail', 9, 9, 9)`,
       `select app.lease_jobs('planted', 9, 9, 9)`,

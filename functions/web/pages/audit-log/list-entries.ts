@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
-import type { Client, ReplyOf } from '#shared/client/client.ts'
+import type { Client } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
 import { page } from '#web/page.ts'
@@ -11,8 +11,6 @@ import { empty, paging } from '#web/view/parts.ts'
 import { startOfDay, when } from '#web/view/time.ts'
 import { type Member, nameOf } from '#web/pages/members/people.ts'
 import { sentence } from '#web/pages/audit-log/sentence.ts'
-
-type Entry = ReplyOf<'GET /v1/audit-log'>['data'][number]
 
 const ACTIONS = Object.keys(AUDIT_ACTIONS)
 
@@ -27,7 +25,7 @@ const Query = v.object({
 })
 type Search = v.InferOutput<typeof Query>
 
-/** The days of the filter are days of the shop. Without a shop's time zone they cannot be asked for yet. */
+/** The days of the filter are days of the shop, so only a search without them can begin before the session is known. */
 const find = (call: Client['call'], { actor, action, from, to, cursor }: Search, timezone: string) =>
   call('GET /v1/audit-log', {
     query: present({
@@ -79,7 +77,7 @@ export const listEntries = page({
 ${
   entries.data.length === 0
     ? empty(texts.noneTitle, html`<p>${texts.none}</p>`)
-    : html`<ol class="sentences">${entries.data.map((entry) => html`<li>${sentenceOf(texts, entry, names)} ${when(context, entry.occurred_at)}</li>`)}</ol>`
+    : html`<ol class="sentences">${entries.data.map((entry) => html`<li><p>${sentence(texts, entry, names)}</p> ${when(context, entry.occurred_at)}</li>`)}</ol>`
 }
 ${paging({ ...context, path }, { query: { actor, action, from, to }, cursor: query.cursor, next: entries.next_cursor })}`,
     })
@@ -87,9 +85,6 @@ ${paging({ ...context, path }, { query: { actor, action, from, to }, cursor: que
 })
 
 type Texts = Parameters<typeof sentence>[0]
-
-const sentenceOf = (texts: Texts, entry: Entry, names: ReadonlyMap<string, string>) =>
-  html`<p>${sentence(texts, entry, names)}</p>`
 
 const actors = (members: readonly Member[]) =>
   members.flatMap((member) => (member.user.id === null ? [] : [{ value: member.user.id, label: nameOf(member) }]))

@@ -2,13 +2,12 @@ import * as v from 'valibot'
 import type { Client, ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery, optional, present } from '#web/query.ts'
 import { redirect, type View, view } from '#web/reply.ts'
 import { actionButton, field, form, select } from '#web/view/form.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import type { Ui } from '#web/view/ui.ts'
 import { type ListedRole, optionsOf } from '#web/pages/members/people.ts'
 
 type Invitation = ReplyOf<'GET /v1/members/invitations'>['data'][number]
@@ -35,6 +34,10 @@ export const listInvitations = page({
   handle: async (context) => invitationsView(context, context.data),
 })
 
+/** The first page of the list, with the form. */
+const firstInvitations = async (context: ShopUi & { readonly call: Client['call'] }): Promise<View> =>
+  invitationsView(context, await findInvitations(context.call, null))
+
 export const invite = page({
   route: 'POST /s/{slug}/invitations',
   access: { permission: 'member.manage' },
@@ -44,7 +47,7 @@ export const invite = page({
     await call('POST /v1/members/invite', { body: { email: form.email.trim(), role: form.role } })
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
   },
-  again: async (context) => invitationsView(context, await findInvitations(context.call, null)),
+  again: firstInvitations,
 })
 
 export const resendInvitation = page({
@@ -54,7 +57,7 @@ export const resendInvitation = page({
     await call('POST /v1/members/invitations/{id}/resend', { params: { id: params.id } })
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
   },
-  again: async (context) => invitationsView(context, await findInvitations(context.call, null)),
+  again: firstInvitations,
 })
 
 export const cancelInvitation = page({
@@ -64,12 +67,12 @@ export const cancelInvitation = page({
     await call('DELETE /v1/members/invitations/{id}', { params: { id: params.id } })
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled' })
   },
-  again: async (context) => invitationsView(context, await findInvitations(context.call, null)),
+  again: firstInvitations,
 })
 
 const TONES = { pending: 'plain', expired: 'warn', cancelled: 'bad' } as const
 
-function invitationsView(ui: Ui & { readonly session: ShopSession }, { invitations, roles, cursor }: Found): View {
+function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): View {
   const { session } = ui
   const { invitations: texts, members } = ui.t
   const base = shopPath(session.tenant.slug, '/invitations')

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery, optional, present } from '#web/query.ts'
 import { type View, view } from '#web/reply.ts'
 import { type ListedRole, type Member, MEMBER_STATUSES, nameOf, optionsOf, stateOf } from '#web/pages/members/people.ts'
@@ -10,7 +10,6 @@ import { filters } from '#web/view/filters.ts'
 import { selectButton } from '#web/view/form.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import type { Ui } from '#web/view/ui.ts'
 
 const Query = v.object({
   ...NoticeQuery.entries,
@@ -48,7 +47,7 @@ const TONES = { active: 'good', invited: 'plain', disabled: 'warn', removed: 'ba
 
 /** The list, with its filters. */
 export function membersView(
-  ui: Ui & { readonly session: ShopSession },
+  ui: ShopUi,
   { q, status, cursor }: Omit<v.InferOutput<typeof Query>, 'notice'>,
   { members, roles }: Found,
 ): View {

@@ -1,9 +1,8 @@
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { redirect, type View, view } from '#web/reply.ts'
 import { confirmation } from '#web/view/parts.ts'
-import type { Ui } from '#web/view/ui.ts'
 import { type Member, nameOf } from '#web/pages/members/people.ts'
 
 export const confirmRemoval = page({
@@ -24,7 +23,7 @@ export const removeMember = page({
     removalView(context, await context.call('GET /v1/members/{id}', { params: { id: context.params.id } })),
 })
 
-function removalView(ui: Ui & { readonly session: ShopSession }, member: Member): View {
+function removalView(ui: ShopUi, member: Member): View {
   const { members: texts } = ui.t
   const back = shopPath(ui.session.tenant.slug, '/members')
   const to = `${back}/${member.id}/remove`

@@ -3,7 +3,7 @@ import { notFound } from '#shared/problem.ts'
 import { EVERY_PERMISSION, holds, PERMISSIONS, type Permission } from '#shared/role/permissions.ts'
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery, optional } from '#web/query.ts'
 import { redirect, type View, view } from '#web/reply.ts'
 import { checkboxes, field, form, select } from '#web/view/form.ts'
@@ -89,13 +89,13 @@ const permissionsOf = (texts: Ui['t']['roles'], permissions: readonly string[]) 
         .join(', ')
 
 /** The permissions that a person may add to a role: those that they hold. */
-const addable = ({ session, t }: Ui & { readonly session: ShopSession }) =>
+const addable = ({ session, t }: ShopUi) =>
   PERMISSIONS.filter((permission) => holds(session.permissions, permission)).map((permission) => ({
     value: permission,
     label: t.roles.permissions[permission],
   }))
 
-function rolesView(ui: Ui & { readonly session: ShopSession }, roles: readonly ListedRole[]): View {
+function rolesView(ui: ShopUi, roles: readonly ListedRole[]): View {
   const { session } = ui
   const { roles: texts } = ui.t
   const base = shopPath(session.tenant.slug, '/roles')
@@ -136,10 +136,7 @@ ${form(ui, {
   })
 }
 
-function roleView(
-  ui: Ui & { readonly session: ShopSession },
-  { role, base }: { readonly role: ListedRole; readonly base: ListedRole | null },
-): View {
+function roleView(ui: ShopUi, { role, base }: { readonly role: ListedRole; readonly base: ListedRole | null }): View {
   const { roles: texts } = ui.t
   const list = shopPath(ui.session.tenant.slug, '/roles')
   const to = `${list}/${role.id}`

@@ -3,17 +3,15 @@ import { ProblemError, type Client, type ReplyOf } from '#shared/client/client.t
 import { notFound } from '#shared/problem.ts'
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery, optional, present } from '#web/query.ts'
 import { redirect, type View, view } from '#web/reply.ts'
 import { actionButton, field, form, select } from '#web/view/form.ts'
 import { badge, confirmation, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 import { type Run, runPath, runsTable } from '#web/pages/vendor-accounts/sync.ts'
-import type { Ui } from '#web/view/ui.ts'
 
 type Account = ReplyOf<'GET /v1/vendor-accounts'>['data'][number]
-type ShopUi = Ui & { readonly session: ShopSession }
 
 interface Found {
   readonly accounts: { readonly data: readonly Account[]; readonly next_cursor: string | null }
@@ -41,6 +39,10 @@ export const listAccounts = page({
   handle: async (context) => accountsView(context, context.data),
 })
 
+/** The first page of the list, with the form. */
+const firstAccounts = async (context: ShopUi & { readonly call: Client['call'] }): Promise<View> =>
+  accountsView(context, await findAccounts(context.call, null))
+
 export const connectAccount = page({
   route: 'POST /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
@@ -54,7 +56,7 @@ export const connectAccount = page({
       notice: status === 'verified' ? 'vendor-connected' : 'vendor-unverified',
     })
   },
-  again: async (context) => accountsView(context, await findAccounts(context.call, null)),
+  again: firstAccounts,
 })
 
 /** The secret of one account: the form to replace it, and the way to revoke the account. */
@@ -99,7 +101,7 @@ export const verifyAccount = page({
       notice: status === 'verified' ? 'vendor-verified' : 'vendor-refused',
     })
   },
-  again: async (context) => accountsView(context, await findAccounts(context.call, null)),
+  again: firstAccounts,
 })
 
 export const confirmRevocation = page({
@@ -142,7 +144,7 @@ export const startSync = page({
       return redirect(runPath(params.slug, String(error.problem['sync_run_id'])), { notice: 'sync-active' })
     }
   },
-  again: async (context) => accountsView(context, await findAccounts(context.call, null)),
+  again: firstAccounts,
 })
 
 /** What an account is called: its label, or its vendor and number. */

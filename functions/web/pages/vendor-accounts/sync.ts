@@ -1,12 +1,11 @@
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
 import { type Html, html } from '#web/html.ts'
-import { page, type ShopSession } from '#web/page.ts'
+import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery } from '#web/query.ts'
 import { view } from '#web/reply.ts'
 import { badge, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import type { Ui } from '#web/view/ui.ts'
 
 export type Run = ReplyOf<'GET /v1/catalog/sync-runs'>['data'][number]
 
@@ -14,7 +13,7 @@ export type Run = ReplyOf<'GET /v1/catalog/sync-runs'>['data'][number]
 export const runPath = (slug: string, id: string): string => shopPath(slug, `/sync-runs/${encodeURIComponent(id)}`)
 
 /** The latest runs, under a heading. */
-export const runsTable = (ui: Ui & { readonly session: ShopSession }, runs: readonly Run[]): Html => {
+export const runsTable = (ui: ShopUi, runs: readonly Run[]): Html => {
   const { sync: texts } = ui.t
   return html`<h2>${texts.runs}</h2>
 ${table<Run>(
