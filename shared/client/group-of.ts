@@ -50,7 +50,7 @@ export const GROUP_OF: Readonly<Record<string, string>> = {
   '/v1/tenant': 'tenant',
   '/v1/vendors': 'vendor-accounts',
   '/v1/vendor-accounts': 'vendor-accounts',
+  '/v1/vendor-accounts/{id}': 'vendor-accounts',
   '/v1/vendor-accounts/{id}/secret': 'vendor-accounts',
   '/v1/vendor-accounts/{id}/verify': 'vendor-accounts',
-  '/v1/vendor-accounts/{id}': 'vendor-accounts',
 }

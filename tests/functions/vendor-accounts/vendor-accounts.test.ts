@@ -77,6 +77,8 @@ describe('POST /v1/vendor-accounts', () => {
       expect(await auditOf(connected.body.id)).toEqual(['vendor_account.created', 'vendor_account.opened'])
       const listed = await service.request('GET /v1/vendor-accounts', { token })
       expect(listed.body.data).toContainEqual(connected.body)
+      const read = await service.request(`GET /v1/vendor-accounts/${connected.body.id}`, { token })
+      expect([read.status, read.body]).toEqual([200, connected.body])
     },
   )
 
@@ -303,6 +305,7 @@ describe('DELETE /v1/vendor-accounts/{id}', () => {
     expect(listed.body.data.map(({ id }: { id: string }) => id)).not.toContain(body.id)
     const all = await service.request('GET /v1/vendor-accounts?status=revoked', { token })
     expect(all.body.data).toContainEqual(revoked.body)
+    expect((await service.request(`GET ${path}`, { token })).body).toEqual(revoked.body)
     expect((await auditOf(body.id)).filter((action) => action === 'vendor_account.revoked')).toHaveLength(1)
   })
 })

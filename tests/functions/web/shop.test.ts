@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { deviceOf } from '#web/pages/account/device.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { startOfDay } from '#web/view/time.ts'
@@ -78,6 +79,21 @@ describe('the vendor account pages', () => {
     expect(owner.page.body).not.toContain('x'.repeat(30))
     await owner.open(`${base}/${crypto.randomUUID()}/secret`)
     expect(owner.page.status).toBe(404)
+    const [vendor] = vendorAccounts
+    if (vendor === undefined) throw new Error('there is no local vendor')
+    await owner.open(base)
+    await owner.submit(base, {
+      vendor: vendor.code,
+      label: 'Main account',
+      account_number: vendor.account_number,
+      secret: vendor.secret,
+    })
+    const [, account = ''] = /href="([^"]*)\/revoke"/.exec(owner.page.body) ?? []
+    await owner.open(`${account}/revoke`)
+    expect(owner.page.body).toContain('<h1>Revoke Main account?</h1>')
+    await owner.submit(`${account}/revoke`)
+    expect(owner.page.body).not.toContain(`${account}/`)
+    for (const path of ['secret', 'revoke']) expect((await owner.open(`${account}/${path}`)).status).toBe(404)
   })
 })
 

@@ -59,18 +59,11 @@ export const connectAccount = page({
   again: firstAccounts,
 })
 
-/** The secret of one account: the form to replace it, and the way to revoke the account. */
+/** Returns an account whose secret can be replaced or erased. A revoked one has none any more. */
 async function findAccount(call: Client['call'], id: string): Promise<Account> {
-  let cursor: string | null = null
-  do {
-    const { data, next_cursor }: ReplyOf<'GET /v1/vendor-accounts'> = await call('GET /v1/vendor-accounts', {
-      query: { ...present({ cursor }), limit: 100 },
-    })
-    const found = data.find((account) => account.id === id)
-    if (found !== undefined) return found
-    cursor = next_cursor
-  } while (cursor !== null)
-  throw notFound('no vendor account with this id')
+  const account = await call('GET /v1/vendor-accounts/{id}', { params: { id } })
+  if (account.status === 'revoked') throw notFound('the vendor account is revoked')
+  return account
 }
 
 export const showSecret = page({
