@@ -45,10 +45,11 @@ comment on table app.seal is 'secret: scope_key, ticket_key, proof_key, salt_key
 
 -- Replaces the keys of the seals. Requests in progress fail. The database makes the keys, and nobody else knows them.
 create function app.renew_seal() returns void
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  begin atomic
+  as $$
+begin
   insert into app.seal (scope_key, ticket_key, proof_key, salt_key)
   select uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
          uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
@@ -56,7 +57,8 @@ create function app.renew_seal() returns void
          uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
   on conflict (single) do update set scope_key = excluded.scope_key, ticket_key = excluded.ticket_key,
     proof_key = excluded.proof_key;
-end;
+end
+$$;
 revoke all on function app.renew_seal() from public;
 grant execute on function app.renew_seal() to identity_operator;
 select app.renew_seal();

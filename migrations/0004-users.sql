@@ -137,12 +137,14 @@ $$;
 
 -- Stores a user's password at another cost. Does nothing unless the digest is the one of their password.
 create function app.rehash_password(p_email text, p_digest bytea, p_password_hash text) returns void
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
+begin
   update app.users u set password_hash = p_password_hash
-   where u.email = p_email and u.disabled_at is null and app.is_digest_of(p_digest, u.password_hash)
+   where u.email = p_email and u.disabled_at is null and app.is_digest_of(p_digest, u.password_hash);
+end
 $$;
 
 revoke all on function app.password_salt(text, text), app.is_digest_of(bytea, text), app.is_own_password(bytea, bytea),

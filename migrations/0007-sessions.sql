@@ -299,19 +299,23 @@ revoke create on schema app from identity_gate;
 create function app.tenants_of_session(p_ticket bytea)
   returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
                  role_code text, role_label text, role_rank integer)
-  language sql stable security definer
+  language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select m.id, t.id, t.slug, t.legal_name, t.status, r.code, r.label, r.rank
-    from app.check_ticket(p_ticket) ticket
-    join app.sessions s on s.id = ticket.session_id
-    join app.users u on u.id = s.user_id and u.disabled_at is null
-    join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
-    join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
-    join app.roles r on r.id = m.role_id
-   where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
-   order by t.legal_name, t.id
+#variable_conflict use_column
+begin
+  return query
+    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank
+      from app.check_ticket(p_ticket) ticket
+      join app.sessions s on s.id = ticket.session_id
+      join app.users u on u.id = s.user_id and u.disabled_at is null
+      join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
+      join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
+      join app.roles r on r.id = m.role_id
+     where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+     order by t.legal_name, t.id;
+end
 $$;
 
 -- Returns up to p_limit live sessions of the session's user with their tenants, the newest first, from the one before
@@ -321,24 +325,29 @@ create function app.sessions_of_session(
     p_limit integer default 100)
   returns table (id uuid, user_agent text, created_at timestamptz, last_seen_at timestamptz, tenant_id uuid, slug text,
                  legal_name text, status text, timezone text, currency text)
-  language sql stable security definer
+  language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name, t.status, t.timezone, t.currency
-    from app.check_ticket(p_ticket) ticket
-    join app.sessions s on s.id = ticket.session_id
-    join app.users u on u.id = s.user_id and u.disabled_at is null
-    join app.sessions o on o.user_id = s.user_id
-    left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and app.is_open(t.status)
-    left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
-          and m.accepted_at is not null and m.revoked_at is null
-   where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
-     and o.revoked_at is null and o.idle_expires_at > now() and o.absolute_expires_at > now()
-     and (o.tenant_id is null or (t.id is not null and m.id is not null))
-     and (o.created_at, o.id) < (p_before, p_before_id)
-   order by o.created_at desc, o.id desc
-   limit p_limit
+#variable_conflict use_column
+begin
+  return query
+    select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name::text, t.status,
+           t.timezone, t.currency
+      from app.check_ticket(p_ticket) ticket
+      join app.sessions s on s.id = ticket.session_id
+      join app.users u on u.id = s.user_id and u.disabled_at is null
+      join app.sessions o on o.user_id = s.user_id
+      left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and app.is_open(t.status)
+      left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
+            and m.accepted_at is not null and m.revoked_at is null
+     where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
+       and o.revoked_at is null and o.idle_expires_at > now() and o.absolute_expires_at > now()
+       and (o.tenant_id is null or (t.id is not null and m.id is not null))
+       and (o.created_at, o.id) < (p_before, p_before_id)
+     order by o.created_at desc, o.id desc
+     limit p_limit;
+end
 $$;
 
 -- Ends the user's live session p_session or, when that is null, every session except p_kept. Returns how many live sessions it

@@ -85,10 +85,15 @@ grant select on app.invitations to identity_app;
 create function app.is_open_token(
     p_purpose text, p_user uuid, p_created_at timestamptz, p_consumed_at timestamptz, p_expires_at timestamptz)
   returns boolean
-  language sql stable
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
   return p_consumed_at is null and p_expires_at > now()
          and (p_purpose <> 'password_reset'
               or p_created_at > (select u.resets_valid_from from app.users u where u.id = p_user));
+end
+$$;
 revoke all on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) from public;
 grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) to identity_gate;
 
@@ -130,18 +135,23 @@ $$;
 create function app.find_invitation(p_token_hash bytea, p_previous bytea)
   returns table (tenant_id uuid, slug text, legal_name text, role_code text, email text, consumed boolean, account_exists boolean,
                  inviter_name text, inviter_email text)
-  language sql stable security definer rows 1
+  language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select t.id, t.slug, t.legal_name, r.code, i.email, i.consumed_at is not null, u.id is not null, inviter.full_name, inviter.email
-    from app.tokens i
-    join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
-    join app.roles r on r.id = i.role_id
-    left join app.users u on u.email = i.email
-    left join app.users inviter on inviter.id = i.invited_by and inviter.email_verified_at is not null
-   where i.token_hash in (p_token_hash, p_previous) and i.purpose = 'invite'
-     and (i.consumed_at is not null or i.expires_at > now() and u.disabled_at is null)
+#variable_conflict use_column
+begin
+  return query
+    select t.id, t.slug, t.legal_name::text, r.code, i.email::text, i.consumed_at is not null, u.id is not null,
+           inviter.full_name::text, inviter.email::text
+      from app.tokens i
+      join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
+      join app.roles r on r.id = i.role_id
+      left join app.users u on u.email = i.email
+      left join app.users inviter on inviter.id = i.invited_by and inviter.email_verified_at is not null
+     where i.token_hash in (p_token_hash, p_previous) and i.purpose = 'invite'
+       and (i.consumed_at is not null or i.expires_at > now() and u.disabled_at is null);
+end
 $$;
 
 -- Accepts an invitation: consumes the token, creates a user with p_full_name, p_password_hash and p_language unless the address has one, and
@@ -248,19 +258,23 @@ $$;
 -- row of nulls when the token was consumed, and no row when it is not open or its user is disabled.
 create function app.find_reset(p_token_hash bytea, p_previous bytea)
   returns table (consumed boolean, email text, full_name text, tenant_names text)
-  language sql stable security definer rows 1
+  language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select r.consumed_at is not null, u.email, u.full_name,
-         (select string_agg(t.slug || e'\n' || t.legal_name, e'\n')
-            from app.memberships m join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
-           where m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null)
-    from app.tokens r
-    left join app.users u on u.id = r.user_id and u.disabled_at is null and r.consumed_at is null
-   where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
-     and (r.consumed_at is not null
-          or u.id is not null and app.is_open_token(r.purpose, r.user_id, r.created_at, r.consumed_at, r.expires_at))
+#variable_conflict use_column
+begin
+  return query
+    select r.consumed_at is not null, u.email::text, u.full_name::text,
+           (select string_agg(t.slug || e'\n' || t.legal_name, e'\n')
+              from app.memberships m join app.tenants t on t.id = m.tenant_id and t.deleted_at is null
+             where m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null)
+      from app.tokens r
+      left join app.users u on u.id = r.user_id and u.disabled_at is null and r.consumed_at is null
+     where r.token_hash in (p_token_hash, p_previous) and r.purpose = 'password_reset'
+       and (r.consumed_at is not null
+            or u.id is not null and app.is_open_token(r.purpose, r.user_id, r.created_at, r.consumed_at, r.expires_at));
+end
 $$;
 
 -- Sets a password by a reset token, which it consumes. Also verifies the address, voids the other password resets requested so

@@ -106,10 +106,13 @@ grant select, delete, update (id) on app.failed_sign_ins to identity_resolver;
 -- Moves up to p_most failed sign-ins to the audit logs of the tenants where the user was a member at that time. Returns how
 -- many it took. Concurrent calls take different ones.
 create function app.audit_failed_sign_ins(p_most integer) returns integer
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
+declare
+  v_taken integer;
+begin
   with taken as (
     delete from app.failed_sign_ins where id in (
       select f.id from app.failed_sign_ins f order by f.id limit p_most for update skip locked)
@@ -122,7 +125,9 @@ create function app.audit_failed_sign_ins(p_most integer) returns integer
       join app.memberships m on m.user_id = f.user_id
        and m.accepted_at <= f.occurred_at and coalesce(m.revoked_at > f.occurred_at, true)
   )
-  select count(*)::integer from taken
+  select count(*) into v_taken from taken;
+  return v_taken;
+end
 $$;
 
 -- Ends every session of a user except p_kept, and records the user's new password in each of their tenants.

@@ -90,34 +90,38 @@ grant execute on function app.rehearse_enqueue(text, jsonb) to identity_auth, id
 -- how often it tries. Uses the database's clock. For the two functions below.
 create function app.lease_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
-  language sql volatile
+  language plpgsql volatile
   set search_path = pg_catalog, pg_temp
-  begin atomic
-  with spent as (
-    select j.id from app.jobs j
-     where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
-       and j.leased_until < now() and (j.lost_leases >= 11 or j.attempts >= p_attempts)
-     order by j.run_at, j.id limit p_most
-     for update skip locked
-  ), dead as (
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    with spent as (
+      select j.id from app.jobs j
+       where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
+         and j.leased_until < now() and (j.lost_leases >= 11 or j.attempts >= p_attempts)
+       order by j.run_at, j.id limit p_most
+       for update skip locked
+    ), dead as (
+      update app.jobs j
+         set dead_at = now(), last_error = 'its workers died', lease_token = null, leased_until = null
+        from spent where j.id = spent.id
+    ), due as (
+      select j.id from app.jobs j
+       where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
+         and (j.leased_until is null or (j.leased_until < now() and j.lost_leases < 11))
+         and (p_attempts is null or j.attempts < p_attempts)
+       order by j.run_at, j.id limit p_most
+       for update skip locked
+    )
     update app.jobs j
-       set dead_at = now(), last_error = 'its workers died', lease_token = null, leased_until = null
-      from spent where j.id = spent.id
-  ), due as (
-    select j.id from app.jobs j
-     where j.kind = p_kind and j.completed_at is null and j.dead_at is null and j.run_at <= now()
-       and (j.leased_until is null or (j.leased_until < now() and j.lost_leases < 11))
-       and (p_attempts is null or j.attempts < p_attempts)
-     order by j.run_at, j.id limit p_most
-     for update skip locked
-  )
-  update app.jobs j
-     set attempts = j.attempts + 1, lease_token = gen_random_uuid(),
-         lost_leases = case when j.leased_until is null then 0 else j.lost_leases + 1 end,
-         leased_until = now() + make_interval(secs => p_lease_seconds)
-    from due where j.id = due.id
-  returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
-end;
+       set attempts = j.attempts + 1, lease_token = gen_random_uuid(),
+           lost_leases = case when j.leased_until is null then 0 else j.lost_leases + 1 end,
+           leased_until = now() + make_interval(secs => p_lease_seconds)
+      from due where j.id = due.id
+    returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
+end
+$$;
 
 -- Leases jobs for the worker, whose role may not claim mails: the lease of a mail returns its recipient.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
@@ -137,12 +141,16 @@ $$;
 -- Leases mails for the mailer. A mail has its own time limit in place of a number of attempts.
 create function app.claim_mails(p_most integer, p_lease_seconds integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  begin atomic
-  select * from app.lease_jobs('mail', p_most, p_lease_seconds, null);
-end;
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select * from app.lease_jobs('mail', p_most, p_lease_seconds, null);
+end
+$$;
 
 -- Extends a lease that has not ended. Returns false, and changes nothing, when it has.
 create function app.renew_lease(p_job uuid, p_lease_token uuid, p_lease_seconds integer) returns boolean

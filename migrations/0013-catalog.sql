@@ -39,8 +39,13 @@ grant select on app.sizes, app.size_aliases to identity_app;
 
 -- Returns the id of the size with this alias, or null for an unknown alias. Letter case and surrounding blanks do not matter.
 create function app.resolve_size(p_alias text) returns smallint
-  language sql stable
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
   return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias, E' \t\r\n\u00a0'));
+end
+$$;
 revoke all on function app.resolve_size(text) from public;
 grant execute on function app.resolve_size(text) to identity_app;
 

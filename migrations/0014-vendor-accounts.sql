@@ -118,17 +118,22 @@ grant select (id, tenant_id, occurred_at, action, target_id) on app.audit_log to
 create function app.record_opening(
     p_account uuid, p_reason text, p_request_id text, p_client_request_id text)
   returns uuid
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
+declare
+  v_entry uuid;
+begin
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id)
   select a.tenant_id, app.current_actor(), 'vendor_account.opened', 'vendor_account', a.id,
          jsonb_build_object('reason', p_reason, 'secret_version', a.secret_version), p_request_id, p_client_request_id
     from app.vendor_accounts a
     join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
    where a.id = p_account and a.tenant_id = app.current_tenant()
-  returning id
+  returning id into v_entry;
+  return v_entry;
+end
 $$;
 
 -- Returns the encrypted secret of an account, with its data key, for an audit entry of app.record_opening that is at most 30
@@ -137,17 +142,21 @@ $$;
 create function app.open_vendor_secret(p_account uuid, p_entry uuid)
   returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
                  data_key_id uuid, kms_key_arn text, wrapped_key bytea)
-  language sql stable security definer
+  language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select a.vendor, a.account_number, a.secret_version, a.sealed_secret, a.data_key_id, k.kms_key_arn, k.wrapped_key
-    from app.vendor_accounts a
-    join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
-   where a.id = p_account and a.tenant_id = app.current_tenant()
-     and exists (select from app.audit_log e
-                  where e.tenant_id = a.tenant_id and e.id = p_entry and e.action = 'vendor_account.opened' and e.target_id = a.id
-                    and e.occurred_at < now() and e.occurred_at > now() - interval '30 seconds')
+#variable_conflict use_column
+begin
+  return query
+    select a.vendor, a.account_number, a.secret_version, a.sealed_secret, a.data_key_id, k.kms_key_arn, k.wrapped_key
+      from app.vendor_accounts a
+      join app.data_keys k on k.id = a.data_key_id and k.tenant_id = a.tenant_id
+     where a.id = p_account and a.tenant_id = app.current_tenant()
+       and exists (select from app.audit_log e
+                    where e.tenant_id = a.tenant_id and e.id = p_entry and e.action = 'vendor_account.opened' and e.target_id = a.id
+                      and e.occurred_at < now() and e.occurred_at > now() - interval '30 seconds');
+end
 $$;
 revoke all on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) from public;
 grant execute on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) to identity_vault;

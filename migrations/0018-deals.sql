@@ -22,12 +22,17 @@ grant select, insert, delete on app.price_breaks to identity_app;
 -- Returns null when it reaches none. Raises TN500 without a tenant, and the CASE makes sure of it: a condition of an empty
 -- table is never evaluated.
 create function app.unit_price(p_style_id uuid, p_quantity bigint) returns numeric
-  language sql stable
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
   return case when app.required_tenant() is not null then (
     select b.unit_price from app.price_breaks b
      where b.tenant_id = (select app.current_tenant()) and b.style_id = p_style_id and b.min_quantity <= p_quantity
      order by b.min_quantity desc
      limit 1) end;
+end
+$$;
 
 -- The last number that a deal of the tenant got. A deleted deal does not free its number.
 create table app.deal_counters (
@@ -40,12 +45,18 @@ grant select, insert, update (last_number) on app.deal_counters to identity_app;
 -- Returns the next number of a deal: 1, 2, 3 and so on in each tenant. Locks the counter until the transaction ends, so that a
 -- rolled-back transaction leaves no gap and no two transactions get one number. Raises TN500 without a tenant.
 create function app.next_deal_number() returns integer
-  language sql volatile
-  begin atomic
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_number integer;
+begin
   insert into app.deal_counters as c (tenant_id, last_number) values (app.required_tenant(), 1)
   on conflict (tenant_id) do update set last_number = c.last_number + 1
-  returning c.last_number;
-end;
+  returning c.last_number into v_number;
+  return v_number;
+end
+$$;
 revoke all on function app.unit_price(uuid, bigint), app.next_deal_number() from public;
 grant execute on function app.unit_price(uuid, bigint), app.next_deal_number() to identity_app;
 

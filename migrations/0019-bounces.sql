@@ -43,23 +43,27 @@ $$;
 
 -- Clears the marks of an address. Returns each with its tenant: a user once for every tenant of theirs, or once without any.
 create function app.clear_bounces(p_address text) returns table (tenant_id uuid, target_type text, target_id uuid)
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  begin atomic
-  with invitations as (
-    update app.tokens t set bounced_at = null
-     where t.purpose = 'invite' and t.email = p_address and t.bounced_at is not null
-    returning t.tenant_id, t.id
-  ), users as (
-    update app.users u set bounced_at = null where u.email = p_address and u.bounced_at is not null returning u.id
-  )
-  select i.tenant_id, 'invitation', i.id from invitations i
-  union all
-  select m.tenant_id, 'user', u.id
-    from users u
-    left join app.memberships m on m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null;
-end;
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    with invitations as (
+      update app.tokens t set bounced_at = null
+       where t.purpose = 'invite' and t.email = p_address and t.bounced_at is not null
+      returning t.tenant_id, t.id
+    ), users as (
+      update app.users u set bounced_at = null where u.email = p_address and u.bounced_at is not null returning u.id
+    )
+    select i.tenant_id, 'invitation', i.id from invitations i
+    union all
+    select m.tenant_id, 'user', u.id
+      from users u
+      left join app.memberships m on m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null;
+end
+$$;
 
 revoke all on function app.record_bounce(uuid, text, text), app.clear_bounces(text) from public;
 grant execute on function app.record_bounce(uuid, text, text) to identity_worker;

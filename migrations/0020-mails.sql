@@ -100,17 +100,21 @@ $$;
 
 -- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
 create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns table (email text, language text, shop text, role text)
-  language sql volatile security definer rows 1
+  language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
-  select u.email, u.language, t.legal_name, r.label
-    from app.leased_mail(p_job, p_lease_token) j
-    join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
-    join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null
-    join app.tenants t on t.id = m.tenant_id
-    join app.roles r on r.id = m.role_id
-   where j.payload ->> 'template' in ('membership-added', 'membership-removed')
+#variable_conflict use_column
+begin
+  return query
+    select u.email::text, u.language, t.legal_name::text, r.label::text
+      from app.leased_mail(p_job, p_lease_token) j
+      join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
+      join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null
+      join app.tenants t on t.id = m.tenant_id
+      join app.roles r on r.id = m.role_id
+     where j.payload ->> 'template' in ('membership-added', 'membership-removed');
+end
 $$;
 
 revoke all on function app.leased_mail(uuid, uuid), app.mail_of_invitation(uuid, uuid, bytea[]),

@@ -83,16 +83,20 @@ grant select,
 -- lists of codes or numbers. Null when nothing is left. No text with a space, an @, a quote or a letter beyond ASCII leaves. A search
 -- for one wrong character costs a tenth of a pattern for the right form.
 create function app.leaving(p_change jsonb, p_keys text[]) returns jsonb
-  language sql immutable
-  begin atomic
-  select jsonb_object_agg(c.key, c.value)
-    from jsonb_each(p_change) c
-    cross join lateral (select case jsonb_typeof(c.value) when 'array' then replace(c.value::text, '", "', '')
-                                                           else left(c.value::text, 67) end as text) v
-   where c.key = any (p_keys)
-     and (v.text !~ '[^][A-Za-z0-9_.:*/+"-]' and (jsonb_typeof(c.value) = 'array' or length(v.text) <= 66)
-          or jsonb_typeof(c.value) = 'array' and v.text !~ '[^][0-9, -]');
-end;
+  language plpgsql immutable
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  return (
+    select jsonb_object_agg(c.key, c.value)
+      from jsonb_each(p_change) c
+      cross join lateral (select case jsonb_typeof(c.value) when 'array' then replace(c.value::text, '", "', '')
+                                                             else left(c.value::text, 67) end as text) v
+     where c.key = any (p_keys)
+       and (v.text !~ '[^][A-Za-z0-9_.:*/+"-]' and (jsonb_typeof(c.value) = 'array' or length(v.text) <= 66)
+            or jsonb_typeof(c.value) = 'array' and v.text !~ '[^][0-9, -]'));
+end
+$$;
 revoke all on function app.leaving(jsonb, text[]) from public;
 grant execute on function app.leaving(jsonb, text[]) to identity_resolver;
 
@@ -127,33 +131,40 @@ $$;
 create function app.claim_events(p_most integer, p_lease_seconds integer)
   returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid,
                  target_type text, target_id uuid, before jsonb, after jsonb, attempts integer, lease_token uuid)
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  begin atomic
-  with due as materialized (
-    select e.xact, e.id from app.events e
-     where e.published_at is null and e.dead_at is null and e.due_at <= now()
-       and (e.leased_until is null or e.leased_until < now())
-     order by e.xact, e.id limit p_most
-     for update skip locked
-  ), lease as materialized (
-    select gen_random_uuid() as token
-  )
-  update app.events e
-     set attempts = e.attempts + 1, lease_token = lease.token, leased_until = now() + make_interval(secs => p_lease_seconds)
-    from due, lease where e.xact = due.xact and e.id = due.id
-  returning e.xact::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before,
-            e.after, e.attempts, e.lease_token;
-end;
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    with due as materialized (
+      select e.xact, e.id from app.events e
+       where e.published_at is null and e.dead_at is null and e.due_at <= now()
+         and (e.leased_until is null or e.leased_until < now())
+       order by e.xact, e.id limit p_most
+       for update skip locked
+    ), lease as materialized (
+      select gen_random_uuid() as token
+    )
+    update app.events e
+       set attempts = e.attempts + 1, lease_token = lease.token, leased_until = now() + make_interval(secs => p_lease_seconds)
+      from due, lease where e.xact = due.xact and e.id = due.id
+    returning e.xact::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before,
+              e.after, e.attempts, e.lease_token;
+end
+$$;
 
 -- Ends the lease of events, each as {xact, id, error, delay}: published without an error; with one due again after a delay in
 -- seconds, or dead-lettered without a delay. Returns how many it ended: none that another publisher has leased since.
 create function app.end_event_leases(p_lease_token uuid, p_outcomes jsonb) returns integer
-  language sql volatile security definer
+  language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  begin atomic
+  as $$
+declare
+  v_ended integer;
+begin
   with ended as (
     update app.events e
        set lease_token = null, leased_until = null, last_error = left(o.error, 200),
@@ -164,8 +175,10 @@ create function app.end_event_leases(p_lease_token uuid, p_outcomes jsonb) retur
      where e.xact = o.xact and e.id = o.id and e.lease_token = p_lease_token
     returning e.id
   )
-  select count(*)::integer from ended;
-end;
+  select count(*) into v_ended from ended;
+  return v_ended;
+end
+$$;
 
 revoke all on function app.add_event(), app.claim_events(integer, integer), app.end_event_leases(uuid, jsonb) from public;
 grant execute on function app.claim_events(integer, integer), app.end_event_leases(uuid, jsonb) to identity_publisher;
