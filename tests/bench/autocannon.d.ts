@@ -1,9 +1,11 @@
 /** The part of autocannon that the benchmark uses. It ships no types. */
 declare module 'autocannon' {
-  interface CannonRequest {
+  /** One request of a connection. */
+  export interface CannonRequest {
     readonly method: string
     readonly path: string
     readonly headers: Readonly<Record<string, string>>
+    readonly body?: string
   }
 
   interface Client {
@@ -13,7 +15,8 @@ declare module 'autocannon' {
   interface Options {
     readonly url: string
     readonly connections: number
-    readonly duration: number
+    readonly duration?: number
+    readonly amount?: number
     /** A run can end every so many milliseconds. */
     readonly sampleInt: number
     readonly setupClient: (client: Client) => void

@@ -5,8 +5,8 @@ export interface Cleanup {
   run(): Promise<void>
 }
 
-/** Creates a cleanup that also runs on SIGINT and SIGTERM, and then ends the process. */
-export function createCleanup(): Cleanup {
+/** Creates a cleanup that runs when it is called, and not by itself. */
+export function createUndo(): Cleanup {
   const undos: (() => void | Promise<void>)[] = []
   let running: Promise<void> | undefined
 
@@ -19,8 +19,12 @@ export function createCleanup(): Cleanup {
       }
     }
   }
-  const run = () => (running ??= undoAll())
+  return { add: (undo) => void undos.push(undo), run: () => (running ??= undoAll()) }
+}
 
+/** Creates a cleanup that also runs on SIGINT and SIGTERM, and then ends the process. */
+export function createCleanup(): Cleanup {
+  const cleanup = createUndo()
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
@@ -28,8 +32,8 @@ export function createCleanup(): Cleanup {
     process.on(signal, () => {
       // Ending the processes makes requests to them fail.
       process.removeAllListeners('uncaughtException').on('uncaughtException', () => {})
-      void run().then(() => process.exit(code))
+      void cleanup.run().then(() => process.exit(code))
     })
   }
-  return { add: (undo) => void undos.push(undo), run }
+  return cleanup
 }

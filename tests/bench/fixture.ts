@@ -5,11 +5,12 @@ import postgres from 'postgres'
 import { type PreparedDatabase, prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { SEED_PASSWORD, seed, seedEmails } from '#infra/local/seed.ts'
-import { parseConfig } from '#shared/config.ts'
+import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
 import type { Cleanup } from './cleanup.ts'
 
-const SHAPE = { tenants: 200, members: 50, users: 2000, sessions: 20_000 }
+/** Of the tenants that the benchmark adds to the local seed. */
+export const SHAPE = { tenants: 200, members: 50, users: 2000, sessions: 20_000 }
 
 // Sessions without load: counting statements changes and ends them.
 const SPARE_SESSIONS = 500
@@ -17,15 +18,20 @@ const SPARE_SESSIONS = 500
 const ROLE_PASSWORD = 'bench-role-password'
 
 /** The settings of every measured service: the defaults, with rate limits that no run reaches. */
-export const SERVICE_ENV = {
+export const SERVICE_ENV: Readonly<Record<string, string>> = {
   DATABASE_TLS: 'disable',
-  LOGIN_IP_LIMIT: '999999999',
-  LOGIN_EMAIL_LIMIT: '999999999',
+  ...Object.fromEntries(
+    settingsIn(SETTINGS)
+      .filter(({ name }) => /_(LIMIT|BURST)$/.test(name))
+      .map(({ name }) => [name, '999999999']),
+  ),
 }
 
 /** A Postgres server with the data of the benchmark. */
 export interface Fixture {
   readonly port: number
+  /** The process id of the postmaster. */
+  readonly pid: number
   readonly databaseUrl: string
   readonly urls: PreparedDatabase['urls']
   readonly pepper: string
@@ -66,6 +72,7 @@ export async function startFixture(cleanup: Cleanup): Promise<Fixture> {
   await sql.end()
   return {
     port: server.port,
+    pid: server.pid(),
     databaseUrl,
     urls,
     pepper,

@@ -10,6 +10,8 @@ export interface FloorOptions {
   readonly databaseUrl: string
   readonly pepper: string
   readonly connections: number
+  /** Calls a function that also moves the expiry, without waiting for the disk, in place of the SELECT. */
+  readonly slides?: boolean
 }
 
 interface Row {
@@ -34,25 +36,42 @@ interface Row {
   permissions: string[]
 }
 
-// The minimum cost of a response to GET /v1/auth/session on this stack: one prepared SELECT, no write, no checks.
-const { databaseUrl, pepper, connections } = givenOptions() as FloorOptions
-const sql = postgres(databaseUrl, { max: connections, onnotice: () => {} })
+// The minimum cost of a response to GET /v1/auth/session on this stack: one prepared statement, no checks.
+const { databaseUrl, pepper, connections, slides = false } = givenOptions() as FloorOptions
+const connection = slides ? { synchronous_commit: 'off' } : {}
+const sql = postgres(databaseUrl, { max: connections, connection, onnotice: () => {} })
+
+const LIVE = `s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()`
+const SELECT = `
+  select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
+         u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
+         t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
+         r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
+         array(select p.permission from app.role_permissions p where p.role_id = r.id) as permissions
+    from app.sessions s
+    join app.users u on u.id = s.user_id
+    left join app.tenants t on t.id = s.tenant_id
+    left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id and m.revoked_at is null
+    left join app.roles r on r.id = m.role_id
+   where s.token_key = $1 and u.disabled_at is null and ${LIVE}`
+
+if (slides) {
+  await sql.unsafe(`
+    create schema if not exists floor;
+    create or replace view floor.sessions as ${SELECT.replace('s.token_key = $1', 'true').replace('select s.id', 'select s.token_key, s.id')};
+    create or replace function floor.read_session(p_key bytea) returns setof floor.sessions language plpgsql rows 1 as $$
+    begin
+      update app.sessions s
+         set idle_expires_at = least(now() + interval '12 hours', s.absolute_expires_at), last_seen_at = now()
+       where s.token_key = p_key and ${LIVE};
+      return query select * from floor.sessions f where f.token_key = p_key;
+    end $$`)
+}
+const STATEMENT = slides ? 'select * from floor.read_session($1)' : SELECT
 
 async function read(request: IncomingMessage): Promise<string | null> {
   const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
-  const [row] = await sql<Row[]>`
-    select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
-           u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url,
-           t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
-           r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-           array(select p.permission from app.role_permissions p where p.role_id = r.id) as permissions
-      from app.sessions s
-      join app.users u on u.id = s.user_id
-      left join app.tenants t on t.id = s.tenant_id
-      left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id and m.revoked_at is null
-      left join app.roles r on r.id = m.role_id
-     where s.token_key = ${hashToken(pepper, token)} and s.revoked_at is null and u.disabled_at is null
-       and s.idle_expires_at > now() and s.absolute_expires_at > now()`
+  const [row] = await sql.unsafe<Row[]>(STATEMENT, [hashToken(pepper, token)], { prepare: true })
   if (row === undefined) return null
   const { session_id, idle_expires_at, absolute_expires_at } = row
   const { user_id, email, email_verified_at, full_name, avatar_url } = row

@@ -1,19 +1,21 @@
-import autocannon from 'autocannon'
+import autocannon, { type CannonRequest } from 'autocannon'
 import { answerQuestions } from './processes.ts'
 import { quantile } from './statistics.ts'
 
-/** One run of load: GET requests, each with the next of many tokens. */
+/** One run of load. */
 export interface LoadJob {
   readonly url: string
-  readonly path: string
-  readonly connections: number
-  readonly seconds: number
-  /** Divided among the connections. */
-  readonly tokens: readonly string[]
+  /** The load ends after this time, and drops what it waits for, or after this number of requests. */
+  readonly until: { readonly seconds: number } | { readonly requests: number }
+  /** What each connection sends, again and again. There are as many connections as lists. */
+  readonly requests: readonly (readonly CannonRequest[])[]
+  /** How many requests in a row are one operation; 1 if it is not given. */
+  readonly perOperation?: number
 }
 
 /** The result of a run. Times are in milliseconds. */
 export interface LoadResult {
+  /** Operations that have ended. */
   readonly requests: number
   readonly perSecond: number
   readonly p50: number
@@ -23,27 +25,34 @@ export interface LoadResult {
 }
 
 answerQuestions({}, async (job): Promise<LoadResult> => {
-  const { url, path, connections, seconds, tokens } = job as LoadJob
-  const share = Math.floor(tokens.length / connections)
+  const { url, until, requests, perOperation = 1 } = job as LoadJob
   const times: number[] = []
+  const begun = new WeakMap<object, { requests: number; ms: number }>()
   let client = 0
   const run = autocannon({
     url,
-    connections,
-    duration: seconds,
+    connections: requests.length,
+    ...('seconds' in until ? { duration: until.seconds } : { amount: until.requests }),
     sampleInt: 100,
     setupClient: (connection) => {
-      const own = tokens.slice(client * share, (client + 1) * share)
+      connection.setRequests(requests[client % requests.length] ?? [])
       client += 1
-      connection.setRequests(
-        own.map((token) => ({ method: 'GET', path, headers: { authorization: `Bearer ${token}` } })),
-      )
     },
   })
   const started = performance.now()
-  run.on('response', (_client, _status, _bytes, ms) => times.push(ms))
+  let ended = started
+  run.on('response', (connection, _status, _bytes, ms) => {
+    ended = performance.now()
+    const operation = begun.get(connection) ?? { requests: 0, ms: 0 }
+    operation.requests += 1
+    operation.ms += ms
+    begun.set(connection, operation)
+    if (operation.requests < perOperation) return
+    times.push(operation.ms)
+    begun.delete(connection)
+  })
   const { non2xx, errors } = await run
-  const elapsed = (performance.now() - started) / 1000
+  const elapsed = (ended - started) / 1000
   return {
     requests: times.length,
     perSecond: times.length / elapsed,

@@ -31,8 +31,9 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   }
 }
 
-function count(name: string, given: string | undefined, usual: number): number {
+/** Parses a number from 1 to 9999999, or returns the usual one if none is given. */
+export function count(name: string, given: string | undefined, usual: number): number {
   if (given === undefined) return usual
-  if (!/^[1-9]\d{0,3}$/.test(given)) throw new TypeError(`${name} takes a whole number from 1 to 9999`)
+  if (!/^[1-9]\d{0,6}$/.test(given)) throw new TypeError(`${name} takes a whole number from 1 to 9999999`)
   return Number(given)
 }

@@ -1,6 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { saveMeasurements } from './kept.ts'
 import type { LoginTimes } from './login.ts'
 import type { BenchOptions } from './options.ts'
 import type { Throughput } from './throughput.ts'
@@ -92,19 +90,8 @@ export function render({ throughput, login, wire }: Measurements, targets: reado
 }
 
 /** Writes all measurements to .local/bench.json. Returns the path. */
-export async function save(
-  options: BenchOptions,
-  measurements: Measurements,
-  targets: readonly Target[],
-): Promise<string> {
-  const folder = fileURLToPath(new URL('../../.local/', import.meta.url))
-  await mkdir(folder, { recursive: true })
-  const [cpu] = cpus()
-  const machine = { node: process.version, platform: process.platform, cpus: cpus().length, cpu: cpu?.model }
-  const report = { at: new Date().toISOString(), machine, options, ...measurements, targets }
-  await writeFile(`${folder}bench.json`, `${JSON.stringify(report, null, 2)}\n`)
-  return `${folder}bench.json`
-}
+export const save = (options: BenchOptions, measurements: Measurements, targets: readonly Target[]): Promise<string> =>
+  saveMeasurements('bench', { options, ...measurements, targets })
 
 const fixed = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? '-'
 

@@ -46,13 +46,12 @@ export async function measureThroughput(
     const count = Math.min(tokens.length, connections * TOKENS_PER_CONNECTION)
     const own = rotated(tokens, round * count).slice(0, count)
     const before = await server.ask({})
-    const result = await loader.ask({
-      url: server.greeting.url,
-      path: '/v1/auth/session',
-      connections,
-      seconds,
-      tokens: own,
-    })
+    const requests = Array.from({ length: connections }, (_, at) =>
+      own
+        .filter((_token, index) => index % connections === at)
+        .map((token) => ({ method: 'GET', path: '/v1/auth/session', headers: { authorization: `Bearer ${token}` } })),
+    )
+    const result = await loader.ask({ url: server.greeting.url, until: { seconds }, requests })
     const after = await server.ask({})
     return { ...result, cpuMicros: after.cpuMicros - before.cpuMicros }
   }

@@ -1,0 +1,18 @@
+import { authorizer } from '#functions/authorize/authorizer.ts'
+import { job } from '#functions/authorize/job.ts'
+import { startLambda } from '#infra/local/aws/lambda.ts'
+import { parseConfig } from '#shared/config.ts'
+import { createRuntime } from '#shared/runtime.ts'
+import { accessOf } from '#tests/support/access.ts'
+import { givenOptions, serveAt } from './processes.ts'
+import type { ServiceOptions } from './service-process.ts'
+
+// The function `authorize` behind Lambda's Invoke. Asynchronous invocations of the other functions are accepted and do nothing.
+const { env, access } = givenOptions() as ServiceOptions
+const config = parseConfig(env)
+const runtime = createRuntime(job.needs, config, accessOf(access, job.needs))
+const lambda = await startLambda()
+lambda.serve('authorize', { job, invoke: authorizer({ config, open: async () => runtime }) })
+for (const name of ['deliver-mail', 'publish-events', 'sync-catalog'])
+  lambda.serve(name, { job: { timeoutSeconds: 1 }, invoke: async () => ({}) })
+serveAt(lambda.url)

@@ -1,0 +1,34 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import { createGuard, Refusal } from '@tenantry/guard'
+import { liveArn } from '#infra/local/aws/lambda.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { givenOptions, serveAt } from './processes.ts'
+
+/** The options of the process of a guarded service. */
+export interface GuardedOptions {
+  /** Of the server that has the function `authorize`. */
+  readonly lambdaUrl: string
+}
+
+// A service of another team: it asks the guard for each request, and responds with the principal.
+const { lambdaUrl } = givenOptions() as GuardedOptions
+const client = new LambdaClient({
+  endpoint: lambdaUrl,
+  region: 'us-east-1',
+  credentials: { accessKeyId: 'bench', secretAccessKey: 'bench' },
+})
+const guard = createGuard({ functionName: liveArn('authorize'), client })
+const server = createServer((request, response) => {
+  const { authorization = '' } = request.headers
+  guard.authorize(gatewayEvent({ route: 'GET /orders', headers: { authorization } }), 'deal.read').then(
+    (principal) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(principal)),
+    (error: unknown) => {
+      if (!(error instanceof Refusal)) throw error
+      const { statusCode, headers, body } = error.response()
+      response.writeHead(statusCode, headers).end(body)
+    },
+  )
+})
+server.listen(0, '127.0.0.1', () => serveAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
