@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 
-const PARTS = ['cache', 'kms', 'ses', 'eventbridge', 'vendor', 'postgres'] as const
+const PARTS = ['cache', 'kms', 'ses', 'eventbridge', 'vendor', 'postgres', 'instance'] as const
 
 export type Part = (typeof PARTS)[number]
 
-const MODES = ['ok', 'refuse', 'hang', 'slow', 'garble', 'throttle', 'partial'] as const
+const MODES = ['ok', 'refuse', 'hang', 'slow', 'garble', 'throttle', 'partial', 'kill'] as const
 
 const FaultInput = v.pipe(
   v.strictObject({
@@ -18,11 +18,16 @@ const FaultInput = v.pipe(
     ({ part, mode }) => (mode !== 'throttle' && mode !== 'partial') || part === 'eventbridge',
     'throttle and partial are modes of eventbridge only',
   ),
+  v.check(
+    ({ part, mode }) => mode === 'ok' || (part === 'instance') === (mode === 'kill'),
+    'kill is the mode of instance, and its only one',
+  ),
 )
 
 /**
  * How a part treats calls: `ms` is the delay of 'slow', `share` the fraction of calls affected, 0 to 1. 'garble' cuts the
- * responses of the vendors in half. 'throttle' refuses calls of EventBridge, 'partial' single events of a call.
+ * responses of the vendors in half. 'throttle' refuses calls of EventBridge, 'partial' single events of a call. 'kill' ends the
+ * instance of a function in the middle of an invocation, after at most `ms`.
  */
 export type Fault = Readonly<v.InferOutput<typeof FaultInput>>
 
@@ -62,6 +67,7 @@ const byPart = <T>(value: (part: Part) => T): Record<Part, T> => ({
   eventbridge: value('eventbridge'),
   vendor: value('vendor'),
   postgres: value('postgres'),
+  instance: value('instance'),
 })
 
 /** Creates the switchboard of faults. All parts start 'ok'. `random` decides which calls a `share` below 1 affects. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import type { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import postgres from 'postgres'
 import { INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
@@ -19,9 +20,9 @@ import { startSes } from './aws/ses.ts'
 import { LOCAL_CREDENTIALS, startSts } from './aws/sts.ts'
 import { startCache } from './cache/cache.ts'
 import { startControl } from './control.ts'
-import { createFaults } from './faults.ts'
+import { createFaults, type Faults } from './faults.ts'
 import { type Invoke, serveApi, startGateway } from './gateway/gateway.ts'
-import { startInstances } from './gateway/instances.ts'
+import { type Instances, startInstances } from './gateway/instances.ts'
 import { startMailbox } from './mail/mailbox.ts'
 import { loginOf, MIGRATIONS, type PreparedDatabase, prepareDatabase, urlFor } from './postgres/database.ts'
 import { startPostgresWire } from './postgres/postgres-wire.ts'
@@ -49,6 +50,10 @@ export interface StackInfo {
 export interface Stack {
   readonly info: StackInfo
   readonly logFile: string
+  /** Runs the functions of another folder of this project, as a deployment does. Those of the previous one finish their work. */
+  deploy(folder: string): Promise<void>
+  /** Returns the bytes that the heap of each instance uses. */
+  heaps(): Promise<number[]>
   close(): Promise<void>
 }
 
@@ -62,6 +67,13 @@ const loginSecret = (role: DatabaseRole): string => `tenantry/database/${role}`
 const EVENT_BUS = 'tenantry-local'
 const MAX_GROUP_INSTANCES = 16
 const MAX_JOB_INSTANCES = 2
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** A function, and the file that it runs. */
+interface Deployable {
+  readonly handlerFile: string
+  readonly instances: Pick<Instances<never, unknown>, 'deploy' | 'heaps'>
+}
 
 /** Registers a part, which the stack closes when it stops. */
 type Opened = <Part extends { close(): Promise<void> }>(part: Part) => Part
@@ -169,7 +181,14 @@ export async function startStack(options: {
       AWS_ENDPOINT_URL_STS: sts.url,
       NODE_ENV: 'production',
     }
-    const { integrations, ...started } = await startFunctions({ env: functionEnv, site, logs, lambda, opened })
+    const { integrations, deployables, ...started } = await startFunctions({
+      env: functionEnv,
+      site,
+      logs,
+      faults,
+      lambda,
+      opened,
+    })
     invokeWeb = started.invokeWeb
     const gateway = opened(await startGateway({ port: options.port, problemBaseUrl, integrations }))
     return {
@@ -187,6 +206,11 @@ export async function startStack(options: {
         pid: process.pid,
       },
       logFile,
+      deploy: async (folder) => {
+        for (const { handlerFile, instances } of deployables)
+          await instances.deploy(join(folder, relative(PROJECT, handlerFile)))
+      },
+      heaps: async () => (await Promise.all(deployables.map(({ instances }) => instances.heaps()))).flat(),
       close,
     }
   } catch (error) {
@@ -229,17 +253,26 @@ async function startFunctions(options: {
   env: Readonly<Record<string, string>>
   site: DeployedFrontEnd
   logs: Writable
+  faults: Faults
   lambda: LocalLambda
   opened: Opened
-}): Promise<{ integrations: { group: RouteGroup; invoke: Invoke }[]; invokeWeb: Invoke }> {
-  const { env, site, logs, lambda, opened } = options
+}): Promise<{
+  integrations: { group: RouteGroup; invoke: Invoke }[]
+  invokeWeb: Invoke
+  deployables: readonly Deployable[]
+}> {
+  const { env, site, logs, faults, lambda, opened } = options
+  const deployables: Deployable[] = []
+  const killAfterMs = () => (faults.draw('instance') === 'kill' ? Math.random() * faults.current('instance').ms : null)
   const start = async <Event, Result>(
     { name, needs }: { name: string; needs: readonly Need[] },
     handlerFile: string,
     most: number,
   ) => {
     const own = { functionName: name, handlerFile, env: { ...env, ...secretsFor(needs) } }
-    return opened(await startInstances<Event, Result>({ ...own, most, logs }))
+    const instances = opened(await startInstances<Event, Result>({ ...own, most, logs, killAfterMs }))
+    deployables.push({ handlerFile, instances })
+    return instances
   }
   const startJobs = (await jobs()).map(async ({ job, handlerFile }) => {
     const { invoke } = await start<unknown, unknown>(job, handlerFile, MAX_JOB_INSTANCES)
@@ -257,7 +290,7 @@ async function startFunctions(options: {
     startSite,
     Promise.all(startJobs),
   ])
-  return { integrations, invokeWeb }
+  return { integrations, invokeWeb, deployables }
 }
 
 /** Returns the environment variables that name the secrets of a function with these needs. */

@@ -6,6 +6,7 @@ import type { Invocation } from './instance-worker.ts'
 
 interface Instance<Result> {
   readonly worker: Worker
+  readonly handlerFile: string
   settle: ((outcome: Outcome<Result>) => void) | null
 }
 
@@ -20,13 +21,20 @@ interface Waiting<Event, Result> extends Invocation<Event> {
 export interface Instances<Event, Result> {
   /** Invokes the function. Throws TimedOut after `timeoutMs`, and any other error if the function failed. */
   readonly invoke: (event: Event, timeoutMs: number) => Promise<Result>
+  /**
+   * Runs another file for further invocations; those that run end where they began. Rejects, and changes nothing, if an instance
+   * of it does not start.
+   */
+  deploy(handlerFile: string): Promise<void>
+  /** Returns the bytes that each instance's heap uses. */
+  heaps(): Promise<number[]>
   close(): Promise<void>
 }
 
 /**
  * Runs a function in worker threads that handle one request at a time, as Lambda's instances do, so that a password hash in
  * one delays no other. Starts more instances on demand, up to `most`; further requests queue. Terminates an instance that
- * breaks or exceeds the timeout.
+ * breaks or exceeds the timeout, or in an invocation for which `killAfterMs` returns a time.
  */
 export async function startInstances<Event, Result>(options: {
   handlerFile: string
@@ -34,8 +42,10 @@ export async function startInstances<Event, Result>(options: {
   env: Readonly<Record<string, string>>
   most: number
   logs: Writable
+  killAfterMs?: () => number | null
 }): Promise<Instances<Event, Result>> {
-  const { handlerFile, functionName, env, most, logs } = options
+  const { functionName, env, most, logs, killAfterMs = () => null } = options
+  let { handlerFile } = options
   // Last in, first out: a few instances stay warm and the others idle.
   const idle: Instance<Result>[] = []
   const all = new Set<Instance<Result>>()
@@ -43,17 +53,17 @@ export async function startInstances<Event, Result>(options: {
   let closing = false
   let starting = 0
 
-  const start = (): Promise<Instance<Result>> =>
+  const start = (file = handlerFile): Promise<Instance<Result>> =>
     new Promise((resolve, reject) => {
       const worker = new Worker(new URL('./instance-worker.ts', import.meta.url), {
-        workerData: { handlerFile, functionName },
+        workerData: { handlerFile: file, functionName },
         env: { ...env },
         stdout: true,
         stderr: true,
       })
       worker.stdout.pipe(logs, { end: false })
       worker.stderr.pipe(logs, { end: false })
-      const instance: Instance<Result> = { worker, settle: null }
+      const instance: Instance<Result> = { worker, handlerFile: file, settle: null }
       all.add(instance)
       worker.on('message', (message: Outcome<Result> | { ready: true }) => {
         if ('ready' in message) return resolve(instance)
@@ -75,13 +85,18 @@ export async function startInstances<Event, Result>(options: {
     })
 
   const serve = (instance: Instance<Result>) => {
+    // Its exit starts another for the requests that wait.
+    if (instance.handlerFile !== handlerFile) return void instance.worker.terminate()
     const next = waiting.shift()
     if (next === undefined) {
       idle.push(instance)
       return
     }
     next.instance = instance
+    const killAfter = killAfterMs()
+    const killing = killAfter === null ? undefined : setTimeout(() => void instance.worker.terminate(), killAfter)
     instance.settle = (outcome) => {
+      clearTimeout(killing)
       instance.settle = null
       if (all.has(instance) && !closing) serve(instance)
       next.settle(outcome)
@@ -127,6 +142,13 @@ export async function startInstances<Event, Result>(options: {
   serve(await start())
   return {
     invoke,
+    deploy: async (file) => {
+      const first = await start(file)
+      handlerFile = file
+      for (const { worker } of idle.splice(0)) void worker.terminate()
+      serve(first)
+    },
+    heaps: () => Promise.all([...all].map(async ({ worker }) => (await worker.getHeapStatistics()).used_heap_size)),
     close: async () => {
       closing = true
       await Promise.all([...all].map(({ worker }) => worker.terminate()))

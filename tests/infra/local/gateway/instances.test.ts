@@ -50,4 +50,33 @@ describe('an instance', () => {
       expect(next.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     }
   })
+
+  const start = async (handler: string, killAfterMs?: () => number | null) => {
+    const folder = tempFolder()
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), `export const handler = ${text}`)
+      return join(folder, name)
+    }
+    const logs = new Writable({ write: (_chunk, _encoding, done) => done() })
+    const options = { handlerFile: file('first.mjs', handler), functionName: 'any', env: {}, most: 1, logs }
+    const instances = await startInstances<string, string>({ ...options, ...(killAfterMs && { killAfterMs }) })
+    onTestFinished(() => instances.close())
+    return { ...instances, file }
+  }
+
+  it('finishes its invocation in the release where it began, and the next one runs in the new release', async () => {
+    const { invoke, deploy, file } = await start(`async () => new Promise((done) => setTimeout(done, 300, 'first'))`)
+    const running = invoke('', 20_000)
+    await deploy(file('second.mjs', `async () => 'second'`))
+    expect([await invoke('', 20_000), await running]).toEqual(['second', 'first'])
+    await expect(deploy(file('broken.mjs', 'nothing'))).rejects.toThrow('does not start')
+    expect(await invoke('', 20_000)).toBe('second')
+  })
+
+  it('that is killed in an invocation fails it, and is replaced for the next', async () => {
+    const kills = [0, null]
+    const { invoke } = await start(`async () => new Promise((done) => setTimeout(done, 200, 'done'))`, () => kills.shift() ?? null)
+    await expect(invoke('', 20_000)).rejects.toThrow('the instance broke')
+    expect(await invoke('', 20_000)).toBe('done')
+  })
 })
