@@ -50,8 +50,8 @@ export interface StackInfo {
 export interface Stack {
   readonly info: StackInfo
   readonly logFile: string
-  /** Runs the functions of another folder of this project, as a deployment does. Those of the previous one finish their work. */
-  deploy(folder: string): Promise<void>
+  /** Runs these functions from another folder of this project, as a deployment does. Invocations end where they began. */
+  deploy(folder: string, names: readonly string[]): Promise<void>
   /** Returns the bytes that the heap of each instance uses. */
   heaps(): Promise<number[]>
   close(): Promise<void>
@@ -71,6 +71,7 @@ const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** A function, and the file that it runs. */
 interface Deployable {
+  readonly name: string
   readonly handlerFile: string
   readonly instances: Pick<Instances<never, unknown>, 'deploy' | 'heaps'>
 }
@@ -206,9 +207,9 @@ export async function startStack(options: {
         pid: process.pid,
       },
       logFile,
-      deploy: async (folder) => {
-        for (const { handlerFile, instances } of deployables)
-          await instances.deploy(join(folder, relative(PROJECT, handlerFile)))
+      deploy: async (folder, names) => {
+        for (const { name, handlerFile, instances } of deployables)
+          if (names.includes(name)) await instances.deploy(join(folder, relative(PROJECT, handlerFile)))
       },
       heaps: async () => (await Promise.all(deployables.map(({ instances }) => instances.heaps()))).flat(),
       close,
@@ -271,7 +272,7 @@ async function startFunctions(options: {
   ) => {
     const own = { functionName: name, handlerFile, env: { ...env, ...secretsFor(needs) } }
     const instances = opened(await startInstances<Event, Result>({ ...own, most, logs, killAfterMs }))
-    deployables.push({ handlerFile, instances })
+    deployables.push({ name, handlerFile, instances })
     return instances
   }
   const startJobs = (await jobs()).map(async ({ job, handlerFile }) => {

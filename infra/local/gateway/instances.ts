@@ -12,14 +12,18 @@ interface Instance<Result> {
 
 type Outcome<Result> = { result: Result } | { error: string }
 
-interface Waiting<Event, Result> extends Invocation<Event> {
+interface Waiting<Event, Result> {
+  readonly event: Event
+  readonly timeoutMs: number
   readonly settle: (outcome: Outcome<Result>) => void
-  instance: Instance<Result> | null
 }
 
 /** A function that can be invoked. Event and Result are its handler's parameter and result. */
 export interface Instances<Event, Result> {
-  /** Invokes the function. Throws TimedOut after `timeoutMs`, and any other error if the function failed. */
+  /**
+   * Invokes the function. Throws TimedOut after `timeoutMs`, and any other error if the function failed. The function has this
+   * time from when an instance gets the request: one that waited long ends no instance.
+   */
   readonly invoke: (event: Event, timeoutMs: number) => Promise<Result>
   /**
    * Runs another file for further invocations; those that run end where they began. Rejects, and changes nothing, if an instance
@@ -92,16 +96,17 @@ export async function startInstances<Event, Result>(options: {
       idle.push(instance)
       return
     }
-    next.instance = instance
-    const killAfter = killAfterMs()
-    const killing = killAfter === null ? undefined : setTimeout(() => void instance.worker.terminate(), killAfter)
+    const { event, timeoutMs } = next
+    const endingAfter = Math.min(timeoutMs, killAfterMs() ?? timeoutMs)
+    const ending = setTimeout(() => void instance.worker.terminate(), endingAfter)
     instance.settle = (outcome) => {
-      clearTimeout(killing)
+      clearTimeout(ending)
       instance.settle = null
       if (all.has(instance) && !closing) serve(instance)
       next.settle(outcome)
     }
-    instance.worker.postMessage({ event: next.event, deadline: next.deadline } satisfies Invocation<Event>)
+    const deadline = Date.now() + timeoutMs
+    instance.worker.postMessage({ event, deadline } satisfies Invocation<Event>)
   }
 
   const grow = () => {
@@ -119,19 +124,18 @@ export async function startInstances<Event, Result>(options: {
   const invoke = (event: Event, timeoutMs: number): Promise<Result> =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        if (request.instance === null) waiting.splice(waiting.indexOf(request), 1)
-        else void request.instance.worker.terminate()
+        const place = waiting.indexOf(request)
+        if (place >= 0) waiting.splice(place, 1)
         reject(new TimedOut())
       }, timeoutMs)
       const request: Waiting<Event, Result> = {
         event,
-        deadline: Date.now() + timeoutMs,
+        timeoutMs,
         settle: (outcome) => {
           clearTimeout(timer)
           if ('result' in outcome) resolve(outcome.result)
           else reject(new Error(outcome.error))
         },
-        instance: null,
       }
       waiting.push(request)
       const free = idle.pop()
@@ -148,7 +152,11 @@ export async function startInstances<Event, Result>(options: {
       for (const { worker } of idle.splice(0)) void worker.terminate()
       serve(first)
     },
-    heaps: () => Promise.all([...all].map(async ({ worker }) => (await worker.getHeapStatistics()).used_heap_size)),
+    heaps: async () => {
+      // An instance that ends meanwhile has none.
+      const statistics = await Promise.allSettled([...all].map(({ worker }) => worker.getHeapStatistics()))
+      return statistics.flatMap((each) => (each.status === 'fulfilled' ? [each.value.used_heap_size] : []))
+    },
     close: async () => {
       closing = true
       await Promise.all([...all].map(({ worker }) => worker.terminate()))

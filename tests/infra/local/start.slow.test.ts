@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest'
 import type { StackInfo } from '#infra/local/stack.ts'
 import { TEST_SETTINGS } from '#tests/support/settings.ts'
 import { launch, READY_TIMEOUT_MS, stop } from '#tests/support/stack-process.ts'
-import { ask, commandOf, logIn, ownState, processTree, startForTest, survivors } from './started-stack.ts'
+import { processTree } from '#tests/support/process-tree.ts'
+import { ask, commandOf, logIn, ownState, startForTest, survivors } from './started-stack.ts'
 
 // Reads processes from /proc.
 describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 2 * READY_TIMEOUT_MS }, () => {

@@ -8,6 +8,7 @@ import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
 import { seedEmails, seedMemberships } from '#infra/local/seed.ts'
 import type { StackInfo } from '#infra/local/stack.ts'
 import { encodings } from '#tests/support/encodings.ts'
+import { processTree } from '#tests/support/process-tree.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { TEST_SETTINGS } from '#tests/support/settings.ts'
 import {
@@ -19,7 +20,7 @@ import {
   stateFolder,
   stop,
 } from '#tests/support/stack-process.ts'
-import { ask, commandOf, logIn, ownState, processTree, survivors } from './started-stack.ts'
+import { ask, commandOf, logIn, ownState, survivors } from './started-stack.ts'
 
 describe('a started stack', () => {
   let folder: string

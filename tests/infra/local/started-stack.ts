@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
@@ -55,23 +55,6 @@ export async function ask(
 
 export const logIn = (info: StackInfo, email: string) =>
   ask(info, 'POST /v1/auth/login', { body: { email, password: PASSWORD } })
-
-/** Returns the ids of a process and all its living descendants, from /proc. */
-export function processTree(pid: number): number[] {
-  const children = new Map<number, number[]>()
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    try {
-      const [, parent] = / \(.*\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
-      children.set(Number(parent), [...(children.get(Number(parent)) ?? []), Number(name)])
-    } catch {
-      // The process exited since the folder was listed.
-    }
-  }
-  const tree = [pid]
-  for (const member of tree) tree.push(...(children.get(member) ?? []))
-  return tree
-}
 
 /** Returns the command line of a process, or null if it exited. */
 export const commandOf = (pid: number): string | null => {

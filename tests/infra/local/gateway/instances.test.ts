@@ -65,17 +65,20 @@ describe('an instance', () => {
   }
 
   it('finishes its invocation in the release where it began, and the next one runs in the new release', async () => {
-    const { invoke, deploy, file } = await start(`async () => new Promise((done) => setTimeout(done, 300, 'first'))`)
-    const running = invoke('', 20_000)
-    await deploy(file('second.mjs', `async () => 'second'`))
-    expect([await invoke('', 20_000), await running]).toEqual(['second', 'first'])
-    await expect(deploy(file('broken.mjs', 'nothing'))).rejects.toThrow('does not start')
-    expect(await invoke('', 20_000)).toBe('second')
+    const { file, ...instances } = await start(`async () => new Promise((done) => setTimeout(done, 300, 'first'))`)
+    const running = instances.invoke('', 20_000)
+    await instances.deploy(file('second.mjs', `async () => 'second'`))
+    expect([await instances.invoke('', 20_000), await running]).toEqual(['second', 'first'])
+    await expect(instances.deploy(file('broken.mjs', 'nothing'))).rejects.toThrow('does not start')
+    expect(await instances.invoke('', 20_000)).toBe('second')
   })
 
   it('that is killed in an invocation fails it, and is replaced for the next', async () => {
     const kills = [0, null]
-    const { invoke } = await start(`async () => new Promise((done) => setTimeout(done, 200, 'done'))`, () => kills.shift() ?? null)
+    const { invoke } = await start(
+      `async () => new Promise((done) => setTimeout(done, 200, 'done'))`,
+      () => kills.shift() ?? null,
+    )
     await expect(invoke('', 20_000)).rejects.toThrow('the instance broke')
     expect(await invoke('', 20_000)).toBe('done')
   })

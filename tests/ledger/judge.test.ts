@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import { type Effects, type Found, judge } from './judge.ts'
+import type { Line, Responded, Sent } from './ledger.ts'
+import { summarize } from './summary.ts'
+
+const ONCE: Effects = { row: 1, audit: 1, event: 1, job: 1 }
+const SCENARIO = 'Postgres is killed'
+
+/** A request and its response, which follows after ten milliseconds. */
+function request(id: string, sent: Partial<Sent> = {}, responded: Partial<Responded> = {}): Line[] {
+  const at = sent.at ?? 0
+  return [
+    { what: 'sent', id, at, kind: 'deal', tenant: 1, scenario: SCENARIO, ...sent },
+    { what: 'response', id, at: at + 10, status: 200, foreign: [], ...responded },
+  ]
+}
+const found = (effects: Record<string, Partial<Effects>>, more: Partial<Found> = {}): Found => ({
+  effects: new Map(Object.entries(effects).map(([id, each]) => [id, { ...ONCE, ...each }])),
+  alive: new Set(),
+  contradictions: [],
+  ...more,
+})
+const faults = (lines: readonly Line[], state: Found) => judge(lines, state).map(({ fault, id }) => [fault, id])
+
+const NONE = { row: 0, audit: 0, event: 0, job: 0 }
+
+describe('the judge of the ledger', () => {
+  it('finds nothing where the acknowledged is there once, and the refused at most once', () => {
+    const lines = [
+      ...request('done'),
+      ...request('failed', {}, { status: 503 }),
+      ...request('cut-off', {}, { status: null }),
+      ...request('never-answered').slice(0, 1),
+      ...request('late', { kind: 'sync' }, { status: 409 }),
+      ...request('first', { kind: 'tenant' }, { status: null }),
+      ...request('again', { kind: 'tenant', repeats: 'first' }, { status: 412 }),
+    ]
+    expect(judge(lines, found({ done: {}, 'cut-off': {}, first: {} }))).toEqual([])
+  })
+
+  it.for([
+    ['lost', 'an acknowledged write that is not there', request('a'), found({})],
+    ['doubled', 'a write that is there twice', request('a'), found({ a: { row: 2, audit: 2, event: 2 } })],
+    [
+      'doubled',
+      'an unanswered write that is there twice',
+      request('a', {}, { status: null }),
+      found({ a: { row: 2 } }),
+    ],
+    [
+      'doubled',
+      'a write that took effect again when it was repeated',
+      [...request('a', { kind: 'quote' }, { status: 503 }), ...request('b', { kind: 'quote', repeats: 'a' })],
+      found({ a: {}, b: { row: 0 } }),
+    ],
+    ['doubled', 'an invitation with two links', request('a', { kind: 'invite' }), found({ a: { links: 2 } })],
+    ['partial', 'a write without its audit entry', request('a'), found({ a: { audit: 0, event: 0 } })],
+    ['partial', 'an audit entry without its event', request('a', {}, { status: null }), found({ a: { event: 0 } })],
+    ['partial', 'an invitation without its job', request('a', { kind: 'invite' }), found({ a: { job: 0 } })],
+    [
+      'partial',
+      'a mail of an invitation that is not there',
+      request('a', { kind: 'invite' }, { status: 503 }),
+      found({ a: { ...NONE, links: 1 } }),
+    ],
+    ['foreign', 'a row of another tenant', request('a', { kind: 'list' }, { foreign: ['led-t2'] }), found({})],
+    [
+      'refused but done',
+      'a refused write that is there',
+      request('a', { kind: 'sync' }, { status: 409 }),
+      found({ a: {} }),
+    ],
+    [
+      'undelivered',
+      'an invitation that was never mailed',
+      request('a', { kind: 'invite' }),
+      found({ a: { links: 0 } }),
+    ],
+    ['undelivered', 'an event that the bus never got', request('a'), found({ a: { unpublished: 1 } })],
+    ['wrong status', 'a live session that is refused', request('a', { kind: 'check' }, { status: 401 }), found({})],
+    ['wrong status', 'a failure that is not the gateway’s', request('a', {}, { status: 500 }), found({})],
+    [
+      'resurrected',
+      'a session that serves a request after its end',
+      [
+        ...request('end', { kind: 'sign-out', ends: ['s'] }, { status: 204 }),
+        ...request('a', { kind: 'check', session: 's', at: 20 }),
+      ],
+      found({ end: {} }),
+    ],
+  ] as const)('names as %s %s', ([fault, , lines, state]) => {
+    expect(faults(lines, state)).toContainEqual([fault, 'a'])
+  })
+
+  it('names a session that is alive in the database after its end was acknowledged', () => {
+    const lines = request('end', { kind: 'sign-out', ends: ['s'] }, { status: 204 })
+    expect(faults(lines, found({ end: {} }, { alive: new Set(['s']) }))).toEqual([['resurrected', 's']])
+  })
+
+  it('accepts either response of a session whose end is not yet acknowledged', () => {
+    const lines = [
+      ...request('a', { kind: 'check', session: 's', at: 5 }),
+      ...request('b', { kind: 'check', session: 's', at: 5 }, { status: 401 }),
+      ...request('end', { kind: 'sign-out', ends: ['s'] }, { status: 204 }),
+    ]
+    expect(faults(lines, found({ end: {} }))).toEqual([])
+  })
+
+  it('counts the requests of a scenario and the seconds until none failed', () => {
+    const mark = { what: 'mark', scenario: SCENARIO, phase: 'returned', at: 1000 } as const
+    const lines = [
+      ...request('a', { at: 500 }, { status: 503 }),
+      mark,
+      ...request('b', { at: 2500 }, { status: null }),
+      ...request('c', { at: 4000 }),
+    ]
+    const state = found({})
+    expect(summarize(lines, judge(lines, state))).toEqual([
+      {
+        scenario: SCENARIO,
+        requests: 3,
+        acknowledged: 1,
+        refused: 1,
+        unanswered: 1,
+        lost: 1,
+        doubled: 0,
+        foreign: 0,
+        other: 0,
+        recoverySeconds: 1.5,
+      },
+    ])
+    expect(summarize([...lines, ...request('d', { at: 4500 }, { status: 503 })], [])[0]?.recoverySeconds).toBeNull()
+  })
+})
