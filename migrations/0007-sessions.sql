@@ -22,7 +22,8 @@ create table app.sessions (
 -- Every request updates idle_expires_at and last_seen_at. No index contains them, so these are heap-only updates.
 create index sessions_live_by_user on app.sessions (user_id) where revoked_at is null;
 create index sessions_live_by_tenant on app.sessions (tenant_id) where revoked_at is null;
-create index sessions_live_by_expiry on app.sessions (absolute_expires_at) where revoked_at is null;
+-- The job `maintain` deletes live and ended sessions by this index.
+create index sessions_by_expiry on app.sessions (absolute_expires_at);
 
 -- No statistics: see app.tenants.
 alter table app.sessions

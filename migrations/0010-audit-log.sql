@@ -41,7 +41,7 @@ create table app.audit_log_default partition of app.audit_log default;
 select app.enforce_tenant('app.audit_log_default');
 
 -- Creates the partition of a month with its guard, and moves the month's rows from the default partition into it. Calling
--- it again restores the guard and changes nothing else. Row security binds the owner too, so a temporary policy allows it.
+-- it again restores a guard that is not the parent's and changes nothing else: a change locks the partition against every entry. Row security binds the owner too, so a temporary policy allows it.
 -- Raises 22023 for a month more than two years ago or more than one year ahead.
 create function app.create_audit_partition(p_month date) returns regclass
   language plpgsql security definer
@@ -69,7 +69,15 @@ begin
     drop policy owner_moves on app.audit_log_default;
     execute format('alter table app.audit_log attach partition %s for values from (%L) to (%L)', v_table, v_from, v_to);
   end if;
-  perform app.enforce_tenant(v_table::regclass);
+  if exists (
+    select p.polname, p.polcmd, p.polpermissive, p.polroles, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)
+      from pg_policy p where p.polrelid = 'app.audit_log'::regclass and p.polname like 'tenant%'
+    except
+    select p.polname, p.polcmd, p.polpermissive, p.polroles, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)
+      from pg_policy p where p.polrelid = v_table::regclass)
+     or not (select c.relrowsecurity and c.relforcerowsecurity from pg_class c where c.oid = v_table::regclass) then
+    perform app.enforce_tenant(v_table::regclass);
+  end if;
   return v_table::regclass;
 end
 $$;

@@ -11,6 +11,7 @@ create unlogged table app.rate_limits (
   primary key (key, window_start)
 );
 create index rate_limits_by_whole on app.rate_limits (part_of) where part_of is not null;
+create index rate_limits_by_age on app.rate_limits (window_start);
 grant select, insert, update, delete on app.rate_limits to identity_auth, identity_app;
 grant select, delete on app.rate_limits to identity_worker;
 

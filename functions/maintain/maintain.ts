@@ -2,7 +2,8 @@ import type { Sql } from '#shared/db/connect.ts'
 import { createPartitions, DELETIONS } from './queries.ts'
 
 const MONTHS_AHEAD = 3
-const BATCH = 1000
+/** Small enough that a batch holds its locks for less than 100 ms. */
+const BATCH = 500
 const KEPT_DAYS = 30
 
 /**

@@ -1,5 +1,7 @@
 import type postgres from 'postgres'
 import { afterAll, describe, expect, it } from 'vitest'
+import { searchEntries } from '#functions/audit-log/queries.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 const database = await createTestDatabase()
@@ -33,5 +35,28 @@ describe('a function of the database', () => {
       await sql`create function app.planted() returns bigint language sql stable return (select count(*) from app.sizes)`
       expect(await planned(sql)).toEqual(['planted'])
     })
+  })
+})
+
+describe('a page of the audit log', () => {
+  it('is searched in the partitions of the last months first, and in the older ones after them', async () => {
+    await database.admin`
+      select app.create_audit_partition((date_trunc('month', now()) - make_interval(months => m))::date)
+        from generate_series(1, 23) as m`
+    const partitions: number[] = []
+    const explained = async ([first = '', ...rest]: TemplateStringsArray, ...values: (string | number | null)[]) => {
+      const raw = [`explain (format json) ${first}`, ...rest]
+      const plan = JSON.stringify(await database.admin(Object.assign(raw, { raw }), ...values))
+      partitions.push(new Set(plan.match(/audit_log_(?:default|\d{4}_\d\d)(?=")/g)).size)
+      return []
+    }
+    const search = { limit: 20, before: null, actor: null, action: null, from: null, to: null }
+    await searchEntries(explained as unknown as TenantTransaction, search)
+    const yearAgo = new Date(Date.now() - 365 * 24 * 3_600_000).toISOString()
+    await searchEntries(explained as unknown as TenantTransaction, { ...search, to: yearAgo })
+    // The last three months or two, the next three, and the default partition.
+    expect(partitions[0]).toBeLessThanOrEqual(7)
+    expect(partitions[1]).toBeGreaterThan(20)
+    expect(partitions[2]).toBeLessThanOrEqual(4)
   })
 })

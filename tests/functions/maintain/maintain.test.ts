@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto'
+import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { maintain } from '#functions/maintain/maintain.ts'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
-import type { Database } from '#shared/db/connect.ts'
+import type { Database, Sql } from '#shared/db/connect.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 
 const never = () => false
+
+interface Explained {
+  readonly Plan: { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number }
+}
 
 let database: TestDatabase
 let worker: Database
@@ -115,7 +120,7 @@ describe('audit log partitions', () => {
 })
 
 describe('deletion of expired rows', () => {
-  const BATCH = 1000
+  const BATCH = 500
 
   beforeEach(async () => {
     await database.admin`delete from app.sessions`
@@ -206,6 +211,28 @@ describe('deletion of expired rows', () => {
     expect(await admin`select count(*)::int as count from app.memberships`).toEqual([accepted])
   })
 
+  it('reads fewer than 100 buffers when nothing is left to delete, by custom and by generic plans', async () => {
+    await makeEnded(5000, 1)
+    await database.admin`analyze app.sessions, app.tokens, app.jobs, app.events, app.rate_limits, app.known_networks`
+    for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+      const client = postgres(database.workerUrl, { max: 1, connection: { plan_cache_mode: mode } })
+      let buffers = 0
+      const explained = async ([first = '', ...rest]: TemplateStringsArray, ...values: (string | number)[]) => {
+        const raw = [`explain (analyze, buffers, format json) ${first}`, ...rest]
+        const [row] = await client<{ 'QUERY PLAN': [Explained] }[]>(Object.assign(raw, { raw }), ...values)
+        const plan = row?.['QUERY PLAN'][0].Plan
+        buffers += (plan?.['Shared Hit Blocks'] ?? Number.NaN) + (plan?.['Shared Read Blocks'] ?? Number.NaN)
+        return []
+      }
+      await maintain(explained as unknown as Sql, never)
+      // The first call of a connection also read the catalogue.
+      buffers = 0
+      await maintain(explained as unknown as Sql, never)
+      expect(buffers, mode).toBeLessThan(100)
+      await client.end()
+    }
+  })
+
   it('deletes exactly one full batch', async () => {
     await makeEnded(BATCH, 31)
     expect(await run()).toMatchObject({ deleted: 6 * BATCH })
@@ -213,15 +240,15 @@ describe('deletion of expired rows', () => {
   })
 
   it('stops deleting when its time is up, and the next run resumes', async () => {
-    await makeEnded(BATCH + 500, 31)
+    await makeEnded(2 * BATCH, 31)
     let asked = 0
     await maintain(worker.sql, () => {
       asked += 1
       return asked > 1
     })
     expect(await left()).toEqual({
-      sessions: 500,
-      ...Object.fromEntries(['tokens', 'jobs', 'events', 'limits', 'networks'].map((of) => [of, BATCH + 500])),
+      sessions: BATCH,
+      ...Object.fromEntries(['tokens', 'jobs', 'events', 'limits', 'networks'].map((of) => [of, 2 * BATCH])),
     })
     await run()
     expect(await left()).toEqual({ sessions: 0, tokens: 0, jobs: 0, events: 0, limits: 0, networks: 0 })
