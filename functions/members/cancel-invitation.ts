@@ -3,7 +3,7 @@ import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { showInvitation } from './issue-invitation.ts'
-import { searchInvitations } from './invitation-queries.ts'
+import { findInvitation } from './invitation-queries.ts'
 import { withdrawInvitation } from './withdraw-invitation.ts'
 
 export const cancelInvitation = endpoint({
@@ -13,9 +13,8 @@ export const cancelInvitation = endpoint({
   reply: Invitation,
   async handle(context) {
     const { params, principal, sql } = context
-    const [found] = await searchInvitations(sql, { id: params.id })
-    if (found === undefined) throw notFound('no open invitation with this id')
-    const { item: invitation } = found
+    const invitation = await findInvitation(sql, params.id)
+    if (invitation === null) throw notFound('no open invitation with this id')
     if (invitation.role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
     await withdrawInvitation(context, invitation)
     return ok({ ...showInvitation(invitation), status: 'cancelled' })

@@ -2,25 +2,43 @@ import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { InvitationRecord } from '#shared/membership/member.ts'
 
-/** Returns open invitations of the tenant, oldest first: up to `limit` + 1 of them, or the one with this id or email. */
+// Each search has a statement of its own. With `is null or`, Postgres plans one statement for all of them at each call.
+
+/** Returns open invitations of the tenant, oldest first: up to `limit` + 1 of them. */
 export async function searchInvitations(
   sql: TenantTransaction,
-  search: { after?: Key | null; limit?: number; id?: string; email?: string },
+  { after, limit }: { after: Key | null; limit: number },
 ): Promise<ListRow<InvitationRecord>[]> {
-  const { limit = 1, id = null, email = null } = search
-  const after = search.after ?? BEGINNING
+  const [createdAfter, idAfter] = after ?? BEGINNING
   const rows = await sql<InvitationRecord & { readonly sort_key: string }>`
     select i.id, i.email, json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
            case when i.expires_at <= now() then 'expired' else 'pending' end as status,
            i.invited_by, i.created_at, i.expires_at, i.bounced_at, to_json(i.created_at) as sort_key
       from app.invitations i
       join app.roles r on r.id = i.role_id
-     where (${id}::uuid is null or i.id = ${id}::uuid)
-       and (${email}::text is null or i.email = ${email}::text)
-       and (i.created_at, i.id) > (${after[0]}::text::timestamptz, ${after[1]}::uuid)
+     where (i.created_at, i.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
      order by i.created_at, i.id
      limit ${limit + 1}`
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
+}
+
+/** Returns an open invitation of the tenant, or null. */
+export async function findInvitation(sql: TenantTransaction, id: string): Promise<InvitationRecord | null> {
+  const [found] = await sql<InvitationRecord>`
+    select i.id, i.email, json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
+           case when i.expires_at <= now() then 'expired' else 'pending' end as status,
+           i.invited_by, i.created_at, i.expires_at, i.bounced_at
+      from app.invitations i
+      join app.roles r on r.id = i.role_id
+     where i.id = ${id}`
+  return found ?? null
+}
+
+/** Returns the rank of the role that the open invitation of an address gives, or null without one. */
+export async function invitedRank(sql: TenantTransaction, email: string): Promise<number | null> {
+  const [found] = await sql<{ rank: number }>`
+    select r.rank from app.invitations i join app.roles r on r.id = i.role_id where i.email = ${email}`
+  return found?.rank ?? null
 }
 
 /** Returns for how many more seconds the open invitation of an address may not be mailed again. */

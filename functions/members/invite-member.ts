@@ -9,7 +9,7 @@ import { RoleCode } from '#shared/role/role-code.ts'
 import { Email } from '#shared/schema/email.ts'
 import { inviteLimits } from './invite-limits.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
-import { isMember, searchInvitations } from './invitation-queries.ts'
+import { invitedRank, isMember } from './invitation-queries.ts'
 
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
@@ -25,15 +25,15 @@ export const inviteMember = endpoint({
     const role = await findRole(sql, body.role)
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
     if (role.rank > principal.role.rank) throw forbidden('the role outranks the principal')
-    const [open] = await searchInvitations(sql, { email: body.email })
-    if (open !== undefined && open.item.role.rank > principal.role.rank)
+    const openRank = await invitedRank(sql, body.email)
+    if (openRank !== null && openRank > principal.role.rank)
       throw forbidden('the role of the open invitation outranks the principal')
     if (await isMember(sql, body.email)) {
       throw new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
     }
     const invitation = await issueInvitation(context, { email: body.email, roleId: role.id })
     await recordAudit(context, {
-      action: open === undefined ? 'invitation.created' : 'invitation.replaced',
+      action: openRank === null ? 'invitation.created' : 'invitation.replaced',
       targetId: invitation.id,
       after: { email: invitation.email, role: role.code },
     })

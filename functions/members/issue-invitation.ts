@@ -6,7 +6,7 @@ import { countAttempt } from '#shared/rate-limit/queries.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
-import { putInvitation, searchInvitations, secondsBeforeResend } from './invitation-queries.ts'
+import { findInvitation, putInvitation, secondsBeforeResend } from './invitation-queries.ts'
 import { recipientLimit } from './invite-limits.ts'
 
 /**
@@ -34,9 +34,9 @@ export async function issueInvitation(
   const refusal = await countAttempt(sql, [recipientLimit(runtime, email)])
   const add = refusal === null ? enqueue : rehearseEnqueue
   await add(sql, 'mail', { template: 'invitation', invitation_id: id, nonce })
-  const [written] = await searchInvitations(sql, { id })
-  if (written === undefined) throw new Error('the new invitation was not found')
-  return written.item
+  const written = await findInvitation(sql, id)
+  if (written === null) throw new Error('the new invitation was not found')
+  return written
 }
 
 /** Converts an invitation to its form in the API, with the role as its code. */

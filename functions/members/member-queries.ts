@@ -1,7 +1,7 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import { invitedMember, type Member } from '#shared/membership/member.ts'
-import { searchInvitations } from './invitation-queries.ts'
+import { findInvitation } from './invitation-queries.ts'
 
 export type MemberStatus = 'active' | 'invited' | 'revoked'
 
@@ -10,8 +10,6 @@ export interface MemberSearch {
   readonly q: string | null
   readonly after: Key | null
   readonly limit: number
-  /** The id of the only member to return. */
-  readonly id?: string
 }
 
 /**
@@ -19,10 +17,14 @@ export interface MemberSearch {
  * so that those with an account look like those without.
  */
 export async function searchMembers(sql: TenantTransaction, search: MemberSearch): Promise<ListRow<Member>[]> {
-  const { statuses, after, limit, id = null } = search
+  const { statuses, after, limit, q } = search
   const [createdAfter, idAfter] = after ?? BEGINNING
-  const pattern = search.q === null ? null : `%${search.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  const rows = await sql<Member & { readonly sort_key: string }>`
+  const pattern = q === null ? null : `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  type Row = Member & { readonly sort_key: string }
+  // Two statements: with `is null or` for the pattern, Postgres plans at each call, which takes longer than the page.
+  const rows =
+    pattern === null
+      ? await sql<Row>`
     (select m.id,
             json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
                               'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
@@ -34,10 +36,7 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
       where m.accepted_at is not null
         and case when m.revoked_at is null then ${statuses.includes('active')}::boolean
                  else ${statuses.includes('revoked')}::boolean end
-        and (${pattern}::text is null
-             or lower(u.email collate "C") like ${pattern}::text or lower(u.full_name) like ${pattern}::text)
         and (m.created_at, m.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
-        and (${id}::uuid is null or m.id = ${id}::uuid)
       order by m.created_at, m.id
       limit ${limit + 1})
     union all
@@ -48,9 +47,37 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
        from app.invitations i
        join app.roles r on r.id = i.role_id
       where ${statuses.includes('invited')}::boolean
-        and (${pattern}::text is null or lower(i.email collate "C") like ${pattern}::text)
         and (i.created_at, i.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
-        and (${id}::uuid is null or i.id = ${id}::uuid)
+      order by i.created_at, i.id
+      limit ${limit + 1})
+    order by created_at, id
+    limit ${limit + 1}`
+      : await sql<Row>`
+    (select m.id,
+            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
+                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
+            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
+            m.invited_by, m.accepted_at, m.revoked_at, m.created_at, to_json(m.created_at) as sort_key
+       from app.memberships m
+       join app.users u on u.id = m.user_id
+       join app.roles r on r.id = m.role_id
+      where m.accepted_at is not null
+        and case when m.revoked_at is null then ${statuses.includes('active')}::boolean
+                 else ${statuses.includes('revoked')}::boolean end
+        and (lower(u.email collate "C") like ${pattern} or lower(u.full_name) like ${pattern})
+        and (m.created_at, m.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
+      order by m.created_at, m.id
+      limit ${limit + 1})
+    union all
+    (select i.id,
+            json_build_object('id', null, 'email', i.email, 'full_name', null, 'avatar_url', null, 'disabled', false),
+            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank),
+            i.invited_by, null, null, i.created_at, to_json(i.created_at)
+       from app.invitations i
+       join app.roles r on r.id = i.role_id
+      where ${statuses.includes('invited')}::boolean
+        and lower(i.email collate "C") like ${pattern}
+        and (i.created_at, i.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
       order by i.created_at, i.id
       limit ${limit + 1})
     order by created_at, id
@@ -58,12 +85,8 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
 }
 
-/**
- * Locks a membership of the tenant for a change. Waits for the user's writes in progress, and blocks later ones until the
- * transaction ends. Returns an invited person for the id of an open invitation, and null for any other id.
- */
-export async function lockMember(sql: TenantTransaction, id: string): Promise<Member | null> {
-  await sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`
+/** Returns a member or former member of the tenant, an invited person for the id of an open invitation, or null. */
+export async function findMember(sql: TenantTransaction, id: string): Promise<Member | null> {
   const [member] = await sql<Member>`
     select m.id,
            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
@@ -73,11 +96,23 @@ export async function lockMember(sql: TenantTransaction, id: string): Promise<Me
       from app.memberships m
       join app.users u on u.id = m.user_id
       join app.roles r on r.id = m.role_id
-     where m.id = ${id} and m.accepted_at is not null
-       for no key update of m`
+     where m.id = ${id} and m.accepted_at is not null`
   if (member !== undefined) return member
-  const [invited] = await searchInvitations(sql, { id })
-  return invited === undefined ? null : invitedMember(invited.item)
+  const invited = await findInvitation(sql, id)
+  return invited === null ? null : invitedMember(invited)
+}
+
+/**
+ * Locks a membership of the tenant for a change. Waits for the user's writes in progress, and blocks later ones until the
+ * transaction ends. Returns an invited person for the id of an open invitation, and null for any other id.
+ */
+export async function lockMember(sql: TenantTransaction, id: string): Promise<Member | null> {
+  // Both travel in one round trip, and Postgres runs them in this order.
+  await Promise.all([
+    sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`,
+    sql`select from app.memberships where id = ${id} for no key update`,
+  ])
+  return findMember(sql, id)
 }
 
 export async function setRole(sql: TenantTransaction, membershipId: string, roleId: number): Promise<void> {

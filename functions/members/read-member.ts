@@ -2,7 +2,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { notFound } from '#shared/problem.ts'
-import { searchMembers } from './member-queries.ts'
+import { findMember } from './member-queries.ts'
 
 export const readMember = endpoint({
   route: 'GET /v1/members/{id}',
@@ -10,9 +10,8 @@ export const readMember = endpoint({
   summary: 'A member, or an invited person by the id of the invitation',
   reply: Member,
   async handle({ params, sql }) {
-    const statuses = ['active', 'invited', 'revoked'] as const
-    const [found] = await searchMembers(sql, { statuses, q: null, after: null, limit: 1, id: params.id })
-    if (found === undefined) throw notFound('no member with this id')
-    return ok(found.item)
+    const found = await findMember(sql, params.id)
+    if (found === null) throw notFound('no member with this id')
+    return ok(found)
   },
 })

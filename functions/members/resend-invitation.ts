@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { issueInvitation, showInvitation } from './issue-invitation.ts'
 import { inviteLimits } from './invite-limits.ts'
-import { searchInvitations } from './invitation-queries.ts'
+import { findInvitation } from './invitation-queries.ts'
 
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
@@ -16,9 +16,9 @@ export const resendInvitation = endpoint({
   limits: inviteLimits,
   async handle(context) {
     const { params, principal, sql } = context
-    const [found] = await searchInvitations(sql, { id: params.id })
-    if (found === undefined) throw notFound('no open invitation with this id')
-    const { email, role } = found.item
+    const found = await findInvitation(sql, params.id)
+    if (found === null) throw notFound('no open invitation with this id')
+    const { email, role } = found
     if (role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
     const invitation = await issueInvitation(context, { email, roleId: role.id })
     await recordAudit(context, {
