@@ -23,8 +23,7 @@ alter table app.styles
   alter column name set statistics 0;
 
 select app.enforce_tenant('app.styles', p_system_rows => true);
-grant select, insert (id, tenant_id, style_number, name, brand, category, vendors),
-  update (tenant_id, style_number, name, brand, category, vendors), delete on app.styles to identity_app;
+grant select on app.styles to identity_app;
 
 create table app.sizes (
   id       smallint primary key,

@@ -27,6 +27,7 @@ const OF_TESTS = /^\/v1\/(probe|test)\//
 const match = createResourceMatcher(Object.keys(paths))
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 formats.default(ajv)
+ajv.addSchema(closed({ $id: 'document', components }) as Part)
 const validators = new WeakMap<object, ValidateFunction>()
 
 /** Returns the differences between a response and the document, as texts. `target` is the path as it was sent. */
@@ -83,7 +84,7 @@ function bodyFaults(content: Part | undefined, { headers, text }: SeenAnswer): s
 function schemaFaults(schema: Part, value: unknown): string[] {
   let validate = validators.get(schema)
   if (validate === undefined) {
-    validate = ajv.compile(closed({ ...schema, components: { schemas: components.schemas } }) as Part)
+    validate = ajv.compile(closed(schema) as Part)
     validators.set(schema, validate)
   }
   if (validate(value)) return []
@@ -92,11 +93,13 @@ function schemaFaults(schema: Part, value: unknown): string[] {
   )
 }
 
-/** Returns the schema with `additionalProperties: false` in every object. */
+/** Returns the schema with `additionalProperties: false` in every object, and references into `document`. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)
   if (typeof part !== 'object' || part === null) return part
-  const copy: Part = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closed(value)]))
+  const copy: Part = Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [name, name === '$ref' ? `document${value}` : closed(value)]),
+  )
   return copy['type'] === 'object' && copy['additionalProperties'] === undefined
     ? { ...copy, additionalProperties: false }
     : copy

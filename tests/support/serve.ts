@@ -6,7 +6,7 @@ import { parseConfig } from '#shared/config.ts'
 import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
 import { commonRuntimes } from './access.ts'
 import { lambdaContext } from './lambda-context.ts'
-import { writes } from './write-style.ts'
+import { writes } from './write-design.ts'
 
 const config = parseConfig({ DATABASE_TLS: 'disable', ...process.env })
 const access = JSON.parse(process.env['SERVICE_ACCESS'] ?? '')

@@ -36,7 +36,7 @@ describe('a restart of Postgres under load', () => {
   const CLIENTS = 8
 
   /** Starts clients that write, read, log in and fail to, until `stop`. Checks every response. */
-  function load(brand: string, viewerToken: string) {
+  function load(set: string, viewerToken: string) {
     const ledger: LedgerEntry[] = []
     const statuses = new Map<number, number>()
     let inARow = 0
@@ -53,7 +53,7 @@ describe('a restart of Postgres under load', () => {
     const write = async (by: string, expected: number) => {
       const op = randomUUID()
       const { status } = check(
-        await own.server.request('POST /v1/test/styles', { token: by, body: { op, brand, hold_ms: 2 } }),
+        await own.server.request('POST /v1/test/designs', { token: by, body: { op, set, hold_ms: 2 } }),
         expected,
       )
       ledger.push({ op, status })
@@ -89,9 +89,9 @@ describe('a restart of Postgres under load', () => {
     'loses no acknowledged write and keeps no rejected one in a restart in mode %s, and recovers',
     { timeout: 60_000 },
     async (mode) => {
-      const brand = randomUUID()
+      const set = randomUUID()
       const viewerToken = await own.server.signIn('viewer@acme.test')
-      const running = load(brand, viewerToken)
+      const running = load(set, viewerToken)
       for (const _ of rounds(4, () => running.statuses.has(503))) {
         await delay(400 + Math.random() * 200)
         await own.cluster.stop(mode)
@@ -105,7 +105,7 @@ describe('a restart of Postgres under load', () => {
 
       const rows = await own.look(
         (sql) => sql<{ op: string; count: number }[]>`
-        select name as op, count(*)::int from app.styles where brand = ${brand} group by name`,
+        select split_part(name, ' ', 1) as op, count(*)::int from app.designs where name like ${`% ${set}`} group by name`,
       )
       const counts = new Map(rows.map(({ op, count }) => [op, count]))
       const countsOf = (of: (status: number) => boolean) =>

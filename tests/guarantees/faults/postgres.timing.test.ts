@@ -25,7 +25,7 @@ const authRoutes = (of: ServerProcess, by: string) => [
   () => of.request('DELETE /v1/auth/session', { token: by }),
   () => of.logIn('viewer@acme.test', PASSWORD),
   () => of.request('GET /v1/catalog/styles', { token: by }),
-  () => of.request('POST /v1/test/styles', { token: by, body: { op: randomUUID(), brand: randomUUID() } }),
+  () => of.request('POST /v1/test/designs', { token: by, body: { op: randomUUID(), brand: randomUUID() } }),
 ]
 
 async function expectDown(of: ServerProcess, by: string): Promise<void> {

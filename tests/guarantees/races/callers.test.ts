@@ -4,7 +4,7 @@ import { seedMemberships } from '#infra/local/seed.ts'
 import { rounds } from '#tests/support/rounds.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-import { writes } from '#tests/support/write-style.ts'
+import { writes } from '#tests/support/write-design.ts'
 
 const service = useService({ groups: [writes] })
 
@@ -17,7 +17,7 @@ interface Principal {
   readonly tenantId: string
 }
 
-const AT_ONCE = 60
+const AT_ONCE = 30
 
 it('returns to each of many concurrent requests the response of its own principal', async () => {
   const callers = await Promise.all(
@@ -27,7 +27,7 @@ it('returns to each of many concurrent requests the response of its own principa
       return { email, slug, role, token, sessionId: body.session.id, tenantId: body.tenant.id }
     }),
   )
-  const brand = randomUUID()
+  const set = randomUUID()
   const ask = async (
     route: string,
     { tenantId }: Principal,
@@ -73,9 +73,9 @@ it('returns to each of many concurrent requests the response of its own principa
       const { token, email, tenantId } = principal
       const op = randomUUID()
       const body = await ask(
-        'POST /v1/test/styles',
+        'POST /v1/test/designs',
         principal,
-        { token, body: { op, brand } },
+        { token, body: { op, set } },
         mayWrite(principal) ? 201 : 403,
       )
       if (mayWrite(principal)) expect(body).toEqual({ op, email, tenant_id: tenantId })
@@ -111,7 +111,7 @@ it('returns to each of many concurrent requests the response of its own principa
 
   // Each row belongs to the tenant of its writer.
   const strays = await service.sql`
-    select s.id from app.styles s where s.brand = ${brand} and s.tenant_id not in
+    select d.id from app.designs d where d.name like ${`% ${set}`} and d.tenant_id not in
       (select t.id from app.tenants t where t.slug in ('acme-print', 'bolt-apparel'))`
   expect(strays).toHaveLength(0)
 })

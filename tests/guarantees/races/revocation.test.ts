@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { rounds } from '#tests/support/rounds.ts'
 import { PASSWORD, type TestService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-import { writes } from '#tests/support/write-style.ts'
+import { writes } from '#tests/support/write-design.ts'
 
 const WRITERS = 6
 const EMAIL = 'sales@acme.test'
@@ -124,17 +124,19 @@ async function race(service: TestService, { revoke, restore }: Case, expected: '
   const { admin } = service.database
   const outcome = { early: 0, late: 0, endings: new Set<number>() }
   for (const _ of rounds(12, () => outcome[expected] > 0)) {
-    const brand = randomUUID()
+    const set = randomUUID()
     const [token, otherToken] = await Promise.all([service.signIn(EMAIL, 'acme-print'), service.signIn(EMAIL)])
     const rows = async (): Promise<number> => {
-      const [row] = await admin<{ count: number }[]>`select count(*)::int from app.styles where brand = ${brand}`
+      const [row] = await admin<
+        { count: number }[]
+      >`select count(*)::int from app.designs where name like ${`% ${set}`}`
       return row?.count ?? 0
     }
     const over = new AbortController()
     const write = async () => {
       while (!over.signal.aborted) {
-        const body = { op: randomUUID(), brand, hold_ms: 3 }
-        const { status } = await service.request('POST /v1/test/styles', { token, body })
+        const body = { op: randomUUID(), set, hold_ms: 3 }
+        const { status } = await service.request('POST /v1/test/designs', { token, body })
         if (status === 201) continue
         outcome.endings.add(status)
         return
@@ -185,8 +187,8 @@ describe('with every lock', () => {
       const write = async (_: unknown, loop: number) => {
         await delay((loop * HOLD_MS) / LOOPS)
         while (!over.signal.aborted) {
-          const body = { op: randomUUID(), brand: randomUUID(), hold_ms: HOLD_MS }
-          const { status } = await service.request('POST /v1/test/styles', { token, body })
+          const body = { op: randomUUID(), set: randomUUID(), hold_ms: HOLD_MS }
+          const { status } = await service.request('POST /v1/test/designs', { token, body })
           if (status !== 201) return
           written += 1
         }

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { rounds } from '#tests/support/rounds.ts'
 import { type Answer, PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-import { writes } from '#tests/support/write-style.ts'
+import { writes } from '#tests/support/write-design.ts'
 
 const service = useService({ groups: [writes] })
 
@@ -32,8 +32,8 @@ describe('concurrent requests of one session', () => {
     const gate = await admin.reserve()
     await gate`select pg_advisory_lock(7001)`
     let written = false
-    const body = { op: randomUUID(), brand: randomUUID(), gate: 7001 }
-    const write = service.request('POST /v1/test/styles', { token, body }).then((answer) => {
+    const body = { op: randomUUID(), set: randomUUID(), gate: 7001 }
+    const write = service.request('POST /v1/test/designs', { token, body }).then((answer) => {
       written = true
       return answer
     })
@@ -63,13 +63,13 @@ describe('concurrent requests of one session', () => {
         service.signIn('both@shops.test', 'acme-print'),
         service.signIn('both@shops.test'),
       ])
-      const write = () => ({ token, body: { op: randomUUID(), brand: randomUUID(), hold_ms: 1 } })
+      const write = () => ({ token, body: { op: randomUUID(), set: randomUUID(), hold_ms: 1 } })
       const mix = [
         () => service.request('GET /v1/auth/session', { token }),
-        () => service.request('POST /v1/test/styles', write()),
+        () => service.request('POST /v1/test/designs', write()),
         () => service.request(`POST /v1/auth/tenants/${acme}/select`, { token }),
         () => service.request('GET /v1/auth/tenants', { token }),
-        () => service.request('POST /v1/test/styles', write()),
+        () => service.request('POST /v1/test/designs', write()),
         () => service.request(`POST /v1/auth/tenants/${bolt}/select`, { token }),
         () => service.request('GET /v1/auth/sessions', { token }),
         () => service.request('DELETE /v1/auth/sessions', { token: other }),
@@ -150,8 +150,8 @@ describe('concurrent selections of a tenant', () => {
       const token = await service.signIn('both@shops.test', 'acme-print')
       const write = async () => {
         await jitter(4)
-        const body = { op: randomUUID(), brand: randomUUID() }
-        return service.request('POST /v1/test/styles', { token, body })
+        const body = { op: randomUUID(), set: randomUUID() }
+        return service.request('POST /v1/test/designs', { token, body })
       }
       const select = async () => {
         await jitter(4)
