@@ -5,7 +5,11 @@ const TIMING = 'tests/**/*.timing.*'
 // Tests that take minutes: npm run test:slow.
 const SLOW = 'tests/**/*.slow.*'
 // Tests that `npm test` runs with few rounds and one variant: npm run test:slow runs all of them.
-const ROUNDS = ['tests/guarantees/races/*.test.ts', 'tests/guarantees/faults/{cache,postgres}.test.ts']
+const ROUNDS = [
+  'tests/guarantees/races/*.test.ts',
+  'tests/guarantees/faults/{cache,postgres}.test.ts',
+  'tests/guarantees/isolation/http.test.ts',
+]
 // Tests of the templates of the stages: npm run test:stages.
 const STAGES = 'tests/infra/aws/**'
 // Tests in a real browser: npm run test:browser.

@@ -77,7 +77,9 @@ export async function lintMigrations(
 /** Reads the statements and comments of a file. The parser's offsets count bytes. */
 function read(file: string, text: string) {
   const bytes = Buffer.from(text)
-  const lineAt = (offset: number) => bytes.subarray(0, offset).toString().split('\n').length
+  const lines = Uint32Array.from({ length: bytes.length + 1 }, () => 1)
+  for (const [offset, byte] of bytes.entries()) lines[offset + 1] = (lines[offset] ?? 1) + (byte === 0x0a ? 1 : 0)
+  const lineAt = (offset: number) => lines[offset] ?? 1
   const { tokens } = scanSync(text)
   const comments = tokens.filter(({ tokenName }) => tokenName === 'SQL_COMMENT' || tokenName === 'C_COMMENT')
   const words = tokens.filter((token) => !comments.includes(token))

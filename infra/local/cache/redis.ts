@@ -13,15 +13,20 @@ export type RedisAddress = { readonly url: string } | { readonly socket: { reado
 
 export type RedisConnection = Awaited<ReturnType<typeof connect>>
 
+// The library makes a class for each address. A duplicate has the class of its original.
+const original = createClient({
+  RESP: 2,
+  commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+  disableClientInfo: true,
+})
+
 /** Opens a connection. It never reconnects: once it is lost, every command is rejected. */
 export const connect = (address: RedisAddress) =>
-  createClient({
-    url: 'url' in address ? address.url : undefined,
-    socket: { ...('socket' in address ? address.socket : {}), reconnectStrategy: false },
-    RESP: 2,
-    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
-    disableClientInfo: true,
-  })
+  original
+    .duplicate({
+      url: 'url' in address ? address.url : undefined,
+      socket: { ...('socket' in address ? address.socket : {}), reconnectStrategy: false },
+    })
     // A lost connection is an event here and an error at the commands. Without a listener the event ends the process.
     .on('error', () => {})
     .connect()

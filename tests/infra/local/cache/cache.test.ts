@@ -111,9 +111,11 @@ describe.for([{}, { force: 'in-process' }] as const)('the local cache %j', (opti
 
   it('holds a call while it hangs, and drops it when the fault ends', async () => {
     const { redis, faults } = await started()
+    // So that the call below finds an open connection, and is held within the time that is given to it.
+    await redis.ping()
     await faults.set({ part: 'cache', mode: 'hang' })
     const call = redis.ping()
-    const first = await Promise.race([call, new Promise((resolve) => setTimeout(resolve, 60, 'still waiting'))])
+    const first = await Promise.race([call, new Promise((resolve) => setTimeout(resolve, 200, 'still waiting'))])
     expect(first).toBe('still waiting')
     await faults.set({ part: 'cache', mode: 'ok' })
     await expect(call).rejects.toThrow('fetch failed')

@@ -6,7 +6,7 @@ import { Rule } from 'aws-cdk-lib/aws-events'
 import { expect, it } from 'vitest'
 import { Tenantry, TenantryAuthorizer } from '#infra/consumer.ts'
 import { AUTHORIZER_RESPONSES, GATEWAY_RESPONSES } from '#infra/gateway.ts'
-import { synthesized } from './aws/synthesized.ts'
+import { synthesized } from './synthesized.ts'
 
 /** Synthesizes a stack of another team: one API, whose function asks for decisions, opens credentials and gets events. */
 function ordersStack(): Template {
