@@ -161,13 +161,13 @@ const foreignIds = (path: string): Ids => resources.get(path) ?? { id: '00000000
  */
 function callers(route: Route): { role: string; slug: string | null; search: string }[] {
   const [first = '', ...others] = searches(route)
-  const all = [TENANT, null].flatMap((slug) => ROLES.map((role) => ({ role, slug })))
-  return inject('thorough')
-    ? all.flatMap((caller) => [first, ...others].map((search) => ({ ...caller, search })))
-    : [
-        ...all.map((caller) => ({ ...caller, search: first })),
-        ...others.map((search) => ({ role: 'owner', slug: TENANT, search })),
-      ]
+  const roles = (slug: string | null, search: string) => ROLES.map((role) => ({ role, slug, search }))
+  const ownerWith = (search: string) => ({ role: 'owner', slug: TENANT, search })
+  const everyone = (search: string) => [...roles(TENANT, search), ...roles(null, search)]
+  return [
+    ...everyone(first),
+    ...others.flatMap((search) => (inject('thorough') ? everyone(search) : ownerWith(search))),
+  ]
 }
 
 /** Returns the values of the other tenant in a response. */
