@@ -1,6 +1,6 @@
-import type postgres from 'postgres'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
-import { RESPONSE_TIMEOUT_MS, responseTo, type Connection, openConnection } from '#shared/db/connection.ts'
+import { deadlineFromNow, responseTo, type Connection, openConnection } from '#shared/db/connection.ts'
+import { CLEAN, type Committed, type Lent, confirmEnd, runIn } from '#shared/db/run-in.ts'
 import { recordMetric } from '#shared/metrics.ts'
 import type { InvokedJob } from '#shared/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
@@ -40,7 +40,8 @@ export interface Database {
    * Runs `work` in one transaction. Commits when `work` resolves; rolls back when it rejects or one of its statements failed.
    * BEGIN travels with the first statement, without a round trip of its own. After the end, or after the connection was
    * lost, the transaction's `sql` rejects every statement, so that none runs outside the transaction.
-   * The message that ends the transaction also cleans the connection: see CLEAN.
+   * The message that ends the transaction also cleans the connection: see CLEAN. Nobody waits for the end of a read. The
+   * next use of its connection does, and takes a new connection if that end failed.
    */
   transaction<T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -54,6 +55,8 @@ interface PooledConnection {
   statements: number
   /** When its last use ended, in milliseconds since the epoch. */
   usedAt: number
+  /** The end of a read, which the server has not confirmed yet. It never rejects. */
+  ending: Promise<void> | null
 }
 
 /** How a process connects. */
@@ -62,21 +65,15 @@ export interface ConnectOptions extends TlsOptions {
   readonly prepare: boolean
 }
 
-/**
- * Removes what a statement left on its connection, or ends the connection (migration 0001): the next caller never runs an
- * injected PREPARE, cursor, setting or open transaction of the previous one. It travels in the message that ends a use of the
- * connection, so it costs no round trip. That message is of the simple protocol: no prepared statement can take its place.
- */
-const CLEAN = 'select app.clean()'
-
 // Lambda freezes an instance between requests, and a network may forget an idle connection without a message to either end
 // (AWS documents 350 s for some of its own). The first statement would wait in vain until its deadline.
 const LONG_IDLE_MS = 60_000
 const FIRST_RESPONSE_MS = 400
 
-const wasIdleLong = ({ usedAt }: PooledConnection): boolean => Date.now() - usedAt > LONG_IDLE_MS
+// Of two connections with as many statements, the one that waits for no end of a read comes first.
+const busyness = ({ statements, ending }: PooledConnection): number => statements + (ending === null ? 0 : 0.5)
 
-const deadlineFromNow = (): number => Date.now() + RESPONSE_TIMEOUT_MS
+const wasIdleLong = ({ usedAt }: PooledConnection): boolean => Date.now() - usedAt > LONG_IDLE_MS
 
 /**
  * Returns a database that opens up to `connections` connections, each when it is first needed. When a connection is lost,
@@ -92,17 +89,27 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
         trust,
         onClose: () => {
           pooled.connection = open()
+          pooled.ending = null
         },
       })
-    const pooled: PooledConnection = { connection: open(), inTransaction: false, statements: 0, usedAt: Date.now() }
+    const pooled: PooledConnection = {
+      connection: open(),
+      inTransaction: false,
+      statements: 0,
+      usedAt: Date.now(),
+      ending: null,
+    }
     return pooled
   })
   const waiting: { readonly alone: boolean; readonly resolve: (pooled: PooledConnection) => void }[] = []
 
   /** Takes the connection with the fewest statements; returns undefined when every one is in use. */
   const take = (alone: boolean): PooledConnection | undefined => {
-    const free = pool.filter(({ inTransaction, statements }) => !inTransaction && !(alone && statements > 0))
-    const [pooled] = free.toSorted((a, b) => a.statements - b.statements)
+    let pooled: PooledConnection | undefined
+    for (const each of pool) {
+      if (each.inTransaction || (alone && each.statements > 0)) continue
+      if (pooled === undefined || busyness(each) < busyness(pooled)) pooled = each
+    }
     if (pooled === undefined) return undefined
     if (alone) pooled.inTransaction = true
     else pooled.statements += 1
@@ -139,6 +146,17 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     }
   }
 
+  /** Waits for the end of the last read. Without a response, the pool has a new connection after it. */
+  const endOf = (connection: Connection, ending: Promise<void>, deadline: number): Promise<void> =>
+    responseTo(connection, ending, Math.min(deadline, Date.now() + FIRST_RESPONSE_MS)).catch(() => {})
+
+  const endLater = (pooled: PooledConnection, connection: Connection, commit: PromiseLike<Committed>): void => {
+    const ending = confirmEnd(connection, commit).then(() => {
+      if (pooled.ending === ending) pooled.ending = null
+    })
+    pooled.ending = ending
+  }
+
   const withPooled = async <T>(
     alone: boolean,
     use: (pooled: PooledConnection, deadline: number) => Promise<T>,
@@ -146,6 +164,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     const deadline = deadlineFromNow()
     const pooled = await acquire(alone, deadline)
     try {
+      if (pooled.ending !== null) await endOf(pooled.connection, pooled.ending, deadline)
       return await use(pooled, deadline)
     } finally {
       release(pooled, alone)
@@ -158,14 +177,12 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     await responseTo(connection, client.unsafe('select'), Date.now() + FIRST_RESPONSE_MS).catch(() => {})
   }
 
-  const withConnection = <T>(
-    alone: boolean,
-    use: (connection: Connection, client: postgres.Sql, deadline: number) => Promise<T>,
-  ): Promise<T> =>
+  const withConnection = <T>(alone: boolean, use: (lent: Lent, deadline: number) => Promise<T>): Promise<T> =>
     withPooled(alone, async (pooled, deadline) => {
       if (wasIdleLong(pooled)) await probe(pooled, deadline)
       const { connection } = pooled
-      return use(connection, await connection.ready(deadline), deadline)
+      const client = await connection.ready(deadline)
+      return use({ connection, client, endLater: (commit) => endLater(pooled, connection, commit) }, deadline)
     })
 
   const invocation = (job: InvokedJob, mode?: 'rehearsal'): (() => Promise<void>) => {
@@ -184,9 +201,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       const sql = Object.assign(run, { invoking })
       return work(sql)
     }
-    const result = await withConnection(true, (connection, client, deadline) =>
-      runIn(connection, client, { mode, deadline }, inTransaction),
-    )
+    const result = await withConnection(true, (lent, deadline) => runIn(lent, { mode, deadline }, inTransaction))
     await Promise.all([...afterCommit].map((invoke) => invoke()))
     return result
   }
@@ -207,7 +222,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       }
     })
   const statement: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
-    withConnection(false, async (connection, client, deadline) => {
+    withConnection(false, async ({ connection, client }, deadline) => {
       const response = responseTo(connection, client<Row[]>(text, ...values), deadline)
       response.catch(() => {})
       await responseTo(connection, client.unsafe(CLEAN), deadline)
@@ -230,40 +245,5 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     close: async () => {
       await Promise.all(pool.map(({ connection }) => connection.end()))
     },
-  }
-}
-
-async function runIn<T>(
-  connection: Connection,
-  client: postgres.Sql,
-  { mode, deadline }: { mode: TransactionMode; deadline: number },
-  work: (run: Run) => Promise<T>,
-): Promise<T> {
-  let refusal: unknown = null
-  const attempt = async <Result>(query: () => PromiseLike<Result>, until: number): Promise<Result> => {
-    if (connection.isLost()) refusal ??= new DatabaseUnavailable('the connection was lost')
-    if (refusal !== null) throw refusal
-    try {
-      return await responseTo(connection, query(), until)
-    } catch (error) {
-      refusal ??= error
-      throw error
-    }
-  }
-  const begun = attempt(() => client.unsafe(`begin ${mode}`), deadline)
-  begun.catch(() => {})
-  try {
-    const result = await work(<Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
-      attempt(() => client<Row[]>(text, ...values), deadlineFromNow()),
-    )
-    const [done] = await attempt(() => client.unsafe(`commit; ${CLEAN}`), deadlineFromNow())
-    if (done?.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
-    return result
-  } catch (error) {
-    if (!connection.isLost())
-      await responseTo(connection, client.unsafe(`rollback; ${CLEAN}`), deadlineFromNow()).catch(connection.discard)
-    throw error
-  } finally {
-    refusal ??= new Error('a statement was run after the end of its transaction')
   }
 }

@@ -29,7 +29,9 @@ const UNCLEAN = 'TN500'
 const FORGED = 'TN500'
 
 // A server that is alive responds within the role's statement_timeout of 2 s (migration 0001).
-export const RESPONSE_TIMEOUT_MS = 2500
+const RESPONSE_TIMEOUT_MS = 2500
+
+export const deadlineFromNow = (): number => Date.now() + RESPONSE_TIMEOUT_MS
 
 /**
  * Creates a connection that reads its login and connects on first use. Calls `onClose` once, when the connection is lost or

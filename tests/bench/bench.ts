@@ -1,5 +1,6 @@
 import { startCache } from '#infra/local/cache/cache.ts'
 import { loginsOf } from '#tests/support/access.ts'
+import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { type Fixture, SERVICE_ENV, startFixture } from './fixture.ts'
@@ -35,7 +36,8 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
       },
     } satisfies ServiceOptions)
 
-  const wire = await startPostgresWire({ host: '127.0.0.1', port: fixture.port })
+  const faults = createFaults()
+  const wire = await startPostgresWire({ host: '127.0.0.1', port: fixture.port, faults })
   cleanup.add(() => wire.close())
   return {
     floor: await start('floor', './floor-process.ts', {
@@ -48,6 +50,7 @@ async function startServers(fixture: Fixture, cleanup: Cleanup) {
     // With one connection, every request uses the warm one.
     counted: await service('counted', './service-process.ts', 1, wire.port),
     wire,
+    faults,
   }
 }
 
@@ -56,13 +59,13 @@ async function measure(options: BenchOptions, cleanup: Cleanup): Promise<Measure
   const fixture = await startFixture(cleanup)
   const { password, hash, emails, tokens, spareTokens } = fixture
   say('starting the servers')
-  const { floor, service, instances, counted, wire } = await startServers(fixture, cleanup)
+  const { floor, service, instances, counted, wire, faults } = await startServers(fixture, cleanup)
   const loader: BenchProcess<object, LoadJob, LoadResult> = await startProcess('./load-process.ts', {}, cleanup)
   const verifying = { password, hash } satisfies VerifyOptions
   const verifier: BenchProcess<object, object, Verified> = await startProcess('./verify-process.ts', verifying, cleanup)
 
   say('counting statements and round trips')
-  const counts = await measureWire(counted.server.greeting.url, wire, {
+  const counts = await measureWire(counted.server.greeting.url, wire, faults, {
     tokens: spareTokens,
     email: emails[0] ?? '',
     password,

@@ -78,8 +78,8 @@ export function render({ throughput, login, wire }: Measurements, targets: reado
     ),
     'Statements and round trips to Postgres for one request on a warm connection',
     table(
-      ['route', 'statements', 'round trips'],
-      wire.map(({ route, statements, roundTrips }) => [route, String(statements), String(roundTrips)]),
+      ['route', 'statements', 'round trips', 'waited for'],
+      wire.map(({ route, statements, roundTrips, waits }) => [route, ...[statements, roundTrips, waits].map(String)]),
     ),
     'Targets',
     table(

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
+import type { Faults } from '#infra/local/faults.ts'
 import type { PostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { createClient, expectStatus } from './http-client.ts'
 
@@ -7,6 +9,8 @@ export interface WireCost {
   readonly route: string
   readonly statements: number
   readonly roundTrips: number
+  /** How many of the round trips the response waits for. */
+  readonly waits: number
 }
 
 const CALLS = 5
@@ -15,10 +19,14 @@ const WARM_UPS = 2
 
 const Tenants = v.object({ data: v.array(v.object({ tenant: v.object({ id: v.string() }) })) })
 
+// Far above what any request of these takes without a delay.
+const DELAY_MS = 200
+
 /** Counts the statements and round trips of each route in the proxy between the service and its database. */
 export async function measureWire(
   serviceUrl: string,
   wire: PostgresWire,
+  faults: Faults,
   { tokens, email, password }: { tokens: readonly string[]; email: string; password: string },
 ): Promise<WireCost[]> {
   const call = createClient(serviceUrl)
@@ -39,15 +47,25 @@ export async function measureWire(
   const costs: WireCost[] = []
   for (const { route, options, status } of routes) {
     const cost = { statements: 0, roundTrips: 0 }
+    const times: number[] = []
     for (let at = -WARM_UPS; at < CALLS; at += 1) {
       const before = wire.counts()
-      expectStatus(await call(route, options()), status, route)
+      times.push(expectStatus(await call(route, options()), status, route).ms)
       const after = wire.counts()
       if (at < 0) continue
       cost.statements = Math.max(cost.statements, after.statements - before.statements)
       cost.roundTrips = Math.max(cost.roundTrips, after.roundTrips - before.roundTrips)
     }
-    costs.push({ route: route.replace(tenantId, '{id}'), ...cost })
+    const { ms } = await faults.set({ part: 'postgres', mode: 'slow', ms: DELAY_MS })
+    const slow: number[] = []
+    while (slow.length < 2) {
+      // A commit that nobody waited for would delay the next request.
+      await delay(2 * DELAY_MS)
+      slow.push((await call(route, options())).ms)
+    }
+    await faults.set({ part: 'postgres', mode: 'ok' })
+    const waits = Math.round((Math.min(...slow) - Math.min(...times)) / ms)
+    costs.push({ route: route.replace(tenantId, '{id}'), ...cost, waits })
   }
   return costs
 }

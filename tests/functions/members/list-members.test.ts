@@ -251,12 +251,12 @@ describe('the cost of a page among many tenants', () => {
     return cursor === undefined ? query : { ...query, cursor: String((await ask(query)).body.next_cursor) }
   }
 
-  it.each(windows)('lists members in three round trips including the session check: %s', async (_what, window) => {
+  it.each(windows)('lists members in two round trips including the session check: %s', async (_what, window) => {
     const query = await within(window)
     await ask(query)
     const { status, cost } = await ask(query)
     expect(status).toBe(200)
-    expect(cost.roundTrips).toBe(3)
+    expect(cost.roundTrips).toBe(2)
   })
 
   it.each(

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
-import type { Database } from '#shared/db/connect.ts'
+import type { Database, Sql } from '#shared/db/connect.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import { log } from '#shared/log.ts'
 import type { TenantProof } from '#shared/db/scope.ts'
@@ -112,13 +112,18 @@ async function memberProof(): Promise<TenantProof> {
 }
 
 describe('round trips with prepared statements', () => {
-  it('reads in a tenant in two round trips: the statements, and the commit', async () => {
+  it('reads in a tenant in two round trips: the statements, and the commit, for which the next use waits', async () => {
     const { db, roundTrips } = await behindWire()
     const proof = await memberProof()
     const read = () => proof.read(db, (sql) => sql`select id from app.memberships where role_id = ${1}`)
     await read()
     await read()
-    expect(await roundTrips(read)).toBe(2)
+    await db.uncleaned`select 1`
+    const both = async () => {
+      await read()
+      await db.uncleaned`select 1`
+    }
+    expect(await roundTrips(both)).toBe(3)
   })
 
   it('checks a session in one round trip, also while two peppers are active', async () => {
@@ -616,6 +621,48 @@ async function cuttable() {
   }
   return { db, cutAt, silence }
 }
+
+describe('the end of a read', () => {
+  it('is not waited for, and leaves no transaction open while the instance is frozen', async () => {
+    const { db, silence } = await cuttable()
+    const proof = await memberProof()
+    const pid = await proof.read(db, async (sql) => {
+      const found = await pidOf(sql)
+      silence()
+      return found
+    })
+    const state = () => database.admin`select state from pg_stat_activity where pid = ${pid}`
+    await vi.waitFor(async () => expect(await state()).toEqual([{ state: 'idle' }]))
+    // The next use waits a moment for the response that does not come.
+    expect(await pidOf(db.sql)).not.toBe(pid)
+  })
+
+  it('is confirmed after a minute in which the instance was frozen, and the connection is kept', async () => {
+    const { db } = await cuttable()
+    const pid = await pidOf(db.sql)
+    await (await memberProof()).read(db, pidIn)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await pidOf(db.sql)).toBe(pid)
+  })
+
+  it.for<[what: string, left: (sql: Sql) => Promise<unknown>]>([
+    ['a statement fails behind it', async (sql) => void sql`select 1 / ${0}::int`.catch(() => {})],
+    ['it leaves a prepared statement', (sql) => sql`prepare planted as select 1`],
+    ['its connection is lost', async (sql) => void sql`select pg_terminate_backend(pg_backend_pid())`.catch(() => {})],
+  ])('fails for no later request, and closes the connection with a line in the log, when %s', async ([_what, left]) => {
+    const db = opened(database.appUrl)
+    const logged = vi.spyOn(log, 'error').mockImplementation(() => {})
+    onTestFinished(() => logged.mockRestore())
+    const pid = await pidOf(db.sql)
+    await db.transaction('read only', left)
+    const [row] = await db.sql<{ pid: number; planted: number }>`
+      select pg_backend_pid() as pid, (select count(*)::int from pg_prepared_statements where from_sql) as planted`
+    expect(row?.planted).toBe(0)
+    expect(row?.pid).not.toBe(pid)
+    expect(logged).toHaveBeenCalledWith(expect.stringContaining('the connection was closed'), expect.anything())
+  })
+})
 
 describe('a connection that was idle for a minute', () => {
   /** Opens a database and lets a minute pass. */
