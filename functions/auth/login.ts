@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { requestSource } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/problem.ts'
+import { rateLimited } from '#shared/http/rate-limited.ts'
 import { ok } from '#shared/http/reply.ts'
 import { log } from '#shared/log.ts'
 import { recordMetric } from '#shared/metrics.ts'
@@ -42,11 +43,14 @@ export const login = endpoint({
   }),
   problems: [401],
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
+  counting: 'own',
   async handle({ body, sql, sentToken, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
     const limits = loginLimits({ email: body.email, client, config, pepper })
     const password = normalize(body.password)
-    const salt = await findSalt(sql, body.email, config.argon2)
+    const counted = await limiter.attemptWhileReading(limits, () => findSalt(sql, body.email, config.argon2))
+    if ('limit' in counted) throw rateLimited(counted)
+    const salt = counted.found
     const digest = await digestPassword(password, salt, config.argon2)
     const token = newToken()
     const csrfSecret = new CsrfSecret()
@@ -62,6 +66,7 @@ export const login = endpoint({
       absoluteSeconds: config.session.absoluteSeconds,
       maxPerUser: config.session.maxPerUser,
       sentHashes: sentToken === null ? null : tokenHashes(runtime, sentToken),
+      limits,
       source,
     })
     if (signedIn === null) {
@@ -81,7 +86,7 @@ export const login = endpoint({
       if (!isOutdated(salt, config.argon2)) return
       await rehashPassword(sql, body.email, digest, await hashPassword(password, config.argon2))
     }
-    await Promise.all([limiter.settle(limits), rehash()])
+    await Promise.all([limiter.settleInCache(limits), rehash()])
     return ok({ token, token_type: 'Bearer', csrf_token: csrfSecret.tokenOf(session.id), session, user })
   },
 })

@@ -3,6 +3,8 @@ import type { RequestSource } from '#shared/schema/client.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Language } from '#shared/schema/language.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
+import { settlement } from '#shared/rate-limit/queries.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CsrfSecret } from '#shared/session/csrf-secret.ts'
@@ -25,6 +27,8 @@ export interface SignIn {
   readonly maxPerUser: number
   /** The hashes of the session token that the client sent. A sign-in ends that session. */
   readonly sentHashes: TokenHashes | null
+  /** The limits that counted the attempt. A sign-in does what they say of a success. */
+  readonly limits: readonly Limit[]
   readonly source: Required<RequestSource>
 }
 
@@ -38,14 +42,16 @@ export async function signIn(sql: Sql, given: SignIn): Promise<{ session: Sessio
   const { requestId, clientRequestId, ipHash: hash } = given.source
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const [row] = await given.csrfSecret.present(
-    (csrf) => sql<Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string }>`
-    select * from app.sign_in(
+    (csrf) => sql<
+      Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string; readonly settled: unknown }
+    >`
+    select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(
       ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${hash}, ${given.userAgent},
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId},
-      ${sent}, ${sentPrevious})`,
+      ${sent}, ${sentPrevious}) s`,
   )
   if (row === undefined) return null
-  const { session_id, idle_expires_at, absolute_expires_at, user_id, ...user } = row
+  const { session_id, idle_expires_at, absolute_expires_at, user_id, settled: _settled, ...user } = row
   return { session: { id: session_id, idle_expires_at, absolute_expires_at }, user: { id: user_id, ...user } }
 }
 

@@ -151,9 +151,11 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     responseTo(connection, ending, Math.min(deadline, Date.now() + FIRST_RESPONSE_MS)).catch(() => {})
 
   const endLater = (pooled: PooledConnection, connection: Connection, commit: PromiseLike<Committed>): void => {
-    const ending = confirmEnd(connection, commit).then(() => {
+    const confirmed = async (): Promise<void> => {
+      await confirmEnd(connection, commit)
       if (pooled.ending === ending) pooled.ending = null
-    })
+    }
+    const ending = confirmed()
     pooled.ending = ending
   }
 

@@ -135,6 +135,8 @@ interface Definition<
   readonly audit?: { readonly none: string }
   /** Counted before `handle`. A request over any of them gets a 429. */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
+  /** 'own': `handle` counts the limits by `runtime.limiter`, and throws `rateLimited`. */
+  readonly counting?: 'own'
   readonly handle: (
     context: RequestContext<
       R,
@@ -167,6 +169,7 @@ export interface Endpoint {
   readonly mergePatch: boolean
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
+  readonly counting: 'own' | null
   readonly handle: (context: RequestContext<string, Access, Need, unknown, unknown, unknown>) => Promise<Reply>
 }
 
@@ -193,6 +196,7 @@ const DEFAULTS = {
   mergePatch: false,
   audit: null,
   limits: null,
+  counting: null,
 }
 
 /** Defines an endpoint: its route, who may call it, what it needs, its request and response schemas, and its handler. */

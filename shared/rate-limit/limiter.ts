@@ -4,7 +4,8 @@ import type { Database, Sql } from '#shared/db/connect.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
-import { countAttempt, forgetWithParts, settleAttempts } from '#shared/rate-limit/queries.ts'
+import { SLIDING_WINDOWS } from '#shared/rate-limit/sliding-windows.ts'
+import { countAttempt, forgetWithParts } from '#shared/rate-limit/queries.ts'
 
 export interface Limiter {
   /**
@@ -13,12 +14,23 @@ export interface Limiter {
    */
   attempt(limits: readonly Limit[]): Promise<Refusal | null>
   /**
+   * As `attempt`, and runs the statements of `read` in the round trip that counts in the database. A refusal by the cache runs
+   * none. Returns what was read, or the refusal.
+   */
+  attemptWhileReading<Found>(
+    limits: readonly Limit[],
+    read: () => Promise<Found>,
+  ): Promise<Refusal | { readonly found: Found }>
+  /**
    * Like `attempt`, but always makes the same number of cache calls and SQL statements, so that response time reveals
    * neither a refusal nor its cause. So a refusal by the cache does not spare the database.
    */
   attemptInConstantSteps(limits: readonly Limit[]): Promise<Refusal | null>
-  /** After a success: does to the counted attempts what `onSuccess` of each limit says. Call it with the limits of `attempt`. */
-  settle(limits: readonly Limit[]): Promise<void>
+  /**
+   * After a success: does to the attempts that the cache counted what `onSuccess` of each limit says. For those of the database,
+   * call app.settle_attempts in the statement that succeeds.
+   */
+  settleInCache(limits: readonly Limit[]): Promise<void>
   /** Deletes the attempts counted against a limit, and against its parts. `parts` is one of the parts. */
   forgetWithParts(limit: Limit, parts: Pick<Limit, 'name' | 'windowSeconds'>): Promise<void>
   /** Throws when the cache does not respond within a second. */
@@ -39,8 +51,11 @@ const prefixOf = (name: string): string => `limit:${name}`
 
 // The two keys in which the library stores a sliding window. Its own resetUsedTokens would find them with a SCAN of the
 // whole cache at every sign-in.
-const windowKeys = ({ name, subject, windowSeconds }: Pick<Limit, 'name' | 'subject' | 'windowSeconds'>): string[] => {
-  const window = Math.floor(Date.now() / (windowSeconds * 1000))
+const windowKeys = (
+  { name, subject, windowSeconds }: Pick<Limit, 'name' | 'subject' | 'windowSeconds'>,
+  now = Date.now(),
+): string[] => {
+  const window = Math.floor(now / (windowSeconds * 1000))
   const identifier = `${prefixOf(name)}:${subject.toString('base64url')}`
   return [`${identifier}:${window}`, `${identifier}:${window - 1}`]
 }
@@ -71,6 +86,7 @@ export function createLimiter(
       signal: () => AbortSignal.timeout(timeoutMs),
     })
   const redis = client(countBudgetMs)
+  const count = redis.createScript<number>(SLIDING_WINDOWS)
   const windows = new Map<string, Ratelimit>()
   let pausedUntil = 0
 
@@ -109,47 +125,42 @@ export function createLimiter(
     }
   }
 
-  const countInCache = async (limit: Limit): Promise<Refusal | null> => {
-    const { success, reset } = await windowFor(limit).limit(limit.subject.toString('base64url'))
+  const countInCache = async (limits: readonly Limit[]): Promise<Refusal | null> => {
+    const now = Date.now()
+    const keys = limits.flatMap((each) => windowKeys(each, now))
     // Only the database has the known networks.
-    if (success || limit.unlessKnown !== undefined) return null
-    return { limit, retryAfterSeconds: Math.max(1, Math.ceil((reset - Date.now()) / 1000)) }
-  }
-
-  const firstRefusal = async (limits: readonly Limit[]): Promise<Refusal | null> => {
-    for (const limit of limits) {
-      const refusal = await countInCache(limit)
-      if (refusal !== null) return refusal
-    }
-    return null
-  }
-
-  const lastRefusal = async (limits: readonly Limit[]): Promise<Refusal | null> => {
-    let refusal: Refusal | null = null
-    // Once refused, in place of the later limits the refusing one is asked again, which counts nothing more.
-    const ask = async (limit: Limit) => (await countInCache(refusal?.limit ?? limit)) ?? refusal
-    for (const limit of limits) refusal = await ask(limit)
-    return refusal
+    const rules = limits.flatMap((each) => [
+      each.limit,
+      each.windowSeconds * 1000,
+      each.unlessKnown === undefined ? 1 : 0,
+    ])
+    const limit = limits[await count.exec(keys, [now, ...rules].map(String))]
+    if (limit === undefined) return null
+    const windowMs = limit.windowSeconds * 1000
+    return { limit, retryAfterSeconds: Math.max(1, Math.ceil((windowMs - (now % windowMs)) / 1000)) }
   }
 
   return {
     attemptInConstantSteps: async (limits) => {
-      const refusal = await withCache(countBudgetMs, () => lastRefusal(limits))
+      const refusal = await withCache(countBudgetMs, () => countInCache(limits))
       return countAttempt(options.sql, limits, refusal)
     },
     attempt: async (limits) =>
-      (await withCache(countBudgetMs, () => firstRefusal(limits))) ?? countAttempt(options.sql, limits),
-    settle: async (all) => {
+      (await withCache(countBudgetMs, () => countInCache(limits))) ?? countAttempt(options.sql, limits),
+    attemptWhileReading: async (limits, read) => {
+      const refusal = await withCache(countBudgetMs, () => countInCache(limits))
+      if (refusal !== null) return refusal
+      const [refused, found] = await Promise.all([countAttempt(options.sql, limits), read()])
+      return refused ?? { found }
+    },
+    settleInCache: async (all) => {
       const limits = all.filter(({ onSuccess }) => onSuccess !== undefined)
-      const settleInCache = (limit: Limit) =>
+      const settle = (limit: Limit) =>
         limit.onSuccess === 'forget'
           ? redis.del(...windowKeys(limit))
           : windowFor(limit).limit(limit.subject.toString('base64url'), { rate: -1 })
-      await Promise.all([
-        // The client sends all in one request, because they are issued together.
-        withCache(settleBudgetMs, () => Promise.all(limits.map(settleInCache))),
-        settleAttempts(options.sql, limits),
-      ])
+      // The client sends all in one request, because they are issued together.
+      await withCache(settleBudgetMs, () => Promise.all(limits.map(settle)))
     },
     forgetWithParts: async (limit, parts) => {
       const subjects = await forgetWithParts(options.sql, limit)

@@ -30,17 +30,17 @@ export async function countAttempt(
   return refused ?? { limit, retryAfterSeconds: row?.retry_after_seconds ?? limit.windowSeconds }
 }
 
-/** Does what each limit says of a success. */
-export async function settleAttempts(sql: Sql, limits: readonly Limit[]): Promise<void> {
-  const settled = JSON.stringify(
-    limits.map(({ subject, windowSeconds, onSuccess }) => ({
-      key: hex(subject),
-      window_seconds: windowSeconds,
-      forget: onSuccess === 'forget',
-    })),
+/** Returns the argument of app.settle_attempts, which does what each limit says of a success. */
+export const settlement = (limits: readonly Limit[]): string =>
+  JSON.stringify(
+    limits
+      .filter(({ onSuccess }) => onSuccess !== undefined)
+      .map(({ subject, windowSeconds, onSuccess }) => ({
+        key: hex(subject),
+        window_seconds: windowSeconds,
+        forget: onSuccess === 'forget',
+      })),
   )
-  await sql`select app.settle_attempts(${settled}::text::jsonb)`
-}
 
 /** Deletes the attempts that were counted against a limit and its parts. Returns the subjects of both. */
 export async function forgetWithParts(sql: Sql, { subject }: Limit): Promise<Buffer[]> {

@@ -6,7 +6,7 @@ export const rateLimit = (): Middleware => ({
   before: async ({ context }) => {
     const { body, principal, client } = context.request
     const { endpoint, runtime } = matched(context.request)
-    if (endpoint.limits === null) return
+    if (endpoint.limits === null || endpoint.counting === 'own') return
     const { config, pepper, limiter } = runtime
     const limits = endpoint.limits({ body, principal, client, config, pepper })
     const refusal = await limiter.attempt(limits)

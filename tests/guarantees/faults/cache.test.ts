@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { Ratelimit } from '@upstash/ratelimit'
+import { Redis } from '@upstash/redis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import { createLimiter } from '#shared/rate-limit/limiter.ts'
+import { settlement } from '#shared/rate-limit/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { connectTo, loginsOf } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
@@ -52,7 +55,7 @@ describe.for(variants(broken))('a cache in mode %j', (fault) => {
     await faults.set({ part: 'cache', ...fault })
     const before = faults.counts().cache
     for (let round = 0; round < 12; round += 1) expect((await server.logIn('owner@bolt.test')).status).toBe(200)
-    // A cache that failed gets no calls for some seconds. Each login would make two.
+    // A cache that failed gets no calls for some seconds. Each login would make two calls.
     expect(faults.counts().cache - before).toBeLessThan(12)
   })
 
@@ -117,7 +120,7 @@ describe('the limiter', () => {
     })
     const { url, token } = cache
     const limits = createLimiter({ url, token, sql: db.sql, degraded: (error) => failures.push(error) })
-    return { limits, failures, subject }
+    return { limits, failures, subject, sql: db.sql }
   }
   const attempts = async (of: ReturnType<typeof limiter>['limits'], limit: Limit, count: number) => {
     const allowed: boolean[] = []
@@ -155,6 +158,31 @@ describe('the limiter', () => {
     expect(await attempts(limits, begun, 3)).toEqual([true, false, false])
   })
 
+  it('counts all limits in one call of the cache, by the rules of @upstash/ratelimit, up to the first that refuses', async () => {
+    const { limits, subject } = limiter()
+    const [first, second, full] = [{ ...subject(), limit: 2 }, subject(), { ...subject(), limit: 5 }]
+    const redis = new Redis({ url: cache.url, token: cache.token, enableTelemetry: false })
+    const library = ({ limit }: Limit) =>
+      new Ratelimit({ redis, limiter: Ratelimit.slidingWindow(limit, '900 s'), prefix: 'limit:login-email' })
+    const idOf = ({ subject }: Limit) => subject.toString('base64url')
+    await limits.attempt([subject()])
+    const before = faults.counts().cache
+    expect(await limits.attempt([first, second])).toBeNull()
+    expect(faults.counts().cache - before).toBe(1)
+    expect((await library(first).limit(idOf(first))).success).toBe(true)
+    expect(await limits.attempt([first, second])).toMatchObject({ limit: first })
+    expect((await library(first).limit(idOf(first))).success).toBe(false)
+    expect((await library(second).getRemaining(idOf(second))).remaining).toBe(2)
+
+    // Half of the previous window's five attempts still count.
+    const window = Math.floor(Date.now() / 900_000)
+    vi.useFakeTimers({ toFake: ['Date'], now: (window + 0.5) * 900_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await redis.set(`limit:login-email:${idOf(full)}:${window - 1}`, 5)
+    expect((await library(full).getRemaining(idOf(full))).remaining).toBe(3)
+    expect(await attempts(limits, full, 4)).toEqual([true, true, true, false])
+  })
+
   it('reports the cause of each cache failure', async () => {
     const { limits, failures, subject } = limiter()
     await faults.set({ part: 'cache', mode: 'hang' })
@@ -163,11 +191,11 @@ describe('the limiter', () => {
   })
 
   it('resets a limit in the database while the cache fails', async () => {
-    const { limits, subject } = limiter()
+    const { limits, subject, sql } = limiter()
     const limit = subject()
     await faults.set({ part: 'cache', mode: 'refuse' })
     expect(await attempts(limits, limit, 4)).toEqual([true, true, true, false])
-    await limits.settle([limit])
+    await sql`select app.settle_attempts(${settlement([limit])}::text::jsonb)`
     expect(await attempts(limits, limit, 4)).toEqual([true, true, true, false])
   })
 

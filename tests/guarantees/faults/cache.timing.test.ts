@@ -55,7 +55,7 @@ describe('the limiter before a cache that fails', () => {
       const [limit, other] = [newLimit(), newLimit()]
       const ms = await timed(fault, async (limits) => {
         expect(await limits.attempt([limit, other])).toBeNull()
-        await limits.settle([limit, other])
+        await limits.settleInCache([limit, other])
       })
       expect(ms).toBeLessThan(250)
     },
