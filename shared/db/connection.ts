@@ -16,8 +16,11 @@ export interface Connection {
   readonly isLost: () => boolean
   /** Closes it immediately and rejects what is under way. */
   readonly discard: () => void
-  /** Returns its client once the server has responded for the first time. Throws DatabaseUnavailable at the deadline. */
-  readonly ready: (deadline: number) => Promise<postgres.Sql>
+  /**
+   * Returns its client: immediately when it is open, else once the server has responded for the first time. Throws
+   * DatabaseUnavailable at the deadline.
+   */
+  readonly ready: (deadline: number) => postgres.Sql | Promise<postgres.Sql>
   /** Closes it once what is under way is done, or after a second. */
   readonly end: () => Promise<void>
 }
@@ -102,6 +105,7 @@ export function openConnection(
     isLost: () => isLost,
     discard,
     ready: (deadline) => {
+      if (isOpen && client !== null) return client
       if (opening !== null) return within(deadline, opening)
       opening = within(deadline, signInTwice()).catch((error: unknown) => {
         discard()

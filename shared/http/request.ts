@@ -72,6 +72,7 @@ const gatewayId = ({ requestContext: { requestId } }: APIGatewayProxyEvent): str
 
 /** Returns the value of a header, regardless of the case of its name. */
 export function header(event: APIGatewayProxyEvent, name: string): string | undefined {
-  for (const [key, value] of Object.entries(event.headers ?? {})) if (key.toLowerCase() === name) return value
+  for (const key in event.headers)
+    if (key.length === name.length && key.toLowerCase() === name) return event.headers[key]
   return undefined
 }

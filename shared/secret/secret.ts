@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, hash, randomBytes } from 'node:crypto'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
 
 /** Returns 256 random bits as 43 characters of base64url, for a session token. */
@@ -8,8 +8,7 @@ export const newToken = (): string => randomBytes(32).toString('base64url')
 export const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 
 /** Returns the hash that a token is stored under: SHA-256 of the pepper followed by the token's text. 32 bytes. */
-export const hashToken = (pepper: string, token: string): Buffer =>
-  createHash('sha256').update(pepper).update(token).digest()
+export const hashToken = (pepper: string, token: string): Buffer => hash('sha256', pepper + token, 'buffer')
 
 /** The hashes that a token may be stored under: by the current pepper and, during a rotation, by the previous one. */
 export type TokenHashes = readonly [current: Buffer, previous: Buffer | null]

