@@ -133,8 +133,8 @@ $$;
 -- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
 -- disabled and has not accepted it.
 create function app.find_invitation(p_token_hash bytea, p_previous bytea)
-  returns table (tenant_id uuid, slug text, legal_name text, role_code text, email text, consumed boolean, account_exists boolean,
-                 inviter_name text, inviter_email text)
+  returns table (tenant_id uuid, slug text, legal_name text, role_code text, role_label text, email text, consumed boolean,
+                 account_exists boolean, inviter_name text, inviter_email text)
   language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -142,8 +142,8 @@ create function app.find_invitation(p_token_hash bytea, p_previous bytea)
 #variable_conflict use_column
 begin
   return query
-    select t.id, t.slug, t.legal_name::text, r.code, i.email::text, i.consumed_at is not null, u.id is not null,
-           inviter.full_name::text, inviter.email::text
+    select t.id, t.slug, t.legal_name::text, r.code, r.label::text, i.email::text, i.consumed_at is not null,
+           u.id is not null, inviter.full_name::text, inviter.email::text
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
       join app.roles r on r.id = i.role_id

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { RoleName } from '#shared/role/role.ts'
+import { Role, RoleName } from '#shared/role/role.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
@@ -23,6 +23,7 @@ export const inspectInvitation = endpoint({
     tenant: InvitedTenant,
     email: Address,
     role: RoleName,
+    role_label: Role.entries.label,
     account_exists: v.boolean(),
     inviter: v.nullable(Inviter),
   }),
@@ -31,8 +32,8 @@ export const inspectInvitation = endpoint({
   async handle({ body, sql, runtime }) {
     const invitation = await findInvitation(sql, hashSentToken(runtime, body.token))
     if (invitation === null) throw tokenInvalid('no invitation that can be accepted')
-    const { slug, legal_name, role_code: role, email, account_exists, inviter_name, inviter_email } = invitation
+    const { slug, legal_name, role_code: role, role_label, email, account_exists, inviter_name, inviter_email } = invitation
     const inviter = inviter_email === null ? null : { full_name: inviter_name, email: inviter_email }
-    return ok({ tenant: { slug, legal_name }, email, role, account_exists, inviter })
+    return ok({ tenant: { slug, legal_name }, email, role, role_label, account_exists, inviter })
   },
 })

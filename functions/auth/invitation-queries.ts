@@ -9,6 +9,7 @@ export interface FoundInvitation {
   readonly slug: string
   readonly legal_name: string
   readonly role_code: string
+  readonly role_label: string
   readonly email: string
   readonly consumed: boolean
   readonly account_exists: boolean

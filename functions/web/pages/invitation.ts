@@ -63,7 +63,7 @@ const invalidInvitation = (ui: Ui): View => invalidLink(ui, html`<p>${ui.t.invit
 
 function invitationView(
   ui: Ui,
-  { tenant, role, email, inviter, account_exists: exists }: Invitation,
+  { tenant, role_label: role, email, inviter, account_exists: exists }: Invitation,
   minLength: number,
 ) {
   const { invitation: t } = ui.t

@@ -57,6 +57,7 @@ describe('POST /v1/auth/invitations/inspect', () => {
         tenant: { slug, legal_name: `Shop ${slug}` },
         email,
         role: 'sales',
+        role_label: 'Sales',
         account_exists: false,
         inviter: { full_name: 'Person owner', email: `owner@${slug}.test` },
       })

@@ -249,7 +249,7 @@ describe('an invitation', () => {
       .sql`update app.users set email_verified_at = now(), full_name = 'Ann "A" <Owner>' where id = ${owner.userId}`
     const browser = web.browser()
     await follow(browser, '/invitation', token)
-    for (const text of [`Shop ${slug}`, 'sales', email, 'Ann &quot;A&quot; &lt;Owner&gt;'])
+    for (const text of [`Shop ${slug}`, '<dd>Sales</dd>', email, 'Ann &quot;A&quot; &lt;Owner&gt;'])
       expect(browser.page.body).toContain(text)
     await browser.submit('/invitation', { full_name: 'New <b>Comer', password: 'short' })
     expect(browser.page.status).toBe(422)
