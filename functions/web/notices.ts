@@ -22,6 +22,7 @@ export const NOTICES = [
   'vendor-revoked',
   'sync-active',
   'settings-saved',
+  'mail-language-changed',
   'password-changed',
   'other-session-ended',
   'other-sessions-ended',

@@ -16,7 +16,7 @@ import { cancelInvitation, invite, listInvitations, resendInvitation } from '#we
 import { listMembers } from '#web/pages/members/list-members.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
 import { createRole, deleteRole, editRole, listRoles, updateRole } from '#web/pages/members/roles.ts'
-import { changePassword, showAccount } from '#web/pages/account/account.ts'
+import { changeMailLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
 import { changeSettings, showSettings } from '#web/pages/settings.ts'
 import {
@@ -82,6 +82,7 @@ export const PAGES: readonly Page[] = [
   showSettings,
   changeSettings,
   showAccount,
+  changeMailLanguage,
   changePassword,
   listSessions,
   endSession,

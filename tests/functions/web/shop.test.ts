@@ -53,6 +53,18 @@ describe('the account pages', () => {
     expect(person.page.body).toContain('The password was changed.')
   })
 
+  it('set the language of the mails to the person', async () => {
+    const person = await web.signedIn('viewer@acme.test')
+    await person.open('/account')
+    expect(person.page.body).toContain('<option value="en" selected>English</option>')
+    await person.submit('/account/language', { language: 'es' })
+    expect(person.page.body).toContain('The language of your mails was changed.')
+    expect(person.page.body).toContain('<option value="es" selected>Español</option>')
+    await person.submit('/account/language', { language: 'tlh' })
+    expect(person.page.status).toBe(422)
+    expect(person.page.body).toContain('id="field-language-error"')
+  })
+
   it('list the sessions, mark this one, and end the others', async () => {
     const [here, there] = [await web.signedIn('production@acme.test'), await web.signedIn('production@acme.test')]
     await here.open('/account/sessions')

@@ -1,11 +1,13 @@
 import * as v from 'valibot'
+import { Language } from '#shared/schema/language.ts'
 import { html } from '#web/html.ts'
+import { LANGUAGES } from '#web/language.ts'
 import { page } from '#web/page.ts'
 import { NoticeQuery } from '#web/query.ts'
 import { FormRefused } from '#web/refusal.ts'
 import { redirect, type View, view } from '#web/reply.ts'
 import type { Me } from '#web/request.ts'
-import { field, form } from '#web/view/form.ts'
+import { field, form, select } from '#web/view/form.ts'
 import { badge } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -30,6 +32,17 @@ export const changePassword = page({
   again: async (context) => accountView(context, context.minLength),
 })
 
+export const changeMailLanguage = page({
+  route: 'POST /account/language',
+  access: 'session',
+  form: v.object({ language: Language }),
+  async handle({ form, call }) {
+    await call('PATCH /v1/auth/profile', { body: form })
+    return redirect('/account', { notice: 'mail-language-changed' })
+  },
+  again: async (context) => accountView(context, context.minLength),
+})
+
 function accountView(ui: Ui & { readonly session: Me }, minLength: number): View {
   const { user } = ui.session
   const { account: texts } = ui.t
@@ -37,6 +50,18 @@ function accountView(ui: Ui & { readonly session: Me }, minLength: number): View
     title: texts.title,
     content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${user.email} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
 <p><a href="/account/sessions">${texts.sessions}</a></p>
+<h2>${texts.mails}</h2>
+${form(ui, {
+  to: '/account/language',
+  fields: select(ui, {
+    name: 'language',
+    label: texts.mailLanguage,
+    hint: texts.mailLanguageHint,
+    value: user.language,
+    options: Object.entries(LANGUAGES).map(([value, label]) => ({ value, label })),
+  }),
+  submit: texts.saveLanguage,
+})}
 <h2>${texts.password}</h2>
 <p class="prose">${texts.passwordText}</p>
 ${form(ui, {

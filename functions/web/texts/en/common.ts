@@ -51,6 +51,7 @@ export const notices: Record<Notice, string> = {
   'vendor-revoked': 'The account was revoked, and its secret erased.',
   'sync-active': 'A sync of this vendor is running already. This is how far it is.',
   'settings-saved': 'The settings were saved.',
+  'mail-language-changed': 'The language of your mails was changed.',
   'password-changed': 'The password was changed. Your other sessions have ended.',
   'other-session-ended': 'The session was ended.',
   'other-sessions-ended': 'Your other sessions were ended.',

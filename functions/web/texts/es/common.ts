@@ -51,6 +51,7 @@ export const notices: Texts['notices'] = {
   'vendor-revoked': 'Se revocó la cuenta y se borró su secreto.',
   'sync-active': 'Ya hay una sincronización de este proveedor en curso. Así va.',
   'settings-saved': 'Se guardaron los ajustes.',
+  'mail-language-changed': 'Se cambió el idioma de sus correos.',
   'password-changed': 'Se cambió la contraseña. Sus demás sesiones han terminado.',
   'other-session-ended': 'Se terminó la sesión.',
   'other-sessions-ended': 'Se terminaron sus demás sesiones.',
