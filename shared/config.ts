@@ -97,7 +97,10 @@ export const SETTINGS = {
     prepare: flag('DATABASE_PREPARE', '`false` behind RDS Proxy or a transaction pooler'),
   },
   events: { bus: text('EVENT_BUS_NAME', 'EventBridge bus that gets the events') },
-  probe: { url: url('PROBE_URL', '', 'public address of the API, which `probe-sign-in` uses; empty: none') },
+  probe: {
+    url: url('PROBE_URL', '', 'public address of the API, which `probe-sign-in` uses; empty: none'),
+    webUrl: url('PROBE_WEB_URL', '', 'public address of the front end, which `probe-sign-in` uses; empty: none'),
+  },
   vault: { keyId: text('VAULT_KEY_ID', 'KMS key that wraps new data keys: id, alias or ARN') },
   vendor: {
     urls: {

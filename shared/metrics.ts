@@ -67,6 +67,8 @@ export const METRICS = {
   DatabaseUnclean: { unit: 'Count', by: null },
   /** 1 for a sign-in through the public address that worked, 0 for one that failed. */
   ProbeSucceeded: { unit: 'Count', by: null },
+  /** 1 when the pages opened through the public address, 0 when one did not. */
+  PagesProbeSucceeded: { unit: 'Count', by: null },
   /** Audit entries whose month has no partition. */
   AuditRowsWithoutPartition: { unit: 'Count', by: null },
 } as const satisfies Record<string, { unit: keyof typeof MetricUnit; by: string | null; total?: true }>

@@ -228,6 +228,18 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description:
         'For 3 minutes nobody could sign in through the public address. DNS, certificate, firewall, gateway, functions or database fail, or the probe itself.',
     },
+    ...(config.probesPages
+      ? {
+          'pages-unreachable': {
+            metric: own('PagesProbeSucceeded', { period: MINUTE }),
+            below: 1,
+            periods: [3, 3],
+            missing: 'failure',
+            description:
+              'For 3 minutes nobody could open a page through the public address. DNS, certificate, firewall, gateway, front end or API fail, or the probe itself.',
+          } satisfies AlarmDefinition,
+        }
+      : {}),
     'firewall-blocks': {
       metric: sumOf([metrics.blocked, metrics.pages.blocked], 'blocked'),
       over: 10_000,

@@ -24,7 +24,11 @@ export class Dashboard extends Construct {
         graph('Firewall of pages: blocked and allowed', [metrics.pages.blocked], [metrics.pages.allowed]),
       ],
       [
-        graph('Sign-ins, and the probe', [own('SignInSucceeded'), own('SignInFailed')], [own('ProbeSucceeded')]),
+        graph(
+          'Sign-ins, and the probes',
+          [own('SignInSucceeded'), own('SignInFailed')],
+          [own('ProbeSucceeded'), own('PagesProbeSucceeded')],
+        ),
         graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
         graph('429 by limit, and cache failures', [ownEach('RateLimited')], [own('LimiterDegraded')]),
       ],

@@ -26,7 +26,8 @@ export interface Watched {
   readonly configurationSetName: string
   /** The names of the functions that rotate database passwords. */
   readonly rotations: readonly string[]
-  readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> & Pick<Stage, 'canary'>
+  readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> &
+    Pick<Stage, 'canary'> & { readonly probesPages: boolean }
 }
 
 const SERVICE = 'tenantry'

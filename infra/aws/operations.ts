@@ -27,6 +27,8 @@ export class Operations extends Construct {
       stage: string
       config: Stage
       /** Receives the alarms. Without it, subscribe to the topic by hand. */
+      /** Whether the front end has a public address, so that the probe opens its pages. */
+      probesPages: boolean
       alarmEmail: string | undefined
       keys: Keys
       api: Api
@@ -40,7 +42,7 @@ export class Operations extends Construct {
     },
   ) {
     super(scope, id)
-    const { stage, config, alarmEmail, keys, api, webApi, groups, jobs, database, mail, events } = props
+    const { stage, config, probesPages, alarmEmail, keys, api, webApi, groups, jobs, database, mail, events } = props
     const watched: Watched = {
       stage,
       api,
@@ -52,7 +54,7 @@ export class Operations extends Construct {
       proxy: below(database, DatabaseProxy)[0] ?? null,
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
       rotations: database.rotations,
-      config: { ...config.database, canary: config.canary },
+      config: { ...config.database, canary: config.canary, probesPages },
     }
     this.alarms = new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
     if (alarmEmail !== undefined) budget(this, stage, config.monthlyBudgetUsd, alarmEmail)

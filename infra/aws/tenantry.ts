@@ -146,6 +146,7 @@ export class Tenantry extends Stack {
     const probe = jobs.functions.find(({ node }) => node.id === PROBE_JOB)
     if (probe === undefined) throw new Error(`no job is named ${PROBE_JOB}`)
     probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)
+    if (webDomain !== null) probe.function.addEnvironment('PROBE_WEB_URL', `https://${webDomain.name}`)
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
     const { domainName } = api.rest
     if (domainName !== undefined)
@@ -165,6 +166,7 @@ export class Tenantry extends Stack {
     const operations = new Operations(this, 'Operations', {
       stage,
       config,
+      probesPages: webDomain !== null,
       alarmEmail: addresses.alarmEmail,
       keys,
       api,

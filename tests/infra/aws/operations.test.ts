@@ -164,6 +164,7 @@ describe('an alarm', () => {
       'database-at-capacity',
       'database-connections',
       'maintenance-missed',
+      'pages-unreachable',
       'queue-late',
       'sign-in-unreachable',
     ])
