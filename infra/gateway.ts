@@ -1,4 +1,5 @@
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
+import { LANGUAGES } from '#shared/schema/language.ts'
 import { bareMarkup } from '#web/failure.ts'
 import { PAGE_HEADERS } from '#web/headers.ts'
 import { type FailureStatus, type ProblemBody, type ProblemKind, problemTitle, problemType } from '#shared/problem.ts'
@@ -61,7 +62,7 @@ export interface GatewayResponse {
   readonly body: string
 }
 
-/** Returns an error response of the front end's API Gateway: a small page. */
+/** Returns an error response of the front end's API Gateway: a small page in every language, because it does not know the person's. */
 export function pageResponse(failure: GatewayFailure, requestId: string): GatewayResponse {
   const { status, retryAfterSeconds }: GatewayFailureResponse = GATEWAY_RESPONSES[failure]
   return {
@@ -73,7 +74,7 @@ export function pageResponse(failure: GatewayFailure, requestId: string): Gatewa
       ...PAGE_HEADERS,
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     },
-    body: bareMarkup('en', status),
+    body: bareMarkup(LANGUAGES, status),
   }
 }
 

@@ -52,16 +52,22 @@ ${status >= 500 && html`<p class="quiet">${texts.failures.reference(requestId)}<
   })
 }
 
-/** Returns the markup of a failure without the layout, which needs a runtime. API Gateway's own failures look the same. */
-export function bareMarkup(language: Language, status: FailureStatus): string {
-  const texts = TEXTS[language]
-  const { title, text } = wordsOf(status, texts)
-  return `<!doctype html>\n${html`<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title} · Tenantry</title><link rel="stylesheet" href="${STYLE_PATH}"></head><body><main><h1>${title}</h1><p>${text}</p><p><a href="/">${texts.failures.home}</a></p></main></body></html>`.toString()}\n`
+/**
+ * Returns the markup of a failure without the layout, which needs a runtime: in the first language, and below it in the others.
+ * It is ASCII, because a template of CloudFormation may lose other characters.
+ */
+export function bareMarkup(languages: readonly [Language, ...Language[]], status: FailureStatus): string {
+  const [first, ...others] = languages
+  const words = (language: Language) => wordsOf(status, TEXTS[language])
+  const rest = (language: Language) =>
+    html`<p>${words(language).text}</p><p><a href="/">${TEXTS[language].failures.home}</a></p>`
+  const markup = html`<html lang="${first}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>${words(first).title} · Tenantry</title><link rel="stylesheet" href="${STYLE_PATH}"></head><body><main><h1>${words(first).title}</h1>${rest(first)}${others.map((language) => html`<section lang="${language}"><h2>${words(language).title}</h2>${rest(language)}</section>`)}</main></body></html>`
+  return `<!doctype html>\n${markup.toString().replaceAll(/[^\x20-\x7e]/gu, (char) => `&#${char.codePointAt(0)};`)}\n`
 }
 
 /** Returns the response of a failure without the layout. */
 export const bareFailure = (language: Language, { status, options }: Problem, requestId: string): ProxyResult => ({
   statusCode: status,
   headers: { 'content-type': 'text/html; charset=utf-8', 'x-request-id': requestId, ...options.headers },
-  body: bareMarkup(language, status),
+  body: bareMarkup([language], status),
 })

@@ -818,7 +818,7 @@ describe('the API of the front end', () => {
       const { status, headers, body } = pageResponse(failure, '$context.requestId')
       const { statusCode, responseParameters, responseTemplates } = made[failure]
       expect([statusCode, responseTemplates], failure).toEqual([String(status), { 'application/json': body }])
-      expect(body).toMatch(/^<!doctype html>/)
+      expect(body).toMatch(/^<!doctype html>\n<html lang="en">[ -~]*<section lang="es"><h2>[ -~]*\n$/)
       for (const [name, value] of Object.entries(headers))
         expect(responseParameters[`gatewayresponse.header.${name}`]).toBe(
           name === 'x-request-id' ? 'context.requestId' : `'${value}'`,
