@@ -32,7 +32,16 @@ export const inspectInvitation = endpoint({
   async handle({ body, sql, runtime }) {
     const invitation = await findInvitation(sql, hashSentToken(runtime, body.token))
     if (invitation === null) throw tokenInvalid('no invitation that can be accepted')
-    const { slug, legal_name, role_code: role, role_label, email, account_exists, inviter_name, inviter_email } = invitation
+    const {
+      slug,
+      legal_name,
+      role_code: role,
+      role_label,
+      email,
+      account_exists,
+      inviter_name,
+      inviter_email,
+    } = invitation
     const inviter = inviter_email === null ? null : { full_name: inviter_name, email: inviter_email }
     return ok({ tenant: { slug, legal_name }, email, role, role_label, account_exists, inviter })
   },

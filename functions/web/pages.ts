@@ -11,7 +11,7 @@ import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
 import { listEntries } from '#web/pages/audit-log/list-entries.ts'
-import { changeMemberRole } from '#web/pages/members/change-role.ts'
+import { changeMemberRole, chooseRole } from '#web/pages/members/change-role.ts'
 import { cancelInvitation, invite, listInvitations, resendInvitation } from '#web/pages/members/invitations.ts'
 import { listMembers } from '#web/pages/members/list-members.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
@@ -21,7 +21,6 @@ import { endOtherSessions, endSession, listSessions } from '#web/pages/account/s
 import { changeSettings, showSettings } from '#web/pages/settings.ts'
 import {
   confirmRevocation,
-  connectAccount,
   listAccounts,
   replaceSecret,
   revokeAccount,
@@ -29,7 +28,8 @@ import {
   startSync,
   verifyAccount,
 } from '#web/pages/vendor-accounts/accounts.ts'
-import { showRun } from '#web/pages/vendor-accounts/sync.ts'
+import { listRuns, showRun } from '#web/pages/vendor-accounts/sync.ts'
+import { connectAccount, newAccount } from '#web/pages/vendor-accounts/connect.ts'
 import { start } from '#web/pages/start.ts'
 import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
 
@@ -57,6 +57,7 @@ export const PAGES: readonly Page[] = [
   showProblem,
   start,
   listMembers,
+  chooseRole,
   changeMemberRole,
   confirmRemoval,
   removeMember,
@@ -71,6 +72,7 @@ export const PAGES: readonly Page[] = [
   deleteRole,
   listEntries,
   listAccounts,
+  newAccount,
   connectAccount,
   showSecret,
   replaceSecret,
@@ -78,6 +80,7 @@ export const PAGES: readonly Page[] = [
   confirmRevocation,
   revokeAccount,
   startSync,
+  listRuns,
   showRun,
   showSettings,
   changeSettings,

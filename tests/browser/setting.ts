@@ -32,7 +32,7 @@ export async function connectVendor(browser: Browser, stack: StackInfo, email: s
   const context = await openWindow(browser, stack.web_url)
   const page = await context.newPage()
   await signIn(page, email)
-  await page.goto(`/s/${slug}/vendor-accounts`)
+  await page.goto(`/s/${slug}/vendor-accounts/new`)
   const [vendor] = stack.vendors
   await page.getByRole('combobox', { name: 'Vendor' }).selectOption(vendor?.code ?? '')
   await page.getByLabel('Account number').fill(vendor?.account_number ?? '')

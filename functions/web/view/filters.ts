@@ -15,7 +15,7 @@ export type Filter =
 export const filters = ({ path, t }: Ui, label: string, fields: readonly Filter[]): Html =>
   html`<form class="filters" method="get" action="${path}" aria-label="${label}">
 ${fields.map((filter) => html`<div class="filter"><label for="filter-${filter.name}">${filter.label}</label>${control(filter)}</div>`)}
-<button type="submit">${t.common.filter}</button>
+<button type="submit" class="plain">${t.common.filter}</button>
 </form>`
 
 function control(filter: Filter): Html {

@@ -18,15 +18,21 @@ interface FormParts {
   readonly hidden?: Readonly<Record<string, string>>
 }
 
-/** A form with fields and one button. */
+/** A form with fields and one button. `back` is where a link beside it leads who does not want to send it. */
 export const form = (
   ui: Ui,
-  { to, hidden = {}, fields, submit }: FormParts & { readonly fields: Content; readonly submit: string },
+  {
+    to,
+    hidden = {},
+    fields,
+    submit,
+    back,
+  }: FormParts & { readonly fields: Content; readonly submit: string; readonly back?: string },
 ): Html =>
   html`<form class="form" method="post" action="${to}" novalidate>
 ${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}
 ${fields}
-<button type="submit">${submit}</button>
+<div class="actions"><button type="submit">${submit}</button>${back !== undefined && html` <a href="${back}">${ui.t.common.cancel}</a>`}</div>
 </form>`
 
 /**
@@ -49,22 +55,6 @@ const optionsWith = (options: readonly Option[], chosen: string): Html[] =>
   options.map(
     ({ value, label }) => html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
   )
-
-/** A choice with its own button, for a row of a table. `label` and `about` name the row for those who hear the page. */
-export const selectButton = (
-  ui: Ui,
-  parts: FormParts & {
-    readonly name: string
-    readonly label: string
-    readonly value: string
-    readonly options: readonly Option[]
-    readonly submit: string
-    readonly about: string
-  },
-): Html => {
-  const { to, hidden = {}, name, label, value, options, submit, about } = parts
-  return html`<form class="choice" method="post" action="${to}">${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}<select name="${name}" aria-label="${label}">${optionsWith(options, value)}</select><button type="submit" class="plain">${submit}<span class="unseen"> ${about}</span></button></form>`
-}
 
 interface FieldParts {
   readonly name: string
@@ -113,6 +103,28 @@ export const select = (ui: Ui, parts: FieldParts & { readonly options: readonly 
   const chosen = ui.refusal?.values[parts.name] ?? parts.value ?? ''
   const options = optionsWith(parts.options, chosen)
   return around(ui, parts, (attributes) => html`<select ${attributes}>${options}</select>`)
+}
+
+/** A choice from a few, each with what it means. */
+export const radios = (
+  ui: Ui,
+  parts: {
+    readonly name: string
+    readonly legend: string
+    readonly value: string
+    readonly options: readonly (Option & { readonly hint: string })[]
+  },
+): Html => {
+  const { name, legend, value, options } = parts
+  const errors = errorsOf(ui, name)
+  const chosen = ui.refusal?.values[name] ?? value
+  return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}"><legend>${legend}</legend>
+${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
+${options.map(
+  (option) =>
+    html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label} <span class="hint">${option.hint}</span></span></label>`,
+)}
+</fieldset>`
 }
 
 /** A list of choices, of which any number may be made: each is a field of its own, named `prefix` and the value. */

@@ -72,7 +72,8 @@ function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html 
   const entries = NAVIGATION.filter(({ permission }) => permission === null || holds(permissions, permission))
   const items = entries.map(({ name, path }) => {
     const to = path.replace('{slug}', encodeURIComponent(slug))
-    return html`<li><a href="${to}"${to === ui.path && html` aria-current="page"`}>${ui.t.navigation[name].label}</a></li>`
+    const current = to === ui.path ? 'page' : name !== 'start' && ui.path.startsWith(`${to}/`) && 'true'
+    return html`<li><a href="${to}"${current !== false && html` aria-current="${current}"`}>${ui.t.navigation[name].label}</a></li>`
   })
   return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
 }

@@ -8,14 +8,14 @@ interface Column<Row> {
   readonly cell: (row: Row) => Content
 }
 
-/** A table. The first column names the row. `caption` is its title for those who hear the page. */
+/** A table. The first column names the row. `caption` is its title for those who hear the page: a heading shows it to the others. */
 export const table = <Row>(
   parts: { readonly caption: string; readonly columns: readonly [Column<Row>, ...Column<Row>[]] },
   rows: readonly Row[],
 ): Html => {
   const [first, ...others] = parts.columns
   return html`<table>
-<caption>${parts.caption}</caption>
+<caption><span class="unseen">${parts.caption}</span></caption>
 <thead><tr>${parts.columns.map(({ head }) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map(
     (row) =>

@@ -18,7 +18,7 @@ main:focus,.summary:focus{outline:none}
 .unseen{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .quiet,.hint{color:var(--quiet)}
 .top{background:var(--card);border-bottom:1px solid var(--line)}
-.bar,.tabs ul,main,.bottom{max-width:60rem;width:100%;margin:0 auto;padding-inline:1rem}
+.bar,.tabs ul,main,.languages{max-width:60rem;width:100%;margin:0 auto;padding-inline:1rem}
 .bar{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:center;justify-content:space-between;min-height:3.5rem;padding-block:.5rem}
 .brand{font-weight:700;font-size:1.15rem;color:var(--ink);text-decoration:none}
 .who{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center}
@@ -27,8 +27,8 @@ main:focus,.summary:focus{outline:none}
 .tabs a{display:inline-block;padding:.5rem 0;text-decoration:none}
 .tabs a[aria-current]{font-weight:600;border-bottom:3px solid currentcolor}
 main{flex:1;padding-block:2rem 3rem}
-.bottom{padding-block:1rem 1.5rem;border-top:1px solid var(--line)}
-.languages{display:flex;gap:.25rem 1rem;flex-wrap:wrap}
+.bottom{border-top:1px solid var(--line)}
+.languages{padding-block:1rem 1.5rem;display:flex;gap:.25rem 1rem;flex-wrap:wrap}
 .notice,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
 .notice{border-left:.35rem solid var(--good);background:var(--good-ground)}
 .summary{border:2px solid var(--bad);background:var(--bad-ground)}
@@ -42,7 +42,7 @@ main{flex:1;padding-block:2rem 3rem}
 .cards{list-style:none;padding:0;margin:0;display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(16rem,100%),1fr))}
 .cards .card{margin:0}
 .cards h2,.cards h3{margin:0 0 .25rem}
-.form{max-width:30rem}
+.form{max-width:30rem;margin-bottom:1.5rem}
 .field{margin:0 0 1.25rem}
 .field.invalid{border-left:4px solid var(--bad);padding-left:.75rem}
 label{display:block;font-weight:600;margin-bottom:.25rem}
@@ -55,14 +55,16 @@ input:not([type=hidden],[type=checkbox],[type=radio]),select,textarea{width:100%
 button,.button{display:inline-block;min-height:2.75rem;padding:.5rem 1.1rem;border:1px solid var(--main);border-radius:.375rem;background:var(--main);color:var(--main-ink);font-weight:600;cursor:pointer;text-decoration:none}
 button:hover,.button:hover{text-decoration:underline}
 button.plain{background:transparent;color:var(--main);min-height:2.25rem;padding:.25rem .75rem}
+.filters button.plain{min-height:2.75rem;background:var(--card)}
 button.danger{background:var(--bad);border-color:var(--bad);color:var(--card)}
 button.link{border:0;background:none;padding:.25rem;min-height:1.5rem;color:var(--main);font-weight:400;text-decoration:underline}
+.languages button{margin-left:-.25rem}
 button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 .action{display:inline-block;margin:0}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
-.choice{display:flex;flex-wrap:wrap;gap:.25rem .5rem;align-items:center;margin:0}
-.choice select{width:auto;max-width:100%;min-height:2.25rem;padding:.25rem .5rem}
-label.choice{font-weight:400;min-height:2rem}
+label.choice{display:flex;gap:.5rem;align-items:center;font-weight:400;min-height:2rem}
+label.radio{display:flex;gap:.6rem;align-items:baseline;padding:.5rem 0;margin:0}
+label.radio .hint{display:block;font-weight:400}
 fieldset{border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem}
 legend{font-weight:600;padding:0 .35rem}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}
@@ -70,7 +72,7 @@ legend{font-weight:600;padding:0 .35rem}
 .sentences{list-style:none;padding:0;margin:0}
 .sentences li{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.25rem 1.5rem;border-top:1px solid var(--line);padding:.75rem 0}
 .sentences p{flex:1 1 20rem;margin:0}
-.sentences time{flex:0 0 13rem}
+.sentences time{flex:0 0 15rem}
 .badge{display:inline-block;white-space:nowrap;padding:0 .5rem;border:1px solid currentcolor;border-radius:1rem;font-size:.875rem}
 .badge.good{color:var(--good);background:var(--good-ground)}
 .badge.warn{color:var(--warn);background:var(--warn-ground)}
@@ -79,17 +81,19 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.25rem;margin:
 dt{color:var(--quiet)}
 dd{margin:0}
 table{width:100%;margin:0 0 1.5rem;border-collapse:collapse;background:var(--card);border:1px solid var(--line);border-radius:.5rem}
-caption{text-align:left;color:var(--quiet);padding-bottom:.5rem}
 th,td{text-align:left;vertical-align:top;padding:.65rem .75rem;border-top:1px solid var(--line)}
 thead th{color:var(--quiet);font-weight:600;border-top:0}
 thead th,td{overflow-wrap:break-word}
-tbody th{font-weight:600}
+tbody th{font-weight:600;min-width:10rem}
 tbody th .quiet{display:block;font-weight:400}
-time .quiet{display:block;font-weight:400}
+time .quiet{display:block;font-weight:400;white-space:nowrap}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
 @media (max-width:40rem){
 table,tbody,tr,th,td,caption{display:block}
-caption{padding:.5rem .75rem}
+.tabs a{padding:.25rem 0}
+.bar{padding-block:.75rem .25rem}
+td:empty{display:none}
+tr:first-child{border-top:0}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.5rem 0;border-top:1px solid var(--line)}
 th,td{border:0;padding:.25rem .75rem}

@@ -34,6 +34,8 @@ describe('the members page', () => {
     expect((await sales.open(`${BASE}/members`)).status).toBe(403)
     await owner.open(`${BASE}/members`)
     const id = await memberId('sales@acme.test')
+    await owner.open(`${BASE}/members/${id}/role`)
+    expect(owner.page.body).toMatch(/value="sales" checked>[^]*Sales[^]*May see the catalog/)
     await owner.submit(`${BASE}/members/${id}/role`, { role: 'admin' })
     expect(owner.page.body).toContain('The role was changed.')
     expect((await sales.open(`${BASE}/members`)).status).toBe(200)
@@ -41,21 +43,24 @@ describe('the members page', () => {
 
   it('shows roles up to the rank of the person only, and no way to change those above', async () => {
     const admin = await web.signedIn('admin@acme.test', 'acme-print')
-    await admin.open(`${BASE}/members`)
+    await admin.open(`${BASE}/members/${await memberId('viewer@acme.test')}/role`)
+    expect(admin.page.body).toContain('value="admin"')
     expect(admin.page.body).not.toContain('value="owner"')
+    await admin.open(`${BASE}/members`)
     const id = await memberId('owner@acme.test')
     expect(admin.page.body).not.toContain(`/members/${id}/role`)
     const csrf = admin.hidden('/sign-out')
     expect((await admin.post(`${BASE}/members/${id}/role`, { ...csrf, role: 'viewer' })).status).toBe(403)
   })
 
-  it('keeps the last owner, and says so above the list', async () => {
+  it('keeps the last owner, and says so above the form', async () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
-    await owner.open(`${BASE}/members`)
-    await owner.submit(`${BASE}/members/${await memberId('owner@acme.test')}/role`, { role: 'viewer' })
+    const role = `${BASE}/members/${await memberId('owner@acme.test')}/role`
+    await owner.open(role)
+    await owner.submit(role, { role: 'viewer' })
     expect(owner.page.status).toBe(422)
     expect(owner.page.body).toContain('A shop needs at least one owner.')
-    expect(owner.page.body).toContain('<title>Error: Members')
+    expect(owner.page.body).toContain('<title>Error: Role of Owner Acme')
   })
 
   it('asks before it removes somebody, and ends their session', async () => {
@@ -118,7 +123,7 @@ describe('the roles page', () => {
     expect(owner.page.body).toContain('Late shift')
     await owner.open(`${BASE}/roles`)
     await owner.submit(`${BASE}/roles`, { ...role, code: 'night-shift' })
-    expect(owner.page.body).toMatch(/id="field-code-error">.*The shop has a role of this name already/)
+    expect(owner.page.body).toMatch(/id="field-code-error">.*The shop has a role of this code already/)
     await owner.open(edit)
     await owner.submit(`${edit}/delete`)
     expect(owner.page.body).toContain('The role was deleted.')

@@ -83,7 +83,7 @@ describe('the vendor account pages', () => {
   it('connect an account, refuse wrong credentials at the field, and erase the secret after a question', async () => {
     const owner = await web.signedIn('owner@bolt.test', 'bolt-apparel')
     const base = '/s/bolt-apparel/vendor-accounts'
-    await owner.open(base)
+    await owner.open(`${base}/new`)
     expect(owner.page.body).toContain('<option value="ss-activewear">')
     await owner.submit(base, { vendor: 'ss-activewear', label: '', account_number: '', secret: 'x'.repeat(30) })
     expect(owner.page.status).toBe(422)
@@ -93,7 +93,7 @@ describe('the vendor account pages', () => {
     expect(owner.page.status).toBe(404)
     const [vendor] = vendorAccounts
     if (vendor === undefined) throw new Error('there is no local vendor')
-    await owner.open(base)
+    await owner.open(`${base}/new`)
     await owner.submit(base, {
       vendor: vendor.code,
       label: 'Main account',

@@ -1,10 +1,29 @@
 import * as v from 'valibot'
+import type { Client } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
-import { page } from '#web/page.ts'
-import { redirect } from '#web/reply.ts'
-import { findMembers, membersView } from '#web/pages/members/list-members.ts'
+import { html } from '#web/html.ts'
+import { page, type ShopUi } from '#web/page.ts'
+import { type ListedRole, type Member, nameOf } from '#web/pages/members/people.ts'
+import { permissionsOf } from '#web/pages/members/roles.ts'
+import { redirect, type View, view } from '#web/reply.ts'
+import { form, radios } from '#web/view/form.ts'
 
-const EVERYBODY = { q: null, status: null, cursor: null }
+interface Found {
+  readonly member: Member
+  readonly roles: readonly ListedRole[]
+}
+
+async function findMember(call: Client['call'], id: string): Promise<Found> {
+  const [member, roles] = await Promise.all([call('GET /v1/members/{id}', { params: { id } }), call('GET /v1/roles')])
+  return { member, roles: roles.data }
+}
+
+export const chooseRole = page({
+  route: 'GET /s/{slug}/members/{id}/role',
+  access: { permission: 'member.manage' },
+  load: ({ call, params }) => findMember(call, params.id),
+  handle: async (context) => roleView(context, context.data),
+})
 
 export const changeMemberRole = page({
   route: 'POST /s/{slug}/members/{id}/role',
@@ -14,5 +33,32 @@ export const changeMemberRole = page({
     await call('PATCH /v1/members/{id}', { params: { id: params.id }, body: { role: form.role } })
     return redirect(shopPath(params.slug, '/members'), { notice: 'role-changed' })
   },
-  again: async (context) => membersView(context, EVERYBODY, await findMembers(context.call, EVERYBODY)),
+  again: async (context) => roleView(context, await findMember(context.call, context.params.id)),
 })
+
+/** Offers the roles up to the rank of the person, each with what it may do. */
+function roleView(ui: ShopUi, { member, roles }: Found): View {
+  const { t, session } = ui
+  const back = shopPath(session.tenant.slug, '/members')
+  return view({
+    title: t.members.roleOf(nameOf(member)),
+    content: html`<p class="quiet">${member.user.email}</p>
+${form(ui, {
+  to: `${back}/${member.id}/role`,
+  fields: radios(ui, {
+    name: 'role',
+    legend: t.members.role,
+    value: member.role.code,
+    options: roles
+      .filter(({ rank }) => rank <= session.role.rank)
+      .map(({ code, label, permissions }) => ({
+        value: code,
+        label,
+        hint: t.members.may(permissionsOf(t.roles, permissions)),
+      })),
+  }),
+  submit: t.members.change,
+  back,
+})}`,
+  })
+}

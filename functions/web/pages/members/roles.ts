@@ -81,7 +81,8 @@ function ownRole(roles: readonly ListedRole[], id: string): { role: ListedRole; 
   return { role, base: roles.find(({ code, tenant_role: own }) => !own && code === role.based_on) ?? null }
 }
 
-const permissionsOf = (texts: Ui['t']['roles'], permissions: readonly string[]) =>
+/** What a role may do, in words. */
+export const permissionsOf = (texts: Ui['t']['roles'], permissions: readonly string[]) =>
   permissions.includes(EVERY_PERMISSION)
     ? texts.everything
     : PERMISSIONS.filter((permission) => holds(permissions, permission))
@@ -149,7 +150,9 @@ ${form(ui, {
   to,
   fields: [
     field(ui, { name: 'label', label: texts.label, value: role.label, autocomplete: 'off' }),
-    checkboxes(ui, { legend: texts.adds, prefix: PREFIX, options }, role.permissions),
+    options.length === 0
+      ? html`<p class="hint">${texts.nothingToAdd}</p>`
+      : checkboxes(ui, { legend: texts.adds, prefix: PREFIX, options }, role.permissions),
   ],
   submit: texts.save,
 })}

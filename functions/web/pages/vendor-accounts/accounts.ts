@@ -6,28 +6,22 @@ import { html } from '#web/html.ts'
 import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery, optional, present } from '#web/query.ts'
 import { redirect, type View, view } from '#web/reply.ts'
-import { actionButton, field, form, select } from '#web/view/form.ts'
+import { actionButton, field, form } from '#web/view/form.ts'
 import { badge, confirmation, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import { type Run, runPath, runsTable } from '#web/pages/vendor-accounts/sync.ts'
+import { runPath, runsPath } from '#web/pages/vendor-accounts/sync.ts'
 
 type Account = ReplyOf<'GET /v1/vendor-accounts'>['data'][number]
 
 interface Found {
-  readonly accounts: { readonly data: readonly Account[]; readonly next_cursor: string | null }
-  readonly vendors: readonly { readonly code: string; readonly name: string }[]
-  readonly runs: readonly Run[]
+  readonly accounts: ReplyOf<'GET /v1/vendor-accounts'>
   readonly cursor: string | null
 }
 
-async function findAccounts(call: Client['call'], cursor: string | null): Promise<Found> {
-  const [accounts, vendors, runs] = await Promise.all([
-    call('GET /v1/vendor-accounts', { query: present({ cursor }) }),
-    call('GET /v1/vendors'),
-    call('GET /v1/catalog/sync-runs', { query: { limit: 10 } }),
-  ])
-  return { accounts, vendors: vendors.data, runs: runs.data, cursor }
-}
+const findAccounts = async (call: Client['call'], cursor: string | null): Promise<Found> => ({
+  accounts: await call('GET /v1/vendor-accounts', { query: present({ cursor }) }),
+  cursor,
+})
 
 const baseOf = ({ session }: ShopUi) => shopPath(session.tenant.slug, '/vendor-accounts')
 
@@ -39,25 +33,9 @@ export const listAccounts = page({
   handle: async (context) => accountsView(context, context.data),
 })
 
-/** The first page of the list, with the form. */
+/** The first page of the list. */
 const firstAccounts = async (context: ShopUi & { readonly call: Client['call'] }): Promise<View> =>
   accountsView(context, await findAccounts(context.call, null))
-
-export const connectAccount = page({
-  route: 'POST /s/{slug}/vendor-accounts',
-  access: { permission: 'vendor.manage' },
-  form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
-  fieldOf: { 'vendor-rejected': 'secret' },
-  async handle({ params, form, call }) {
-    const { vendor, label, account_number, secret } = form
-    const body = { vendor, label: label?.trim() ? label : null, account_number: account_number.trim(), secret }
-    const { status } = await call('POST /v1/vendor-accounts', { body })
-    return redirect(shopPath(params.slug, '/vendor-accounts'), {
-      notice: status === 'verified' ? 'vendor-connected' : 'vendor-unverified',
-    })
-  },
-  again: firstAccounts,
-})
 
 /** Returns an account whose secret can be replaced or erased. A revoked one has none any more. */
 async function findAccount(call: Client['call'], id: string): Promise<Account> {
@@ -143,7 +121,8 @@ export const startSync = page({
 /** What an account is called: its label, or its vendor and number. */
 const titleOf = ({ label, vendor, account_number }: Account): string => label ?? `${vendor.name} ${account_number}`
 
-function accountsView(ui: ShopUi, { accounts, vendors, runs, cursor }: Found): View {
+function accountsView(ui: ShopUi, { accounts, cursor }: Found): View {
+  const { session } = ui
   const { vendors: texts, members } = ui.t
   const base = baseOf(ui)
   const list = table<Account>(
@@ -176,24 +155,9 @@ function accountsView(ui: ShopUi, { accounts, vendors, runs, cursor }: Found): V
   )
   return view({
     title: texts.title,
-    content: html`${accounts.data.length === 0 ? empty(texts.noneTitle, html`<p>${texts.none}</p>`) : list}
-${paging({ ...ui, path: base }, { query: {}, cursor, next: accounts.next_cursor })}
-${runs.length > 0 && runsTable(ui, runs)}
-<h2>${texts.newTitle}</h2>
-${form(ui, {
-  to: base,
-  fields: [
-    select(ui, {
-      name: 'vendor',
-      label: texts.vendor,
-      options: vendors.map(({ code, name }) => ({ value: code, label: name })),
-    }),
-    field(ui, { name: 'label', label: texts.label, hint: texts.labelHint, autocomplete: 'off', optional: true }),
-    field(ui, { name: 'account_number', label: texts.number, autocomplete: 'off' }),
-    field(ui, { name: 'secret', label: texts.secret, hint: texts.secretHint, type: 'password', autocomplete: 'off' }),
-  ],
-  submit: texts.connect,
-})}`,
+    content: html`<p class="actions"><a class="button" href="${base}/new">${texts.newTitle}</a> <a href="${runsPath(session.tenant.slug)}">${ui.t.sync.runs}</a></p>
+${accounts.data.length === 0 ? empty(texts.noneTitle, html`<p>${texts.none}</p>`) : list}
+${paging({ ...ui, path: base }, { query: {}, cursor, next: accounts.next_cursor })}`,
   })
 }
 
@@ -213,7 +177,7 @@ ${form(ui, {
     autocomplete: 'off',
   }),
   submit: texts.replaceConfirm,
-})}
-<p><a href="${base}">${ui.t.common.cancel}</a></p>`,
+  back: base,
+})}`,
   })
 }

@@ -1,39 +1,52 @@
+import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
-import { type Html, html } from '#web/html.ts'
-import { page, type ShopUi } from '#web/page.ts'
-import { NoticeQuery } from '#web/query.ts'
+import { html } from '#web/html.ts'
+import { page } from '#web/page.ts'
+import { NoticeQuery, optional, present } from '#web/query.ts'
 import { view } from '#web/reply.ts'
-import { badge, table } from '#web/view/parts.ts'
+import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 
-export type Run = ReplyOf<'GET /v1/catalog/sync-runs'>['data'][number]
+type Run = ReplyOf<'GET /v1/catalog/sync-runs'>['data'][number]
+
+/** The address of the list of runs. */
+export const runsPath = (slug: string): string => shopPath(slug, '/sync-runs')
 
 /** The address of a run's page. */
-export const runPath = (slug: string, id: string): string => shopPath(slug, `/sync-runs/${encodeURIComponent(id)}`)
-
-/** The latest runs, under a heading. */
-export const runsTable = (ui: ShopUi, runs: readonly Run[]): Html => {
-  const { sync: texts } = ui.t
-  return html`<h2>${texts.runs}</h2>
-${table<Run>(
-  {
-    caption: texts.runs,
-    columns: [
-      {
-        head: texts.run,
-        cell: ({ id, vendor }) => html`<a href="${runPath(ui.session.tenant.slug, id)}">${vendor.name}</a>`,
-      },
-      { head: texts.state, cell: ({ status }) => badge(texts.states[status], TONES[status]) },
-      { head: texts.begun, cell: ({ created_at }) => when(ui, created_at) },
-      { head: texts.products, cell: ({ styles }) => styles },
-    ],
-  },
-  runs,
-)}`
-}
+export const runPath = (slug: string, id: string): string => `${runsPath(slug)}/${encodeURIComponent(id)}`
 
 const TONES = { queued: 'plain', running: 'plain', succeeded: 'good', failed: 'bad' } as const
+
+export const listRuns = page({
+  route: 'GET /s/{slug}/sync-runs',
+  access: { permission: 'vendor.manage' },
+  query: v.object({ ...NoticeQuery.entries, cursor: optional }),
+  load: ({ call, query }) => call('GET /v1/catalog/sync-runs', { query: present({ cursor: query.cursor }) }),
+  async handle(context) {
+    const { data: runs, query, session, t } = context
+    const { sync: texts } = t
+    const { slug } = session.tenant
+    const list = table<Run>(
+      {
+        caption: texts.runs,
+        columns: [
+          { head: texts.run, cell: ({ id, vendor }) => html`<a href="${runPath(slug, id)}">${vendor.name}</a>` },
+          { head: texts.state, cell: ({ status }) => badge(texts.states[status], TONES[status]) },
+          { head: texts.begun, cell: ({ created_at }) => when(context, created_at) },
+          { head: texts.products, cell: ({ styles }) => styles },
+        ],
+      },
+      runs.data,
+    )
+    return view({
+      title: texts.runs,
+      content: html`${runs.data.length === 0 ? empty(texts.noneTitle, html`<p>${texts.none}</p>`) : list}
+${paging(context, { query: {}, cursor: query.cursor, next: runs.next_cursor })}
+<p><a href="${shopPath(slug, '/vendor-accounts')}">${texts.back}</a></p>`,
+    })
+  },
+})
 
 const REFRESH_SECONDS = 3
 

@@ -101,7 +101,7 @@ export const problems = {
   other: 'This was not done. Reload the page and try again.',
   'token-invalid': 'This link is invalid or has expired.',
   'already-member': 'This person is a member of the shop already.',
-  'role-exists': 'The shop has a role of this name already.',
+  'role-exists': 'The shop has a role of this code already.',
   'role-in-use': 'Members or invitations use this role.',
   'role-limit': 'The shop has as many roles as it may have.',
   'last-owner': 'A shop needs at least one owner.',

@@ -35,5 +35,5 @@ export const problemPages = {
   other: 'The service refused the request. Its "detail" says why.',
   status: 'HTTP status',
   kind: 'Type',
-  about: 'The API answers with this type of problem (RFC 9457) when it refuses a request.',
+  about: 'The API responds with this type of problem (RFC 9457) when it refuses a request.',
 }

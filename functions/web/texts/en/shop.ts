@@ -12,7 +12,7 @@ export const vendors = {
   replace: 'Replace secret',
   revoke: 'Revoke',
   noneTitle: 'No vendor accounts yet',
-  none: 'Connect an account of a vendor below. Then the catalog has its products and your prices.',
+  none: 'Connect an account of a vendor. Then the catalog has its products and your prices.',
   newTitle: 'Connect an account',
   vendor: 'Vendor',
   label: 'Label',
@@ -26,7 +26,7 @@ export const vendors = {
   replaceConfirm: 'Replace the secret',
   revokeTitle: (account: string) => `Revoke ${account}?`,
   revokeText: 'The stored secret is erased, and cannot be restored. Orders and syncs with this account stop.',
-  revokeConfirm: 'Erase the secret',
+  revokeConfirm: 'Revoke and erase the secret',
 }
 
 const errors: Record<(typeof SYNC_ERRORS)[number], string> = {
@@ -40,6 +40,8 @@ const errors: Record<(typeof SYNC_ERRORS)[number], string> = {
 export const sync = {
   title: (vendor: string) => `Sync of ${vendor}`,
   runs: 'Latest syncs',
+  noneTitle: 'No syncs yet',
+  none: 'Start the sync of a vendor account. It reads the products and prices of the vendor into the catalog.',
   run: 'Vendor',
   state: 'Status',
   states: { queued: 'Waiting', running: 'Running', succeeded: 'Finished', failed: 'Failed' },

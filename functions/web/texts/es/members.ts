@@ -12,6 +12,7 @@ export const members: Texts['members'] = {
   role: 'Rol',
   roleOf: (name) => `Rol de ${name}`,
   change: 'Cambiar el rol',
+  may: (permissions) => `Puede ${permissions}.`,
   since: 'Desde',
   actions: 'Acciones',
   remove: 'Quitar',
@@ -62,6 +63,7 @@ export const roles: Texts['roles'] = {
   editTitle: (label) => `Rol ${label}`,
   baseText: (base, may) => `Se basa en ${base}, que puede: ${may}.`,
   save: 'Guardar',
+  nothingToAdd: 'Es todo lo que usted puede permitir, así que no hay nada que añadir.',
   deleteTitle: 'Eliminar el rol',
   deleteText: 'Solo se puede eliminar un rol que no tenga ningún miembro ni ninguna invitación.',
   delete: 'Eliminar el rol',
@@ -201,7 +203,10 @@ export const auditLog: Texts['auditLog'] = {
       sentence: ({ who }) => `Alguien intentó iniciar sesión como ${who} sin éxito.`,
     },
     'session.signed_out': { label: 'Sesión cerrada', sentence: ({ who }) => `${who} cerró la sesión.` },
-    'session.tenant_selected': { label: 'Tienda elegida', sentence: ({ who }) => `${who} eligió esta tienda.` },
+    'session.tenant_selected': {
+      label: 'Trabajo empezado',
+      sentence: ({ who }) => `${who} empezó a trabajar en esta tienda.`,
+    },
     'sync_run.abandoned': {
       label: 'Sincronización abandonada',
       sentence: () => 'Se abandonó una sincronización del catálogo.',

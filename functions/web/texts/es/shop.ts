@@ -12,7 +12,7 @@ export const vendors: Texts['vendors'] = {
   replace: 'Sustituir el secreto',
   revoke: 'Revocar',
   noneTitle: 'Todavía no hay cuentas de proveedores',
-  none: 'Conecte abajo una cuenta de un proveedor. Así el catálogo tendrá sus productos y los precios de su tienda.',
+  none: 'Conecte una cuenta de un proveedor. Así el catálogo tendrá sus productos y los precios de su tienda.',
   newTitle: 'Conectar una cuenta',
   vendor: 'Proveedor',
   label: 'Etiqueta',
@@ -27,12 +27,14 @@ export const vendors: Texts['vendors'] = {
   revokeTitle: (account) => `¿Revocar ${account}?`,
   revokeText:
     'Se borra el secreto guardado y no se puede recuperar. Los pedidos y sincronizaciones con esta cuenta terminan.',
-  revokeConfirm: 'Borrar el secreto',
+  revokeConfirm: 'Revocar y borrar el secreto',
 }
 
 export const sync: Texts['sync'] = {
   title: (vendor) => `Sincronización de ${vendor}`,
   runs: 'Últimas sincronizaciones',
+  noneTitle: 'Todavía no hay sincronizaciones',
+  none: 'Inicie la sincronización de una cuenta. Lee los productos y precios del proveedor en el catálogo.',
   run: 'Proveedor',
   state: 'Estado',
   states: { queued: 'En espera', running: 'En curso', succeeded: 'Terminada', failed: 'Fallida' },

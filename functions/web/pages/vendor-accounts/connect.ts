@@ -1,0 +1,59 @@
+import * as v from 'valibot'
+import type { ReplyOf } from '#shared/client/client.ts'
+import { shopPath } from '#web/addresses.ts'
+import { page, type ShopUi } from '#web/page.ts'
+import { optional } from '#web/query.ts'
+import { redirect, type View, view } from '#web/reply.ts'
+import { field, form, select } from '#web/view/form.ts'
+
+export const newAccount = page({
+  route: 'GET /s/{slug}/vendor-accounts/new',
+  access: { permission: 'vendor.manage' },
+  load: ({ call }) => call('GET /v1/vendors'),
+  handle: async (context) => connectView(context, context.data.data),
+})
+
+export const connectAccount = page({
+  route: 'POST /s/{slug}/vendor-accounts',
+  access: { permission: 'vendor.manage' },
+  form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
+  fieldOf: { 'vendor-rejected': 'secret' },
+  async handle({ params, form, call }) {
+    const { vendor, label, account_number, secret } = form
+    const body = { vendor, label: label?.trim() ? label : null, account_number: account_number.trim(), secret }
+    const { status } = await call('POST /v1/vendor-accounts', { body })
+    return redirect(shopPath(params.slug, '/vendor-accounts'), {
+      notice: status === 'verified' ? 'vendor-connected' : 'vendor-unverified',
+    })
+  },
+  again: async (context) => connectView(context, (await context.call('GET /v1/vendors')).data),
+})
+
+function connectView(ui: ShopUi, vendors: ReplyOf<'GET /v1/vendors'>['data']): View {
+  const { vendors: texts } = ui.t
+  const base = shopPath(ui.session.tenant.slug, '/vendor-accounts')
+  return view({
+    title: texts.newTitle,
+    content: form(ui, {
+      to: base,
+      fields: [
+        select(ui, {
+          name: 'vendor',
+          label: texts.vendor,
+          options: vendors.map(({ code, name }) => ({ value: code, label: name })),
+        }),
+        field(ui, { name: 'label', label: texts.label, hint: texts.labelHint, autocomplete: 'off', optional: true }),
+        field(ui, { name: 'account_number', label: texts.number, autocomplete: 'off' }),
+        field(ui, {
+          name: 'secret',
+          label: texts.secret,
+          hint: texts.secretHint,
+          type: 'password',
+          autocomplete: 'off',
+        }),
+      ],
+      submit: texts.connect,
+      back: base,
+    }),
+  })
+}
