@@ -132,6 +132,16 @@ describe('the roles page', () => {
 })
 
 describe('the audit log page', () => {
+  it('names the person whom somebody failed to sign in as', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await web.service.sql`
+      insert into app.audit_log (tenant_id, action, target_type, target_id)
+      select m.tenant_id, 'session.sign_in_failed', 'user', u.id
+        from app.memberships m join app.users u on u.id = m.user_id where u.email = 'viewer@acme.test'`
+    await owner.open(`${BASE}/audit-log?action=session.sign_in_failed`)
+    expect(owner.page.body).toContain('Somebody tried to sign in as Viewer Acme and failed.')
+  })
+
   it('tells in sentences who did what, and finds them by person, action and day of the shop', async () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
     await owner.open(`${BASE}/audit-log`)

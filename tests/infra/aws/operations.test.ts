@@ -40,11 +40,17 @@ const AWS_METRICS: Readonly<Record<string, readonly string[]>> = {
 }
 
 let prod: Synthesized
-// A stage with a proxy, without readers, with an alarm email.
+// A stage with a proxy and the front end's domain, without readers, with an alarm email.
 let other: Synthesized
 beforeAll(async () => {
   prod = await synthesized('prod')
-  other = await synthesized('dev', { database: { proxy: true }, addresses: { alarmEmail: 'night@shop.test' } })
+  other = await synthesized('dev', {
+    database: { proxy: true },
+    addresses: {
+      alarmEmail: 'night@shop.test',
+      webDomain: { name: 'app.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
+    },
+  })
 })
 
 const alarms = (stage: Synthesized) => stage.ofType('AWS::CloudWatch::Alarm').map(({ Properties }) => Properties)
@@ -164,7 +170,6 @@ describe('an alarm', () => {
       'database-at-capacity',
       'database-connections',
       'maintenance-missed',
-      'pages-unreachable',
       'queue-late',
       'sign-in-unreachable',
     ])
@@ -172,6 +177,13 @@ describe('an alarm', () => {
       expect(alarm.TreatMissingData).toMatch(/^(breaching|notBreaching)$/)
       expect((alarm.Metrics ?? []).length).toBeLessThanOrEqual(MAX_METRICS_PER_ALARM + 1)
     }
+  })
+
+  it('watches the pages only when the stage has a domain for them', () => {
+    expect([prod, other].map((stage) => alarms(stage).map(shortName).includes('pages-unreachable'))).toEqual([
+      false,
+      true,
+    ])
   })
 
   it('watches readers and the proxy only when the stage has them, and every password rotation', () => {

@@ -54,7 +54,10 @@ export const listEntries = page({
     const { timezone } = session.tenant
     const entries = data.entries ?? (await find(call, query, timezone))
     const path = shopPath(session.tenant.slug, '/audit-log')
-    const names = new Map(data.members.map((member) => [member.id, nameOf(member)]))
+    // The target of an entry is a membership, an invitation or a user.
+    const names = new Map(
+      data.members.flatMap((member) => [member.id, member.user.id ?? ''].map((id) => [id, nameOf(member)] as const)),
+    )
     const { actor, action, from, to } = query
     return view({
       title: texts.title,

@@ -70,7 +70,7 @@ export const roles = {
   may: 'May',
   ofShop: 'This shop',
   ofPlatform: 'Platform',
-  everything: 'everything',
+  everything: 'do everything',
   newTitle: 'Add a role',
   newText: 'A role of the shop permits what another role does, and more. Its rank is that of the other role.',
   label: 'Name',
@@ -193,7 +193,7 @@ const actions: Record<AuditAction, Told> = {
   'session.revoked': { label: 'Session ended', sentence: ({ who }) => `A session of ${who} was ended.` },
   'session.sign_in_failed': {
     label: 'Failed sign-in',
-    sentence: ({ who }) => `Somebody tried to sign in as ${who} and failed.`,
+    sentence: ({ target }) => `Somebody tried to sign in as ${target} and failed.`,
   },
   'session.signed_out': { label: 'Signed out', sentence: ({ who }) => `${who} signed out.` },
   'session.tenant_selected': { label: 'Work begun', sentence: ({ who }) => `${who} began to work in this shop.` },

@@ -51,7 +51,7 @@ export const roles: Texts['roles'] = {
   may: 'Puede',
   ofShop: 'Esta tienda',
   ofPlatform: 'La plataforma',
-  everything: 'todo',
+  everything: 'hacer todo',
   newTitle: 'Añadir un rol',
   newText: 'Un rol de la tienda permite lo que permite otro rol, y algo más. Su rango es el del otro rol.',
   label: 'Nombre',
@@ -200,7 +200,7 @@ export const auditLog: Texts['auditLog'] = {
     'session.revoked': { label: 'Sesión terminada', sentence: ({ who }) => `Se terminó una sesión de ${who}.` },
     'session.sign_in_failed': {
       label: 'Inicio de sesión fallido',
-      sentence: ({ who }) => `Alguien intentó iniciar sesión como ${who} sin éxito.`,
+      sentence: ({ target }) => `Alguien intentó iniciar sesión como ${target} sin éxito.`,
     },
     'session.signed_out': { label: 'Sesión cerrada', sentence: ({ who }) => `${who} cerró la sesión.` },
     'session.tenant_selected': {
