@@ -3,6 +3,7 @@
 --   identity_owner     owns every object; is no superuser, so FORCE ROW LEVEL SECURITY binds it too
 --   identity_auth      serves the route group `auth`: signing in, passwords, invitations; reads no table of users
 --   identity_app       serves the other routes
+--   identity_services  serves other services that have a key; reaches no table but the counts of the rate limits
 --   identity_mailer    sends the mails; reads the mails that it has leased, and no table of users
 --   identity_worker    runs the other jobs
 --   identity_publisher sends the events; reaches no table
@@ -25,6 +26,9 @@ begin
   end if;
   if not exists (select from pg_roles where rolname = 'identity_app') then
     create role identity_app login noinherit nocreatedb nocreaterole;
+  end if;
+  if not exists (select from pg_roles where rolname = 'identity_services') then
+    create role identity_services login noinherit nocreatedb nocreaterole;
   end if;
   if not exists (select from pg_roles where rolname = 'identity_mailer') then
     create role identity_mailer login noinherit nocreatedb nocreaterole;
@@ -75,6 +79,11 @@ alter role identity_app set statement_timeout = '2s';
 alter role identity_app set lock_timeout = '1500ms';
 alter role identity_app set idle_in_transaction_session_timeout = '10s';
 alter role identity_app set search_path = app, pg_catalog;
+
+alter role identity_services set statement_timeout = '2s';
+alter role identity_services set lock_timeout = '1500ms';
+alter role identity_services set idle_in_transaction_session_timeout = '10s';
+alter role identity_services set search_path = app, pg_catalog;
 
 alter role identity_mailer set statement_timeout = '30s';
 alter role identity_mailer set lock_timeout = '5s';
@@ -129,8 +138,8 @@ $$;
 
 create schema app authorization identity_owner;
 set local role identity_owner;
-grant usage on schema app to identity_auth, identity_app, identity_mailer, identity_worker, identity_publisher,
-  identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound, tenant_table_owner;
+grant usage on schema app to identity_auth, identity_app, identity_services, identity_mailer, identity_worker,
+  identity_publisher, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound, tenant_table_owner;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
@@ -153,5 +162,5 @@ begin
 end
 $$;
 revoke all on function app.clean() from public;
-grant execute on function app.clean() to identity_auth, identity_app, identity_mailer, identity_worker, identity_publisher,
-  identity_operator, identity_vault, tenant_bound;
+grant execute on function app.clean() to identity_auth, identity_app, identity_services, identity_mailer, identity_worker,
+  identity_publisher, identity_operator, identity_vault, tenant_bound;

@@ -12,7 +12,7 @@ create unlogged table app.rate_limits (
 );
 create index rate_limits_by_whole on app.rate_limits (part_of) where part_of is not null;
 create index rate_limits_by_age on app.rate_limits (window_start);
-grant select, insert, update, delete on app.rate_limits to identity_auth, identity_app;
+grant select, insert, update, delete on app.rate_limits to identity_auth, identity_app, identity_services;
 grant select, delete on app.rate_limits to identity_worker;
 
 -- The networks from which users signed in: a keyed hash of email and network, and the time of the last sign-in. A limit that
@@ -22,7 +22,7 @@ create table app.known_networks (
   seen_at timestamptz not null default now()
 );
 create index known_networks_by_age on app.known_networks (seen_at);
-grant select on app.known_networks to identity_auth, identity_app;
+grant select on app.known_networks to identity_auth, identity_app, identity_services;
 grant select, insert (key), update (seen_at) on app.known_networks to identity_gate;
 grant select, delete on app.known_networks to identity_worker;
 
@@ -109,8 +109,9 @@ end
 $$;
 revoke all on function app.count_attempt(bytea, integer, integer, bytea), app.count_attempts(jsonb, integer),
   app.settle_attempts(jsonb) from public;
-grant execute on function app.count_attempt(bytea, integer, integer, bytea), app.count_attempts(jsonb, integer),
-  app.settle_attempts(jsonb) to identity_auth, identity_app;
+grant execute on function app.count_attempt(bytea, integer, integer, bytea), app.count_attempts(jsonb, integer)
+  to identity_auth, identity_app, identity_services;
+grant execute on function app.settle_attempts(jsonb) to identity_auth, identity_app;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.rate_limits is 'linked: key, part_of; platform: window_start, attempts';

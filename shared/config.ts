@@ -133,6 +133,7 @@ export const SETTINGS = {
     emailLimit: limit('LOGIN_EMAIL_LIMIT', 10, 'attempts per email, client network and window'),
     accountLimit: limit('LOGIN_ACCOUNT_LIMIT', 100, 'failed attempts per email and window, over all networks'),
     ipLimit: limit('LOGIN_IP_LIMIT', 100, 'attempts per client network and window'),
+    serviceKeyLimit: limit('SERVICE_KEY_LIMIT', 100, 'wrong service keys per client network and window'),
   },
   invite: {
     ttlSeconds: seconds('INVITE_TTL_SECONDS', 7 * DAY, YEAR, 'lifetime of an invitation'),

@@ -1,8 +1,8 @@
 /**
- * The login roles of the database: of the group that signs users in, the other route groups, the mailer, the
- * other jobs, the publisher of events, the operators and the vault. Each is named `identity_NAME` in the migrations.
+ * The login roles of the database: of the group that signs users in, the other route groups, the group for other services,
+ * the mailer, the other jobs, the publisher of events, the operators and the vault. Each is named `identity_NAME` in the migrations.
  */
-export const SERVICE_ROLES = ['auth', 'app', 'mailer', 'worker', 'publisher', 'operator', 'vault'] as const
+export const SERVICE_ROLES = ['auth', 'app', 'services', 'mailer', 'worker', 'publisher', 'operator', 'vault'] as const
 
 export type ServiceRole = (typeof SERVICE_ROLES)[number]
 

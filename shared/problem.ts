@@ -135,6 +135,13 @@ export const unauthorized = (reason: string, tokenSent = false): Problem =>
     headers: { 'www-authenticate': tokenSent ? 'Bearer realm="api", error="invalid_token"' : 'Bearer realm="api"' },
   })
 
+/** The challenge of a route for services (RFC 7617). */
+export const SERVICE_CHALLENGE = 'Basic realm="api", charset="UTF-8"'
+
+/** The 401 of a route for services, the same for every reason. */
+export const unauthorizedService = (reason: string): Problem =>
+  new Problem(401, { reason, headers: { 'www-authenticate': SERVICE_CHALLENGE } })
+
 /** A 403. It never says what is missing. */
 export const forbidden = (reason: string): Problem => new Problem(403, { reason })
 

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { text } from '#shared/schema/text.ts'
 import { Email } from '#shared/schema/email.ts'
+import { SERVICE_NAME } from '#shared/service-key/service-key.ts'
 
 const Slug = v.pipe(
   v.string('must be a string'),
@@ -24,6 +25,21 @@ const Status = v.picklist(
 const DatabaseRole = v.pipe(
   v.string('must be a string'),
   v.regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be the name of a role of the database'),
+)
+
+const ServiceName = v.pipe(
+  v.string('must be a string'),
+  v.regex(SERVICE_NAME, 'must be small letters, digits and hyphens, at most 63, and begin with a letter'),
+)
+
+const MAX_OVERLAP_HOURS = 720
+
+// The command line sends text.
+const OverlapHours = v.pipe(
+  v.string('must be a number'),
+  v.regex(/^\d{1,3}$/, `must be a number from 0 to ${MAX_OVERLAP_HOURS}`),
+  v.transform(Number),
+  v.maxValue(MAX_OVERLAP_HOURS, `must be a number from 0 to ${MAX_OVERLAP_HOURS}`),
 )
 
 const KmsKeyArn = v.pipe(
@@ -63,6 +79,14 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('renew-seal') }),
     v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),
     v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseRole, slug: Slug }),
+    v.strictObject({ command: v.literal('create-service-key'), name: ServiceName }),
+    v.strictObject({
+      command: v.literal('rotate-service-key'),
+      name: ServiceName,
+      overlap: v.optional(OverlapHours, '24'),
+    }),
+    v.strictObject({ command: v.literal('revoke-service-key'), name: ServiceName }),
+    v.strictObject({ command: v.literal('list-service-keys') }),
     v.strictObject({ command: v.literal('rotate-data-key'), slug: Slug }),
     v.strictObject({ command: v.literal('rewrap'), slug: Slug, key: KmsKeyArn }),
     v.strictObject({ command: v.literal('shred'), slug: Slug }),

@@ -12,15 +12,14 @@ import type { Command, KeyCommand, Outcome } from './commands.ts'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
 import { type Instruction, recordCommand } from './instruction.ts'
 import * as queries from './queries.ts'
+import { Refused } from './refused.ts'
+import { operateServiceKeys } from './service-keys.ts'
 
 type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
 
 /** The commands that each run in one transaction. */
 export type TenantCommand = Exclude<Command, KeyCommand>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
-
-/** Rolls a command back and refuses it. */
-class Refused extends Error {}
 
 /**
  * Runs an operator's command, its audit entries and its mail job in one transaction. A refusal changes nothing.
@@ -101,6 +100,11 @@ function runCommand(
       return grantServiceTenant(sql, command, { audit, enter })
     case 'revoke-service-tenant':
       return revokeServiceTenant(sql, command, { audit, enter })
+    case 'create-service-key':
+    case 'rotate-service-key':
+    case 'revoke-service-key':
+    case 'list-service-keys':
+      return operateServiceKeys(runtime, sql, command, instruction)
   }
 }
 

@@ -30,6 +30,12 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
   grant-service-tenant ROLE SLUG  let the background work of another service, which signs in to the database as ROLE, enter
                                  a tenant (app.enter_as_service)
   revoke-service-tenant ROLE SLUG  end that, after waiting for the work in progress
+  create-service-key NAME        create the key of a service that calls POST /v1/introspect and GET /v1/changes. It is shown
+                                 once. The list of keys has your name and the reason
+  rotate-service-key NAME [--overlap HOURS]  create another key. The previous ones stay valid for the overlap: 24 hours, at
+                                 most 720, or 0 for a key that somebody else may know
+  revoke-service-key NAME        end every key of a service. Its next request is refused
+  list-service-keys              list the keys, who created and ended each, and when it was last used. No key is shown
   rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
                                  online. If interrupted, run it again to resume. It lists vendor accounts whose secret
                                  does not decrypt, and keeps their key until the accounts are revoked
@@ -58,6 +64,7 @@ const options = {
   timezone: { type: 'string' },
   currency: { type: 'string' },
   key: { type: 'string' },
+  overlap: { type: 'string' },
   force: { type: 'boolean' },
   reason: { type: 'string' },
   stage: { type: 'string' },
@@ -82,6 +89,10 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'renew-seal': { words: [] },
   'grant-service-tenant': { words: ['role', 'slug'] },
   'revoke-service-tenant': { words: ['role', 'slug'] },
+  'create-service-key': { words: ['name'] },
+  'rotate-service-key': { words: ['name'], takes: ['overlap'] },
+  'revoke-service-key': { words: ['name'] },
+  'list-service-keys': { words: [] },
   'rotate-data-key': { words: ['slug'] },
   rewrap: { words: ['slug'], needs: ['key'] },
   shred: { words: ['slug'] },
@@ -152,10 +163,16 @@ async function run(words: readonly string[], { log, error }: Output): Promise<nu
   if (json) log(JSON.stringify(outcome))
   else if ('refused' in outcome) error(`Refused: ${outcome.refused}`)
   else if ('invalid' in outcome) error(`Invalid: ${outcome.invalid}`)
-  else for (const [name, value] of Object.entries(outcome.done)) log(`${name}: ${String(value)}`)
+  else for (const [name, value] of Object.entries(outcome.done)) log(`${name}: ${lines(value)}`)
   if ('invalid' in outcome) return 2
   return 'refused' in outcome ? 1 : 0
 }
+
+/** Returns a value of an outcome as text, a list with a line for each item. */
+const lines = (value: unknown): string =>
+  Array.isArray(value)
+    ? value.map((item) => `\n  ${typeof item === 'string' ? item : JSON.stringify(item)}`).join('')
+    : String(value)
 
 type Output = Pick<Console, 'log' | 'error'>
 

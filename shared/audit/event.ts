@@ -7,17 +7,20 @@ export interface EventRow {
   readonly actor_user_id: string | null
   readonly target_type: string
   readonly target_id: string | null
-  readonly before: object | null
-  readonly after: object | null
+  readonly before: Readonly<Record<string, unknown>> | null
+  readonly after: Readonly<Record<string, unknown>> | null
 }
 
 /** Returns the event as other services get it. Its actor is the platform for a job or a command of an operator. */
 export const eventOf = (row: EventRow) => ({
   id: row.id,
-  schema: 1,
+  schema: 1 as const,
   occurred_at: row.occurred_at.toISOString(),
   tenant_id: row.tenant_id,
-  actor: { type: row.actor_user_id === null ? 'platform' : 'user', id: row.actor_user_id },
+  actor: {
+    type: row.actor_user_id === null ? ('platform' as const) : ('user' as const),
+    id: row.actor_user_id,
+  },
   subject: { type: row.target_type, id: row.target_id },
   before: row.before,
   after: row.after,

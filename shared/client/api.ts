@@ -9,6 +9,7 @@ import type { group as members } from '#functions/members/group.ts'
 import type { group as notFound } from '#functions/not-found/group.ts'
 import type { group as openapi } from '#functions/openapi/group.ts'
 import type { group as roles } from '#functions/roles/group.ts'
+import type { group as services } from '#functions/services/group.ts'
 import type { group as tenant } from '#functions/tenant/group.ts'
 import type { group as vendorAccounts } from '#functions/vendor-accounts/group.ts'
 
@@ -26,6 +27,7 @@ interface Groups {
   readonly notFound: typeof notFound
   readonly openapi: typeof openapi
   readonly roles: typeof roles
+  readonly services: typeof services
   readonly tenant: typeof tenant
   readonly vendorAccounts: typeof vendorAccounts
 }

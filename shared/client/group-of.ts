@@ -47,6 +47,8 @@ export const GROUP_OF: Readonly<Record<string, string>> = {
   '/v1/events/schemas': 'openapi',
   '/v1/roles': 'roles',
   '/v1/roles/{id}': 'roles',
+  '/v1/introspect': 'services',
+  '/v1/changes': 'services',
   '/v1/tenant': 'tenant',
   '/v1/vendors': 'vendor-accounts',
   '/v1/vendor-accounts': 'vendor-accounts',

@@ -25,6 +25,7 @@ export const loginName = (role: ServiceRole): string => `identity_${role}`
 export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
   auth: INTERACTIVE,
   app: INTERACTIVE,
+  services: INTERACTIVE,
   mailer: JOBS,
   worker: JOBS,
   publisher: JOBS,

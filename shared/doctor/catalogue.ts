@@ -34,6 +34,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.add_event()', // adds the event of an audit entry
   'app.claim_events(integer, integer)', // leases due events
   'app.end_event_leases(uuid, jsonb)', // ends leases of events
+  'app.changes(text, bytea, bytea, xid8, uuid, integer)', // returns the events of all tenants for the key of a service
   'app.record_opening(uuid, text, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
@@ -46,6 +47,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.enter_to_read(bytea)', // sets the tenant of a ticket in a read-only transaction
   'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session
   'app.enter_session(bytea)', // locks the session of a ticket
+  'app.service_of_key(text, bytea, bytea)', // returns whose key it is, to the functions here
+  'app.introspect(text, bytea, bytea, bytea, bytea, integer, integer)', // returns the live session of a token hash for the key of a service
   'app.service_proof(bytea)', // returns the proof of a ticket's session for another service
   'app.enter(bytea, text)', // sets the tenant of such a proof after it checked its session
   'app.enter_as_service(uuid)', // sets a tenant that an operator granted to the login

@@ -14,6 +14,7 @@ import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { Permission } from '#shared/role/permissions.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
+import type { SentServiceKey } from '#shared/service-key/service-key.ts'
 import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
 
 /**
@@ -29,16 +30,24 @@ export type TenantAccess =
 type SessionAccess = 'session' | { readonly session: true; readonly transaction: 'own' }
 
 /**
- * Who may call. `handle` runs in one transaction that commits with the reply: read-only for a GET of a tenant, and for a
+ * Who may call. `service` is another service of the platform: `handle` passes its key to a statement, which checks it. `handle` runs in one transaction that commits with the reply: read-only for a GET of a tenant, and for a
  * write one that first checks the principal again under locks. With `transaction: 'own'` it opens such transactions
  * itself, because none may be open while it hashes a password, counts limits, or calls KMS or a vendor.
  */
-export type Access = 'anyone' | SessionAccess | TenantAccess
+export type Access = 'anyone' | 'service' | SessionAccess | TenantAccess
+
+/** Whether a session must be live. */
+export const requiresSession = (access: Access): access is SessionAccess | TenantAccess =>
+  access !== 'anyone' && access !== 'service'
 
 export const isTenantAccess = (access: Access): access is TenantAccess =>
   typeof access === 'object' && 'permission' in access
 
-type PrincipalFor<A extends Access> = A extends 'anyone' ? null : A extends SessionAccess ? Principal : TenantPrincipal
+type PrincipalFor<A extends Access> = A extends 'anyone' | 'service'
+  ? null
+  : A extends SessionAccess
+    ? Principal
+    : TenantPrincipal
 
 /** Only an endpoint for anyone, and a GET of a session, run statements outside of a transaction. */
 type SqlFor<A extends Access, R extends string> = A extends TenantAccess
@@ -55,10 +64,15 @@ type SqlFor<A extends Access, R extends string> = A extends TenantAccess
 
 /** The needs that follow from who may call, and from the limits. */
 const SESSION_NEEDS = ['database', 'pepper'] as const
+const SERVICE_NEEDS = ['database', 'pepper', 'cache'] as const
 const LIMIT_NEEDS = ['database', 'pepper', 'cache'] as const
 /** The need that follows from an audit entry: the entry may be published. */
 const AUDIT_NEEDS = ['invoke:publish-events'] as const
-type AccessNeeds<A extends Access> = A extends 'anyone' ? never : (typeof SESSION_NEEDS)[number]
+type AccessNeeds<A extends Access> = A extends 'anyone'
+  ? never
+  : A extends 'service'
+    ? (typeof SERVICE_NEEDS)[number]
+    : (typeof SESSION_NEEDS)[number]
 type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
 
 /** The names of the parameters in a route. */
@@ -74,6 +88,8 @@ export type RequestContext<R extends string, A extends Access, N extends Need, P
   readonly principal: PrincipalFor<A>
   /** The session token of the request, well-formed and not checked. */
   readonly sentToken: string | null
+  /** The key of the service. Nobody has checked it. */
+  readonly serviceKey: A extends 'service' ? SentServiceKey : null
   readonly client: ClientInfo
   readonly requestId: string
   /** The value of `If-Match`, for `requireMatch` of an endpoint with an `etag`. */
@@ -127,6 +143,8 @@ interface Definition<
   readonly problems?: readonly DeclaredProblem[]
   /** Whether the response carries an ETag, and a write compares `If-Match` with it: see shared/http/etag.ts. */
   readonly etag?: E
+  /** Whether the body may also be sent as application/x-www-form-urlencoded. */
+  readonly form?: true
   /** Whether the body is a JSON merge patch (RFC 7396), and may be sent as application/merge-patch+json. */
   readonly mergePatch?: true
   /** The cache-control of a success. A failure always gets `no-store`. */
@@ -166,6 +184,7 @@ export interface Endpoint {
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly etag: boolean
+  readonly form: boolean
   readonly mergePatch: boolean
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
@@ -193,6 +212,7 @@ const DEFAULTS = {
   problems: [],
   cache: 'no-store',
   etag: false,
+  form: false,
   mergePatch: false,
   audit: null,
   limits: null,
@@ -214,7 +234,8 @@ export function endpoint<
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
   const needs = [
     ...(definition.needs ?? []),
-    ...(definition.access === 'anyone' ? [] : SESSION_NEEDS),
+    ...(definition.access === 'service' ? SERVICE_NEEDS : []),
+    ...(requiresSession(definition.access) ? SESSION_NEEDS : []),
     ...(definition.limits === undefined ? [] : LIMIT_NEEDS),
     ...(method === 'GET' || definition.audit !== undefined ? [] : AUDIT_NEEDS),
   ]

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import { type DeclaredProblem, type Endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
+import { type DeclaredProblem, type Endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import {
   type FailureStatus,
@@ -11,6 +11,7 @@ import {
   PROBLEMS,
   problemType,
   REASON_PHRASES,
+  SERVICE_CHALLENGE,
 } from '#shared/problem.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
@@ -178,9 +179,10 @@ export const HEADERS = {
     schema: { type: 'string', format: 'uuid' },
   },
   WwwAuthenticate: {
-    description: 'The challenge of RFC 6750. The service sends it as `www-authenticate`, and API Gateway renames it.',
+    description:
+      'The challenge of RFC 6750, or of RFC 7617 where a service key is required. The service sends it as `www-authenticate`, and API Gateway renames it.',
     required: true,
-    schema: { enum: ['Bearer realm="api"', 'Bearer realm="api", error="invalid_token"'] },
+    schema: { enum: ['Bearer realm="api"', 'Bearer realm="api", error="invalid_token"', SERVICE_CHALLENGE] },
   },
 }
 
@@ -199,5 +201,5 @@ export const successHeaders = ({ access, cache, etag }: Endpoint): Part => ({
   ...COMMON_HEADERS,
   ...(etag ? { etag: header('ETag') } : {}),
   'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
-  ...(access === 'anyone' ? {} : { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }),
+  ...(!requiresSession(access) ? {} : { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }),
 })

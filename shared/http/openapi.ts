@@ -1,7 +1,7 @@
 import { type ConversionConfig, type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import { type Endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
+import { type Endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
 import {
   compare,
   failureResponses,
@@ -75,7 +75,7 @@ export function openApiDocument(
       tags: [group],
       summary,
       ...(description === null ? {} : { description }),
-      security: access === 'anyone' ? [] : [{ session: [] }],
+      security: requiresSession(access) ? [{ session: [] }] : access === 'service' ? [{ service: [] }] : [],
       ...(isTenantAccess(access) && access.permission !== null ? { 'x-permission': access.permission } : {}),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
       parameters: [
@@ -87,10 +87,11 @@ export function openApiDocument(
         ? {}
         : {
             requestBody: {
-              description: `JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
+              description: `${endpoint.form ? 'A form, or ' : ''}JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
               required: true,
               content: {
                 'application/json': media(jsonSchema(body)),
+                ...(endpoint.form ? { 'application/x-www-form-urlencoded': media(jsonSchema(body)) } : {}),
                 ...(endpoint.mergePatch ? { 'application/merge-patch+json': media(jsonSchema(body)) } : {}),
               },
             },
@@ -108,6 +109,12 @@ export function openApiDocument(
     components: {
       securitySchemes: {
         session: { type: 'http', scheme: 'bearer', description: 'The token that POST /v1/auth/login returned.' },
+        service: {
+          type: 'http',
+          scheme: 'basic',
+          description:
+            'The name of a service and its key, which an operator created. Encode each as in a form (RFC 6749, 2.3.1).',
+        },
       },
       headers: HEADERS,
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => compare(a, b))),

@@ -9,6 +9,7 @@ import { matchRoute } from '#shared/http/middleware/match-route.ts'
 import { problemDetails } from '#shared/http/middleware/problem-details.ts'
 import { rateLimit } from '#shared/http/middleware/rate-limit.ts'
 import { responseHeaders } from '#shared/http/middleware/response-headers.ts'
+import { serviceKey } from '#shared/http/middleware/service-key.ts'
 import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
 import type { PipelineContext } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
@@ -24,6 +25,7 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(problemDetails(source.config.problemBaseUrl))
     .use(matchRoute(group, source))
     .use(bearer())
+    .use(serviceKey())
     .use(tenantScope())
     .use(jsonBody(group.bodyLimitBytes))
     .use(rateLimit())

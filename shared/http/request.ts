@@ -7,6 +7,7 @@ import { clientAddress } from '#shared/http/client-address.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Runtime } from '#shared/runtime.ts'
+import type { SentServiceKey } from '#shared/service-key/service-key.ts'
 import type { Principal } from '#shared/session/session.ts'
 
 /** The state of a request. Each middleware fills in its part. */
@@ -22,6 +23,8 @@ export interface RequestState {
   principal: Principal | null
   /** The well-formed session token of the request. Nobody has checked it where no session is required. */
   sentToken: string | null
+  /** The well-formed key of a service, on the routes for services. Nobody has checked it. */
+  serviceKey: SentServiceKey | null
   /** The value of `If-Match`. */
   readonly ifMatch: string | null
   query: unknown
@@ -60,6 +63,7 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
     matched: null,
     principal: null,
     sentToken: null,
+    serviceKey: null,
     ifMatch: header(event, 'if-match') ?? null,
     query: null,
     body: null,

@@ -1,17 +1,17 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { sessionTransactions, tenantTransactions } from '#shared/db/scope.ts'
-import { isTenantAccess } from '#shared/http/endpoint.ts'
+import { isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
 
 /** Runs the matched endpoint in the transaction that its access requires. */
 export function runEndpoint(state: RequestState): Promise<Reply> {
   const { endpoint, runtime, params } = matched(state)
-  const { query, body, principal, sentToken, client, requestId, ifMatch } = state
+  const { query, body, principal, sentToken, serviceKey, client, requestId, ifMatch } = state
   const { access, method } = endpoint
-  const request = { params, query, body, principal, sentToken, client, requestId, ifMatch, runtime }
-  if (access === 'anyone' || (access === 'session' && method === 'GET')) {
-    // A getter, because an endpoint for anyone may belong to a group without a database.
+  const request = { params, query, body, principal, sentToken, serviceKey, client, requestId, ifMatch, runtime }
+  if (!requiresSession(access) || (access === 'session' && method === 'GET')) {
+    // A getter, because an endpoint without a session may belong to a group without a database.
     const context = {
       ...request,
       get sql() {

@@ -35,18 +35,35 @@ export const pageOf = <const Item extends v.GenericSchema<unknown, unknown>>(ite
     next_cursor: v.nullable(v.pipe(v.string(), v.examples(['WyIyMDAwIiwiMGE1YjhmNTIiXQ']))),
   })
 
+/** Returns the cursor of a position. */
+export const encodeCursor = (key: Key): string => Buffer.from(JSON.stringify(key)).toString('base64url')
+
 /** Returns a page of `rows`. Requires rows in the list's order, and one row more than `limit` if the list continues. */
 export function page<Item>(rows: readonly ListRow<Item>[], limit: number): Page<Item> {
   const shown = rows.slice(0, limit)
   const last = rows.length > limit ? shown.at(-1) : undefined
   return {
     data: shown.map(({ item }) => item),
-    next_cursor: last === undefined ? null : Buffer.from(JSON.stringify(last.key)).toString('base64url'),
+    next_cursor: last === undefined ? null : encodeCursor(last.key),
   }
 }
 
 const INVALID_CURSOR = 'is not a cursor of this list'
 const INVALID_LIMIT = `must be a number from 1 to ${MAX_LIMIT}`
+
+/** Returns the schema of a cursor. It parses to the position. */
+export const cursorOf = (sortKey: v.GenericSchema<string>, description: string) =>
+  v.pipe(
+    v.string('must be given once'),
+    v.maxLength(1000, INVALID_CURSOR),
+    v.description(description),
+    v.rawTransform(({ dataset, addIssue, NEVER }): Key => {
+      const key = decode(dataset.value, v.strictTuple([sortKey, v.pipe(v.string(), v.uuid())]))
+      if (key !== null) return key
+      addIssue({ message: INVALID_CURSOR })
+      return NEVER
+    }),
+  )
 
 /** Returns the query fields of a list. `cursor` parses to the position of the last item on the previous page. */
 const pageQuery = (sortKey: v.GenericSchema<string>) => ({
@@ -60,19 +77,7 @@ const pageQuery = (sortKey: v.GenericSchema<string>) => ({
     ),
     String(DEFAULT_LIMIT),
   ),
-  cursor: v.optional(
-    v.pipe(
-      v.string('must be given once'),
-      v.maxLength(1000, INVALID_CURSOR),
-      v.description('The `next_cursor` of the previous page.'),
-      v.rawTransform(({ dataset, addIssue, NEVER }): Key => {
-        const key = decode(dataset.value, v.strictTuple([sortKey, v.pipe(v.string(), v.uuid())]))
-        if (key !== null) return key
-        addIssue({ message: INVALID_CURSOR })
-        return NEVER
-      }),
-    ),
-  ),
+  cursor: v.optional(cursorOf(sortKey, 'The `next_cursor` of the previous page.')),
 })
 
 /** The query fields of a list ordered by a text. */

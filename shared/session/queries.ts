@@ -75,8 +75,8 @@ export async function authenticateForService(
   return row === undefined ? null : { ...checkedPrincipal(row), proof: row.proof }
 }
 
-// A longer step would end sessions that are in use.
-const slideStep = (idleSeconds: number, slideStepSeconds: number): number =>
+/** Returns the time between two writes of the idle expiry. A longer step would end sessions that are in use. */
+export const slideStep = (idleSeconds: number, slideStepSeconds: number): number =>
   Math.min(slideStepSeconds, Math.floor(idleSeconds / 2))
 
 /**

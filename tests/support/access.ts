@@ -38,8 +38,11 @@ export function commonRuntimes(config: Config, access: FixedAccess, parts: Parts
     const needs = commonNeeds(role)
     return createRuntime(needs, config, accessOf(access, needs), parts)
   }
-  const [app, auth] = [create('app'), create('auth')]
-  return ({ needs }: { readonly needs: readonly Need[] }): Runtime => (databaseRole(needs) === 'auth' ? auth : app)
+  const [app, auth, services] = [create('app'), create('auth'), create('services')]
+  return ({ needs }: { readonly needs: readonly Need[] }): Runtime => {
+    const role = databaseRole(needs)
+    return role === 'auth' ? auth : role === 'services' ? services : app
+  }
 }
 
 /** Any audit entry may be published. */

@@ -1,4 +1,5 @@
 import { unauthorized } from '#shared/problem.ts'
+import { requiresSession } from '#shared/http/endpoint.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { checkSession, credentialsIn, sentToken } from '#shared/session/check-session.ts'
@@ -10,7 +11,7 @@ export const bearer = (): Middleware => ({
     const { endpoint, runtime } = matched(context.request)
     const sent = sentToken(credentialsIn(event.multiValueHeaders))
     if (typeof sent === 'string') context.request.sentToken = sent
-    if (endpoint.access === 'anyone') return
+    if (!requiresSession(endpoint.access)) return
     const checked = typeof sent === 'string' ? await checkSession(runtime, sent, authenticate) : sent
     if ('cause' in checked) {
       countMetric('Unauthorized', checked.cause)

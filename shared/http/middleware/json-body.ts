@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import * as v from 'valibot'
+import type { Endpoint } from '#shared/http/endpoint.ts'
 import { type FieldError, invalid, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 
@@ -11,15 +12,21 @@ export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
     const { endpoint } = matched(context.request)
     if (endpoint.query !== null) context.request.query = parse(endpoint.query, queryOf(event))
-    if (endpoint.body !== null)
-      context.request.body = parse(endpoint.body, json(event, limitBytes, endpoint.mergePatch))
+    if (endpoint.body !== null) context.request.body = parse(endpoint.body, read(event, limitBytes, endpoint))
   },
 })
 
-function json(event: APIGatewayProxyEvent, limitBytes: number, mergePatch: boolean): unknown {
+const JSON_TYPE = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
+const MERGE_PATCH_TYPE = /^application\/merge-patch\+json *(?:; *charset="?utf-8"? *)?$/i
+const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
+
+function read(event: APIGatewayProxyEvent, limitBytes: number, { form, mergePatch }: Endpoint): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
   if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body is larger than ${limitBytes} bytes.` })
-  if (!isJson(event, mergePatch)) throw new Problem(415, { detail: 'The content type must be application/json.' })
+  const type = contentType(event)
+  const isForm = form && FORM_TYPE.test(type)
+  if (!isForm && !JSON_TYPE.test(type) && !(mergePatch && MERGE_PATCH_TYPE.test(type)))
+    throw new Problem(415, { detail: 'The content type must be application/json.' })
   const malformed = (detail: string) => new Problem('malformed-json', { detail })
   let text: string
   try {
@@ -27,6 +34,7 @@ function json(event: APIGatewayProxyEvent, limitBytes: number, mergePatch: boole
   } catch {
     throw malformed('The body is not valid UTF-8.')
   }
+  if (isForm) return valuesOf([...new URLSearchParams(text)])
   if (tooDeep(text)) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`)
   let value: unknown
   try {
@@ -40,11 +48,20 @@ function json(event: APIGatewayProxyEvent, limitBytes: number, mergePatch: boole
   return value
 }
 
-function isJson(event: APIGatewayProxyEvent, mergePatch: boolean): boolean {
-  const types = Object.entries(event.headers ?? {}).filter(([key]) => key.toLowerCase() === 'content-type')
-  const [, subtype] =
-    /^application\/(json|merge-patch\+json) *(?:; *charset="?utf-8"? *)?$/i.exec(types[0]?.[1] ?? '') ?? []
-  return types.length === 1 && (subtype?.toLowerCase() === 'json' || (mergePatch && subtype !== undefined))
+function contentType({ headers }: APIGatewayProxyEvent): string {
+  const types = Object.entries(headers ?? {}).filter(([key]) => key.toLowerCase() === 'content-type')
+  return types.length === 1 ? (types[0]?.[1] ?? '') : ''
+}
+
+/** Returns the fields of a form. One that was sent twice is a list, which no schema of a text accepts. */
+const valuesOf = (fields: readonly (readonly [string, string])[]): Record<string, string | string[]> => {
+  const byName = Map.groupBy(fields, ([name]) => name)
+  return Object.fromEntries(
+    [...byName].map(([name, sent]) => [
+      name,
+      sent.length === 1 ? (sent[0]?.[1] ?? '') : sent.map(([, value]) => value),
+    ]),
+  )
 }
 
 function tooDeep(text: string): boolean {

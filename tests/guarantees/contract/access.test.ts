@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { isTenantAccess } from '#shared/http/endpoint.ts'
+import { isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
+import { SERVICE_CHALLENGE } from '#shared/problem.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { CHALLENGE_HEADER, expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
+import { basic, mintServiceKey } from '#tests/support/service-key.ts'
 import { type Answer, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { probeRoutes, probes, READ, SESSION, WRITE } from './probes.ts'
@@ -14,12 +16,13 @@ const SLUG = 'acme-print'
 const ROLES = ['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']
 
 const allRoutes = [...routes, ...probeRoutes]
-const guarded = [...routes, READ, WRITE, SESSION].filter(({ endpoint }) => endpoint.access !== 'anyone')
+const guarded = [...routes, READ, WRITE, SESSION].filter(({ endpoint }) => requiresSession(endpoint.access))
 const byPermission = allRoutes.filter(
   ({ endpoint: { access } }) => isTenantAccess(access) && access.permission !== null,
 )
 const open = allRoutes.filter(({ endpoint }) => endpoint.access === 'anyone')
-const bySession = allRoutes.filter(({ endpoint: { access } }) => access !== 'anyone' && !isTenantAccess(access))
+const bySession = allRoutes.filter(({ endpoint: { access } }) => requiresSession(access) && !isTenantAccess(access))
+const byKey = allRoutes.filter(({ endpoint }) => endpoint.access === 'service')
 const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
 
 const service = useService({ groups: [probes] })
@@ -151,6 +154,39 @@ describe('access', () => {
       expect([401, 403]).not.toContain(answer.status)
       expect(answer.status).toBeLessThan(500)
       expectContract(answer, null)
+    }
+  })
+
+  it.each(byKey)('$name accepts a service key, and rejects everything else with the same 401', async (route) => {
+    const { name, secret, authorization } = await mintServiceKey(service.sql)
+    const send = (sent?: string) => call(route, sent === undefined ? {} : { headers: { authorization: sent } })
+    const accepted = await send(authorization)
+    expect(accepted.status).toBe(200)
+    expectContract(accepted, null)
+    // A client that leaves the encoding of RFC 6749 out.
+    expect((await send(`basic ${btoa(`${name}:${secret}`)}`)).status).toBe(200)
+    const absent = indistinguishable(await send())
+    expect(absent).toMatchObject({ status: 401 })
+    for (const refused of [
+      `Bearer ${(await sessionOf('owner')).token}`,
+      `Bearer ${secret}`,
+      basic(name, newToken()),
+      basic('another-service', secret),
+      basic(name, hashToken(PEPPER, secret).toString('base64url')),
+      basic(name, ''),
+      basic('', secret),
+      `Basic ${btoa(`${name}:${secret}:`)}`,
+      `Basic ${btoa(`${name}%:${secret}`)}`,
+      `Basic ${btoa(name)}`,
+      'Basic ',
+      'Basic ==',
+      `Basic ${secret}`,
+      `${authorization}, ${authorization}`,
+    ]) {
+      const answer = await send(refused)
+      expectContract(answer, null)
+      expect(indistinguishable(answer), refused).toEqual(absent)
+      expect(answer.headers.get(CHALLENGE_HEADER)).toBe(SERVICE_CHALLENGE)
     }
   })
 

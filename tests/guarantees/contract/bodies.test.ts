@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
+import { requiresSession } from '#shared/http/endpoint.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { type Route, routes, withUnknownId } from '#tests/support/routes.ts'
 import { sampleBody } from '#tests/support/samples.ts'
+import { mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 import { OPEN, probes, WRITE } from './probes.ts'
@@ -24,8 +26,10 @@ const oneOfEachGroup = withBody.filter(
 
 const service = useService({ groups: [probes] })
 let token: string
+let key: ServiceKey
 let tenant: string
 beforeAll(async () => {
+  key = await mintServiceKey(service.sql)
   ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: SLUG }))
   tenant = await tenantId(service.sql, SLUG)
 })
@@ -39,7 +43,11 @@ async function send(
   const raw = await rawRequest(service.gateway.url, {
     method: endpoint.method,
     path: withUnknownId(endpoint.path),
-    headers: ['authorization', `Bearer ${token}`, ...contentTypes.flatMap((type) => ['content-type', type])],
+    headers: [
+      'authorization',
+      endpoint.access === 'service' ? key.authorization : `Bearer ${token}`,
+      ...contentTypes.flatMap((type) => ['content-type', type]),
+    ],
     ...(body === undefined ? {} : { body }),
   })
   return toAnswer(raw)
@@ -48,7 +56,7 @@ async function send(
 function expectRefusal(route: Route, answer: Answer, status: number, kind: string | null, what: string): void {
   expect(answer.status, what).toBe(status)
   expect(answer.body.type, what).toBe(kind === null ? 'about:blank' : `${PROBLEM_BASE_URL}/${kind}`)
-  expectContract(answer, route.endpoint.access === 'anyone' ? null : tenant)
+  expectContract(answer, requiresSession(route.endpoint.access) ? tenant : null)
   expect(answer.text + JSON.stringify([...answer.headers]), what).not.toContain(CANARY)
 }
 

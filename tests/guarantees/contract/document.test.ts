@@ -35,7 +35,8 @@ describe('the API document', () => {
 
   it.each(routes)('states who may call $name', ({ name, endpoint: { access } }) => {
     const { security, responses, 'x-permission': permission } = operationOf(name)
-    expect(security).toEqual(access === 'anyone' ? [] : [{ session: [] }])
+    const scheme = access === 'service' ? 'service' : 'session'
+    expect(security).toEqual(access === 'anyone' ? [] : [{ [scheme]: [] }])
     expect(permission).toBe((isTenantAccess(access) && access.permission) || undefined)
     if (access !== 'anyone') expect(responses).toHaveProperty('401')
   })

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { requiresSession } from '#shared/http/endpoint.ts'
 import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { fieldsOf, type Route, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
+import { mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -22,8 +24,10 @@ const searches = withQuery.filter(({ endpoint }) => fieldsOf(endpoint.query).som
 
 const service = useService()
 let token: string
+let key: ServiceKey
 let tenant: string
 beforeAll(async () => {
+  key = await mintServiceKey(service.sql)
   ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: SLUG }))
   tenant = await tenantId(service.sql, SLUG)
 })
@@ -36,7 +40,7 @@ function expectRefusal(route: Route, answer: Answer, pointer: RegExp, what: stri
 
 /** Expects a response that matches the contract and does not repeat a rejected value. */
 function expectSafe({ endpoint }: Route, answer: Answer): void {
-  expectContract(answer, endpoint.access === 'anyone' ? null : tenant)
+  expectContract(answer, requiresSession(endpoint.access) ? tenant : null)
   if (answer.status >= 400) expect(answer.text).not.toContain(CANARY)
   expect(JSON.stringify([...answer.headers])).not.toContain(CANARY)
 }
@@ -50,7 +54,14 @@ const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : t
 
 describe('a field of a body', () => {
   const send = ({ endpoint: { access, method, path } }: Route, body: unknown): Promise<Answer> =>
-    service.request(`${method} ${withUnknownId(path)}`, { ...(access === 'anyone' ? {} : { token }), body })
+    service.request(`${method} ${withUnknownId(path)}`, {
+      ...(access === 'anyone'
+        ? {}
+        : access === 'service'
+          ? { headers: { authorization: key.authorization } }
+          : { token }),
+      body,
+    })
 
   // No field stores these: half a surrogate pair, and 9,000 characters.
   const NEVER = [
@@ -150,7 +161,7 @@ describe('a query', () => {
     const { method, path } = route.endpoint
     if (takesId(path) && !made.has(path)) made.set(path, makeResource(service, path, SLUG))
     const url = `${withId(path, (await made.get(path)) ?? '')}${sampleQuery(route) || '?'}&${search}`
-    const headers = ['authorization', `Bearer ${token}`]
+    const headers = ['authorization', route.endpoint.access === 'service' ? key.authorization : `Bearer ${token}`]
     return toAnswer(await rawRequest(service.gateway.url, { method, path: url, headers }))
   }
   /** Returns the fields of a query that the schema rejects beside those that it requires. */

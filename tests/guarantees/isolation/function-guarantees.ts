@@ -16,7 +16,7 @@ import {
 import { newInvitationGuarantee, passwordGuarantee, passwordOf, tokenGuarantee } from './proof-guarantees.ts'
 import { mailGuarantee } from './mail-guarantees.ts'
 import { sealedSecretGuarantee } from './sealed-guarantees.ts'
-import { serviceEntryGuarantee, serviceProofGuarantee } from './service-guarantees.ts'
+import { serviceEntryGuarantee, serviceKeyGuarantee, serviceProofGuarantee } from './service-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 /** A function that reads across tenants, called with tickets of live sessions and of other ids. */
@@ -514,6 +514,9 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   service_proof: serviceProofGuarantee,
   enter: serviceProofGuarantee,
   enter_as_service: serviceEntryGuarantee,
+  service_of_key: serviceKeyGuarantee,
+  introspect: serviceKeyGuarantee,
+  changes: serviceKeyGuarantee,
 }
 
 /** The functions that identity_auth calls. */
@@ -530,6 +533,7 @@ const OF_SERVICES: ReadonlySet<string> = new Set(['service_proof', 'enter', 'ent
 const holderOf = (name: string): string => {
   if (name === 'end_unused_sessions') return 'identity_gate'
   if (OF_SERVICES.has(name)) return 'tenant_bound'
+  if (DEFINER_GUARANTEES[name] === serviceKeyGuarantee) return 'identity_services'
   if (DEFINER_GUARANTEES[name] === mailGuarantee) return 'identity_mailer'
   return OF_AUTH.has(name) ? 'identity_auth' : 'identity_app'
 }

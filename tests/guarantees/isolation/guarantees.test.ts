@@ -77,6 +77,7 @@ describe.each([
     accountsGuarantee(world),
     actorGuarantee(world),
     provenGuarantee(world, 'identity_auth'),
+    provenGuarantee(world, 'identity_services'),
     provenGuarantee(world, 'identity_mailer'),
     provenGuarantee(world, 'identity_publisher'),
     liveSessionsGuarantee(world),

@@ -63,6 +63,9 @@ const [account] = await admin<{ id: string }[]>`
   values (${B}, 'sanmar', ${mark}, 'unverified', ${Buffer.concat([secret('sealed'), randomBytes(32)])}, ${key?.id ?? ''})
   returning id`
 
+await admin`
+  insert into app.service_keys (name, key_hash, created_by, created_reason) values ('billing', ${secret('service key')}, ${mark}, ${mark})`
+
 /** Fills the ids in that an attacker may know. */
 const filled = (text: string) =>
   text
@@ -77,7 +80,7 @@ const filled = (text: string) =>
 const seal = await admin<{ key: Buffer }[]>`
   select unnest(array[scope_key, ticket_key, proof_key, salt_key]) as key from app.seal`
 const hashes = [
-  ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed'].map(secret),
+  ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed', 'service key'].map(secret),
   ...seal.map(({ key }) => key),
 ]
 // As text, and as the plans that Postgres prints show it: its bytes as decimal numbers, signed or not by the processor.
@@ -94,7 +97,7 @@ async function run({ role, scope = 'read write', statements }: Attack & { scope?
   await sql.unsafe(`begin ${scope}`)
   const ticket = await ticketFor(admin, A)
   // They may enter no tenant.
-  if (['identity_auth', 'identity_mailer', 'identity_publisher'].includes(role)) await sql`select`
+  if (['identity_auth', 'identity_services', 'identity_mailer', 'identity_publisher'].includes(role)) await sql`select`
   else if (scope === 'read only') await sql`select app.enter_to_read(${ticket})`
   else await sql`select app.enter_to_write(${ticket}, null, false)`
   const codes: string[] = []

@@ -30,11 +30,12 @@ export const appendOnlyGuarantee = ({ own, partitions }: TwoTenants): Guarantee 
 /** What the roles that act by functions for a proof alone reach of tables. */
 const TABLES_OF = {
   identity_auth: new Set(['app.rate_limits', 'app.known_networks']),
+  identity_services: new Set(['app.rate_limits', 'app.known_networks']),
   identity_mailer: new Set(['app.mail_pace']),
   identity_publisher: new Set<string>(),
 } as const
 
-/** The roles that sign users in, send mails and publish events have functions that take a proof or a lease, and tables that count. */
+/** The roles that sign users in, serve other services, send mails and publish events have functions that take a proof or a lease, and tables that count. */
 export const provenGuarantee = ({ own }: TwoTenants, role: keyof typeof TABLES_OF): Guarantee => ({
   title: `guarantee 1: ${role} reads and writes no table except [${[...TABLES_OF[role]].join()}], in a tenant or in none`,
   holds: async (sql) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { as, attempt, type Guarantee, REFUSED, sealedTicket, tenantsOf } from './guarantee.ts'
 import { made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
@@ -127,6 +127,70 @@ export const serviceEntryGuarantee = ({ own, other }: TwoTenants): Guarantee => 
       await grant('session_user')
       await sql`set transaction read only`
       assert.equal((await enter(own)).code, '25006', 'a transaction without an audit entry')
+    })
+  },
+})
+
+/** What a service with a key learns. */
+export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 9: a valid key of a service tells the live session of a token hash in its tenant, and the events of all tenants; nothing else does',
+  holds: async (sql) => {
+    const key = randomBytes(32)
+    const asSuperuser = <T>(work: () => Promise<T>) => as(sql, 'none', work)
+    const add = (tenant: string, xact: string) => sql`
+      insert into app.events (xact, id, tenant_id, occurred_at, action, target_type)
+      values (${xact}::text::xid8, gen_random_uuid(), ${tenant}, now(), 'a.b', 'c')`
+    await asSuperuser(async () => {
+      await sql`
+        insert into app.service_keys (name, key_hash, created_by, created_reason) values ('billing', ${key}, 'a test', 'a test')`
+      await sql`delete from app.events`
+      for (const tenant of [own, other]) await add(tenant, '3')
+      const [current] = await sql<{ xact: string }[]>`select pg_current_xact_id()::text as xact`
+      await add(own, current?.xact ?? '')
+    })
+    const hashOf = (session: string) =>
+      asSuperuser(async () => {
+        const [row] = await sql<{ hash: Buffer }[]>`select token_key as hash from app.sessions where id = ${session}`
+        return row?.hash ?? randomBytes(32)
+      })
+    const introspect = async (session: string, name = 'billing', sent: Buffer | null = key) => {
+      const hash = await hashOf(session)
+      const rows = await sql<{ found: string | null }[]>`
+        select session_id || ' ' || tenant_id as found from app.introspect(${name}, ${sent}, null, ${hash}, null, 60, 0)`
+      return rows.map(({ found }) => found)
+    }
+    const changes = async (name = 'billing', sent: Buffer | null = key) => {
+      const rows = await sql<{ tenant_id: string }[]>`
+        select tenant_id from app.changes(${name}, ${sent}, null, '0', ${own}, 9)`
+      return rows.map(({ tenant_id }) => tenant_id).toSorted()
+    }
+    const refuses = async (why: string, name?: string, sent?: Buffer | null) => {
+      assert.deepEqual(await introspect(sessions.own, name, sent), [], why)
+      assert.deepEqual(await changes(name, sent), [], why)
+    }
+    assert.deepEqual(await introspect(sessions.own), [`${sessions.own} ${own}`])
+    assert.deepEqual(await introspect(sessions.other), [`${sessions.other} ${other}`])
+    for (const [why, session] of [['pending', sessions.pending] as const, ...sessions.dead])
+      assert.deepEqual(await introspect(session), [null], why)
+    assert.deepEqual(await changes(), [own, other].toSorted(), 'without the event of a transaction that has not ended')
+    await refuses('another name', 'shipping')
+    await refuses('another key', 'billing', randomBytes(32))
+    await refuses('no key', 'billing', null)
+    for (const end of ['revoked_at', 'expires_at']) {
+      await sql`savepoint ended`
+      await asSuperuser(() => sql`update app.service_keys set ${sql(end)} = now()`)
+      await refuses(end)
+      await sql`rollback to savepoint ended`
+    }
+    const calls = [
+      `select app.introspect('billing', '\\x${key.toString('hex')}', null, null, null, 60, 0)`,
+      `select app.changes('billing', '\\x${key.toString('hex')}', null, '0', '${own}', 9)`,
+    ]
+    const check = `select app.service_of_key('billing', '\\x${key.toString('hex')}', null)`
+    assert.equal((await attempt(sql, check)).code, REFUSED, check)
+    await as(sql, 'identity_app', async () => {
+      for (const call of [...calls, check]) assert.equal((await attempt(sql, call)).code, REFUSED, call)
     })
   },
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operate, type TenantCommand } from '#functions/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
-import { endpoint, isTenantAccess } from '#shared/http/endpoint.ts'
+import { endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
@@ -130,7 +130,7 @@ async function rowsSince(snapshot: string): Promise<number> {
 }
 
 const sessionWrites = routes.filter(
-  ({ endpoint: { access, method } }) => access !== 'anyone' && !isTenantAccess(access) && method !== 'GET',
+  ({ endpoint: { access, method } }) => requiresSession(access) && !isTenantAccess(access) && method !== 'GET',
 )
 
 describe.each(sessionWrites)('$name', (route) => {

@@ -117,6 +117,10 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { auth: 'signs users in, and sets their passwords' },
   },
   {
+    grants: readLogin('services'),
+    mayHave: { services: 'decides for other services, and shows them the events' },
+  },
+  {
     grants: [...readLogin('vault'), 'kms:Decrypt KeysVault', 'kms:GenerateDataKey KeysVault'],
     mayHave: {
       'vendor-accounts': 'encrypts the vendor secrets that tenants enter, and checks them with the vendor',

@@ -250,6 +250,7 @@ const PLANTED: readonly {
       'alter role identity_app set default_transaction_read_only = on',
       "alter role identity_worker set lock_timeout = '0ms'",
       'alter role identity_mailer reset lock_timeout',
+      'alter role identity_services reset statement_timeout',
       'alter role identity_publisher reset statement_timeout',
       `alter role identity_operator in database ${database.name} set row_security = off`,
       'alter role identity_vault reset all',

@@ -1,0 +1,2 @@
+/** Rolls a command back and refuses it. */
+export class Refused extends Error {}

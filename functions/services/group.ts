@@ -1,0 +1,10 @@
+import { routeGroup } from '#shared/http/group.ts'
+import { introspect } from './introspect.ts'
+import { listChanges } from './list-changes.ts'
+
+export const group = routeGroup({
+  name: 'services',
+  role: 'services',
+  bodyLimitBytes: 16 * 1024,
+  endpoints: [introspect, listChanges],
+})

@@ -1,0 +1,33 @@
+import type { Config } from '#shared/config.ts'
+import { rateLimited } from '#shared/http/rate-limited.ts'
+import { countMetric } from '#shared/metrics.ts'
+import { type Problem, unauthorizedService } from '#shared/problem.ts'
+import { clientNetwork } from '#shared/rate-limit/limit.ts'
+import type { RuntimeFor } from '#shared/runtime.ts'
+import type { ClientInfo } from '#shared/schema/client.ts'
+import { keyedHash } from '#shared/secret/secret.ts'
+
+const limitOf = (client: ClientInfo, { login }: Config, pepper: string) => ({
+  name: 'service-key-ip',
+  subject: keyedHash(pepper, 'service-key-ip', clientNetwork(client.ip)),
+  limit: login.serviceKeyLimit,
+  windowSeconds: login.windowSeconds,
+})
+
+/**
+ * Returns the refusal of a wrong key: a 401, or a 429 for a network that sent too many. Only wrong keys are counted, so that a right
+ * one costs nothing and nobody shuts a service out.
+ */
+export async function wrongKey({
+  client,
+  runtime,
+}: {
+  client: ClientInfo
+  runtime: RuntimeFor<'cache' | 'pepper'>
+}): Promise<Problem> {
+  const { config, limiter, pepper } = runtime
+  const refusal = await limiter.attempt([limitOf(client, config, pepper)])
+  if (refusal !== null) return rateLimited(refusal)
+  countMetric('Unauthorized', 'unknown')
+  return unauthorizedService('no valid service key has this name and secret')
+}

@@ -1,0 +1,135 @@
+-- Service keys: what a service of the platform shows to the API instead of a session. With one it asks about sessions, and reads the
+-- events of all tenants. Operators create, rotate and revoke them. No role deletes a row: the rows are also the record of who did
+-- what, when and why.
+set local role identity_owner;
+
+create table app.service_keys (
+  id             uuid primary key default gen_random_uuid(),
+  name           text not null check (name ~ '^[a-z][a-z0-9-]{0,62}$'),
+  key_hash       bytea not null unique check (length(key_hash) = 32),
+  created_at     timestamptz not null default now(),
+  created_by     text not null,
+  created_reason text not null,
+  -- The key is valid until then. Rotation sets it.
+  expires_at     timestamptz,
+  revoked_at     timestamptz,
+  -- Who rotated or revoked it.
+  ended_by       text,
+  ended_reason   text,
+  -- To the hour.
+  used_at        timestamptz
+);
+create index service_keys_by_name on app.service_keys (name);
+
+-- No statistics: see app.tenants.
+alter table app.service_keys
+  alter column key_hash set statistics 0,
+  alter column created_by set statistics 0,
+  alter column created_reason set statistics 0,
+  alter column ended_by set statistics 0,
+  alter column ended_reason set statistics 0;
+
+create trigger service_keys_stay_revoked before update of revoked_at on app.service_keys
+  for each row when (old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at)
+  execute function app.refuse_change('a revoked key stays revoked');
+
+grant select (id, name, created_at, created_by, created_reason, expires_at, revoked_at, ended_by, ended_reason, used_at),
+  insert (name, key_hash, created_by, created_reason), update (expires_at, revoked_at, ended_by, ended_reason)
+  on app.service_keys to identity_operator;
+grant select, update (key_hash, used_at) on app.service_keys to identity_gate;
+
+-- Returns the name of the service whose valid key has one of two hashes, or null. During a rotation of the pepper it stores the
+-- current hash of a key that it finds by the previous one, because nothing else knows both.
+create function app.service_of_key(p_name text, p_key bytea, p_previous bytea) returns text
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_key app.service_keys;
+begin
+  select * into v_key from app.service_keys k
+   where k.key_hash in (p_key, p_previous) and k.name = p_name and k.revoked_at is null
+     and (k.expires_at is null or k.expires_at > now());
+  if found and (v_key.key_hash <> p_key or v_key.used_at is null or v_key.used_at < now() - interval '1 hour') then
+    update app.service_keys k set key_hash = p_key, used_at = now() where k.id = v_key.id and k.key_hash = v_key.key_hash;
+  end if;
+  return v_key.name;
+end
+$$;
+
+-- The decision of the session check for another service, in one round trip. Returns no row without a valid key of the service. Else
+-- it returns one row: the live session of a token hash in its tenant, or nulls. It is seen by this, as by any request.
+create function app.introspect(
+    p_name text, p_key bytea, p_key_previous bytea, p_token bytea, p_token_previous bytea,
+    p_idle_seconds integer, p_step_seconds integer)
+  returns table (session_id uuid, expires_at timestamptz, user_id uuid, tenant_id uuid, role_code text, permissions jsonb)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_found record;
+begin
+  if app.service_of_key(p_name, p_key, p_key_previous) is null then
+    return;
+  end if;
+  select * into v_found from app.authenticate(p_token, p_idle_seconds, p_step_seconds);
+  if not found and p_token_previous is not null then
+    select * into v_found from app.authenticate(p_token_previous, p_idle_seconds, p_step_seconds);
+  end if;
+  if v_found.tenant_id is not null then
+    session_id := v_found.session_id;
+    expires_at := v_found.idle_expires_at;
+    user_id := v_found.user_id;
+    tenant_id := v_found.tenant_id;
+    role_code := v_found.role_code;
+    permissions := v_found.permissions;
+  end if;
+  return next;
+end
+$$;
+
+-- The events of all tenants after a position, the oldest first. Returns no row without a valid key of a service, and a row of nulls
+-- when there is no event. It shows no event of a transaction that began after one that has not ended: an event that commits
+-- later than another always comes after it.
+create function app.changes(
+    p_name text, p_key bytea, p_key_previous bytea, p_xact xid8, p_id uuid, p_most integer)
+  returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
+                 target_id uuid, before jsonb, after jsonb)
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  if app.service_of_key(p_name, p_key, p_key_previous) is null then
+    return;
+  end if;
+  return query
+    select e.xact::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
+      from (values (true)) as proven
+      left join (
+        select * from app.events o
+         where (o.xact, o.id) > (p_xact, p_id) and o.xact < pg_snapshot_xmin(pg_current_snapshot())
+         order by o.xact, o.id limit p_most
+      ) e on true
+     order by e.xact, e.id;
+end
+$$;
+
+revoke all on function app.service_of_key(text, bytea, bytea),
+  app.introspect(text, bytea, bytea, bytea, bytea, integer, integer),
+  app.changes(text, bytea, bytea, xid8, uuid, integer) from public;
+grant execute on function app.service_of_key(text, bytea, bytea) to identity_resolver;
+grant execute on function app.introspect(text, bytea, bytea, bytea, bytea, integer, integer),
+  app.changes(text, bytea, bytea, xid8, uuid, integer) to identity_services;
+grant create on schema app to identity_gate, identity_resolver;
+alter function app.service_of_key(text, bytea, bytea) owner to identity_gate;
+alter function app.introspect(text, bytea, bytea, bytea, bytea, integer, integer) owner to identity_gate;
+alter function app.changes(text, bytea, bytea, xid8, uuid, integer) owner to identity_resolver;
+revoke create on schema app from identity_gate, identity_resolver;
+
+-- The class of each column (infra/data-classification.md).
+comment on table app.service_keys is
+  'secret: key_hash; personal: created_by, created_reason, ended_by, ended_reason; '
+  'platform: id, name, created_at, expires_at, revoked_at, used_at';

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto'
+import type postgres from 'postgres'
+import { hashToken, newToken } from '#shared/secret/secret.ts'
+import { PEPPER } from './settings.ts'
+
+export interface ServiceKey {
+  readonly name: string
+  readonly secret: string
+  /** The value of `Authorization`. */
+  readonly authorization: string
+}
+
+/** Returns the value of `Authorization` for a name and a secret, each encoded as in a form. */
+export const basic = (name: string, secret: string): string =>
+  `Basic ${btoa(`${encodeURIComponent(name)}:${encodeURIComponent(secret)}`)}`
+
+/** Inserts a valid key of a new service. */
+export async function mintServiceKey(admin: postgres.Sql, secret = newToken()): Promise<ServiceKey> {
+  const name = `service-${randomUUID()}`
+  await admin`
+    insert into app.service_keys (name, key_hash, created_by, created_reason)
+    values (${name}, ${hashToken(PEPPER, secret)}, 'a test', 'a test')`
+  return { name, secret, authorization: basic(name, secret) }
+}
