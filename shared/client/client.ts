@@ -81,12 +81,18 @@ type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /**
  * Returns a client of the service at `baseUrl`, or of the one that `send` reaches. It has no imports and runs wherever `fetch`
- * exists. It sends `token` with every request.
+ * exists. It sends `token`, or the name and key of a service, with every request.
  */
 export function createClient(
-  options: { token?: string } & ({ baseUrl: string; fetch?: Fetch } | { send: Send }),
+  options: { token?: string; serviceKey?: { readonly name: string; readonly key: string } } & (
+    | { baseUrl: string; fetch?: Fetch }
+    | { send: Send }
+  ),
 ): Client {
-  const { token } = options
+  const { serviceKey, token } = options
+  // No character of a name or a key needs the encoding of RFC 6749, section 2.3.1.
+  const basic = serviceKey === undefined ? undefined : `Basic ${btoa(`${serviceKey.name}:${serviceKey.key}`)}`
+  const authorization = token === undefined ? basic : `Bearer ${token}`
   const send = 'send' in options ? options.send : sendBy(options.baseUrl, options.fetch)
 
   const callWithEtag = async <R extends Route>(route: R, ...[sent]: Arguments<R>) => {
@@ -100,7 +106,7 @@ export function createClient(
       params,
       query: fields,
       headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(authorization === undefined ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       },

@@ -2,6 +2,7 @@ import * as oauth from 'openid-client'
 import type postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { introspectSession } from '#functions/services/queries.ts'
+import { createClient } from '#shared/client/client.ts'
 import { PERMISSIONS } from '#shared/role/permissions.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { connectTo } from '#tests/support/access.ts'
@@ -236,6 +237,14 @@ describe('list-changes', () => {
       expect(idsIn(await list(next))).toEqual([])
     })
     await expect.poll(async () => idsIn(await all(next)), { timeout: 20_000 }).toEqual([early, late])
+  })
+
+  it('is read by the typed client with a service key', async () => {
+    const { call } = createClient({ baseUrl: service.gateway.url, serviceKey: { name: key.name, key: key.secret } })
+    const { data, next } = await call('GET /v1/changes', { query: { limit: 1 } })
+    expect(data.length).toBeLessThanOrEqual(1)
+    expect((await call('GET /v1/changes', { query: { after: next } })).next).toEqual(expect.any(String))
+    expect(await call('POST /v1/introspect', { body: { token: newToken() } })).toEqual(INACTIVE)
   })
 
   it('rejects a position that it did not return', async () => {

@@ -25,6 +25,7 @@ import { expectProblem } from '#tests/support/expect-answer.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { INSTRUCTION, signedCommand } from '#tests/support/operator.ts'
+import { basic } from '#tests/support/service-key.ts'
 import { createServiceLogin, type ServiceLogin } from '#tests/support/service-login.ts'
 import { MAIL_KEY, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
 
@@ -249,6 +250,62 @@ describe('grant-service-tenant and revoke-service-tenant', () => {
     for (const login of ['identity_app', 'tenant_bound', 'nobody'])
       expect((await command('grant-service-tenant', login, slug)).stderr).toContain(`There is no login ${login}`)
     await admin.unsafe(`drop role ${role}`)
+  })
+})
+
+describe('the commands on service keys', () => {
+  const done = async (...words: string[]) => JSON.parse((await command(...words, '--json')).stdout).done
+  const use = async (name: string, key: string) =>
+    (
+      await service.request('POST /v1/introspect', {
+        headers: { authorization: basic(name, key) },
+        body: { token: 'no token' },
+      })
+    ).status
+
+  it('create a key, rotate it with an overlap, and revoke it, each from the next request on', async () => {
+    const { key: first, ...shown } = await done('create-service-key', 'billing')
+    expect(shown).toEqual({ name: 'billing' })
+    expect(await use('billing', first)).toBe(200)
+    expect((await command('create-service-key', 'billing')).stderr).toContain('The service billing has a key')
+    const { key: second, previous_valid_until } = await done('rotate-service-key', 'billing')
+    expect(Date.parse(previous_valid_until) - Date.now()).toBeLessThanOrEqual(24 * 3_600_000)
+    expect([await use('billing', first), await use('billing', second)]).toEqual([200, 200])
+    await service.sql`update app.service_keys set expires_at = now() where expires_at is not null`
+    expect([await use('billing', first), await use('billing', second)]).toEqual([401, 200])
+    const { key: third } = await done('rotate-service-key', 'billing', '--overlap', '0')
+    expect([await use('billing', second), await use('billing', third)]).toEqual([401, 200])
+    expect(await done('revoke-service-key', 'billing')).toEqual({ name: 'billing', revoked: 1 })
+    expect(await use('billing', third)).toBe(401)
+    for (const name of ['rotate-service-key', 'revoke-service-key'])
+      expect((await command(name, 'billing')).stderr).toContain('The service billing has no valid key')
+    const { keys } = await done('list-service-keys')
+    expect(keys.map(({ status }: { status: string }) => status)).toEqual(['revoked', 'expired', 'expired'])
+    expect(keys[0]).toMatchObject({
+      created_by: LOCAL_CALLER,
+      created_reason: REASON,
+      ended_by: LOCAL_CALLER,
+      ended_reason: REASON,
+    })
+    const { stdout } = await command('list-service-keys')
+    expect(stdout).toContain('"name":"billing"')
+    for (const key of [first, second, third]) expect(JSON.stringify(keys) + stdout).not.toContain(key)
+    expect(await done('create-service-key', 'billing')).toMatchObject({ key: expect.stringMatching(/^[\w-]{43}$/) })
+  })
+
+  it('let one of two concurrent commands create the first key', async () => {
+    const both = await Promise.all([1, 2].map(() => command('create-service-key', 'shipping')))
+    expect(both.map(({ code }) => code).toSorted((a, b) => Number(a) - Number(b))).toEqual([0, 1])
+  })
+
+  it('reject a name that HTTP Basic could not send, and an overlap of more than 30 days', async () => {
+    for (const words of [
+      ['create-service-key', 'a:b'],
+      ['create-service-key', 'Billing'],
+      ['rotate-service-key', 'billing', '--overlap', '721'],
+      ['rotate-service-key', 'billing', '--overlap', '-1'],
+    ])
+      expect(await command(...words), words.join(' ')).toMatchObject({ code: 2 })
   })
 })
 
