@@ -721,7 +721,7 @@ describe('the API', () => {
     expect(large.ofType('AWS::Lambda::Permission')).toHaveLength(groups.length + 1)
     // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
     expect(large.resources.size).toBeLessThanOrEqual(450)
-    expect(JSON.stringify(Object.fromEntries(large.resources), null, 1).length).toBeLessThan(700_000)
+    expect(JSON.stringify(Object.fromEntries(large.resources), null, 1).length).toBeLessThan(750_000)
   })
 
   it('is throttled, and keeps bodies, IP addresses, headers and queries out of logs and traces', () => {
