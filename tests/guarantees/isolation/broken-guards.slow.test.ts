@@ -96,7 +96,7 @@ const PROOFS: readonly (readonly [name: string, part: string, by: string])[] = [
   ['find_reset', 'and m.revoked_at is null', ''],
   ['reset_password', `and t.purpose = 'password_reset'`, ''],
   ['reset_password', 'v_token.consumed_at is not null', 'false'],
-  ['is_open_token', '(p_expires_at > now())', 'true'],
+  ['is_open_token', 'p_expires_at > now()', 'true'],
   ['verify_email', `and t.purpose = 'email_verify'`, ''],
   ['find_invitation', `and i.purpose = 'invite'`, ''],
   ['find_invitation', 'i.expires_at > now() and', ''],
