@@ -62,7 +62,8 @@ export async function startPostgresWire(options: PostgresWireOptions): Promise<P
     })
     upstream.on('drain', () => hung || client.resume())
     client.on('drain', () => hung || upstream.resume())
-    upstream.on('error', () => {})
+    // After a plain end, drivers reconnect silently. A server that is down is an error to them.
+    upstream.on('error', () => client.resetAndDestroy())
     client.on('close', () => {
       toServer.clear()
       upstream.destroySoon()

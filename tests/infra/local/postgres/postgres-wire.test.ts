@@ -1,4 +1,5 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import postgres from 'postgres'
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { createFaults } from '#infra/local/faults.ts'
@@ -109,6 +110,17 @@ describe('the Postgres proxy', () => {
     expect(order).toEqual([])
     await Promise.all(queries)
     expect(order).toEqual([1, 2, 3])
+  })
+
+  it('resets a connection while Postgres does not listen, so that its client fails immediately', async () => {
+    const listener = createServer().listen(0, '127.0.0.1')
+    await once(listener, 'listening')
+    const { port } = listener.address() as AddressInfo
+    await new Promise((done) => listener.close(done))
+    const wire = await startPostgresWire({ host: '127.0.0.1', port })
+    onTestFinished(() => wire.close())
+    const [error] = await once(connect(wire.port, '127.0.0.1'), 'error')
+    expect(error).toMatchObject({ code: 'ECONNRESET' })
   })
 
   it('closes a connection when Postgres does', async () => {
