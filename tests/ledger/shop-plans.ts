@@ -1,5 +1,5 @@
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { keep, type Planners, sentBy, type StaffSessions, take } from './plan.ts'
+import { keep, type Plan, type Planners, sentBy, type StaffSessions, take } from './plan.ts'
 import type { Shop } from './shops.ts'
 
 const ROLES = ['viewer', 'production', 'designer', 'account', 'sales', 'admin']
@@ -26,18 +26,20 @@ export function planShops(
   const possible = new Map<string, Set<string>>()
   for (const { changing } of shops) for (const id of changing) possible.set(id, new Set(['viewer']))
 
+  const readTenant = (tenant: number): Plan => ({
+    kind: 'read-tenant',
+    route: 'GET /v1/tenant',
+    ...sentBy(staff, tenant),
+    settle: ({ isDone, etag }) => {
+      if (isDone && etag !== null) etags.set(tenant, etag)
+    },
+  })
+
   return {
-    'read-tenant': (_marker, { tenant }) => ({
-      kind: 'read-tenant',
-      route: 'GET /v1/tenant',
-      ...sentBy(staff, tenant),
-      settle: ({ isDone, etag }) => {
-        if (isDone && etag !== null) etags.set(tenant, etag)
-      },
-    }),
+    'read-tenant': (_marker, { tenant }) => readTenant(tenant),
     tenant: (marker, { tenant }) => {
       const etag = etags.get(tenant)
-      if (etag === undefined) return undefined
+      if (etag === undefined) return readTenant(tenant)
       etags.delete(tenant)
       return {
         kind: 'tenant',
