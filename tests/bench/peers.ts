@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
+import type { CannonRequest } from 'autocannon'
 import postgres from 'postgres'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { urlFor } from '#infra/local/postgres/database.ts'
@@ -30,6 +31,7 @@ const CONNECTIONS_OF_A_SERVER = 10
 // Each connection repeats its own operations, so that a session is not used by two connections at the same time.
 const OPERATIONS = { many: 64, one: 400 }
 const WARM_UP_SECONDS = 0.5
+const LEAST_BYTES = 60
 // Of each connection, in a turn.
 const LEAST_OPERATIONS = 2
 
@@ -196,6 +198,11 @@ async function run(
     return { ...result, name, contender, connections }
   }
 
+  for (const { name, contender, as, operation, server } of turns) {
+    const [session] = sessionsFor(as, server.data)
+    for (const request of session === undefined ? [] : operation(session, 0, server.data))
+      await expectContent(`${name} of ${contender}`, server.url, request)
+  }
   for (const kind of ['many', 'one'] as const) for (const turn of turns) await load(turn, kind, runNumber, true)
   const samples: PeerSample[] = []
   for (let round = 0; round < rounds; round += 1) {
@@ -206,6 +213,13 @@ async function run(
     }
   }
   return samples
+}
+
+/** Throws unless the server does what it is asked. better-auth responds to an unknown session with 200 and `null`. */
+async function expectContent(what: string, url: string, { path, ...request }: CannonRequest): Promise<void> {
+  const response = await fetch(`${url}${path}`, request)
+  const body = await response.text()
+  if (!response.ok || body.length < LEAST_BYTES) throw new Error(`${what}: ${response.status} ${body}`)
 }
 
 /** Waits until the server has ended the work on requests that the load dropped, and at most some seconds. */

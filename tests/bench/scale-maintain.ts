@@ -123,7 +123,7 @@ async function addEnded(owner: postgres.Sql, count: number): Promise<void> {
     select sha256(('ended' || i)::bytea), u.id, sha256(i::text::bytea), at, at, at, at
       from generate_series(1, ${count}::int) i
       cross join lateral (select now() - interval '31 days' + interval '1 hour' * i / ${count}::int as at) ended
-      join (select id, row_number() over () as n, count(*) over () as most from app.users) u on u.n = 1 + i % u.most`
+      join (select id, row_number() over () - 1 as n from app.users) u on u.n = i % (select count(*) from app.users)`
   await owner`
     insert into app.known_networks (key, seen_at)
     select sha256(('network' || i)::bytea), now() - interval '31 days' from generate_series(1, ${count}::int) i`

@@ -1,5 +1,6 @@
 import { figure, markdownTable, provenance } from './kept.ts'
 import type { Maintained } from './scale-maintain.ts'
+import type { SkippedRead } from './scale-routes.ts'
 import { median } from './statistics.ts'
 import type { Turn } from './turn.ts'
 import { type Judged, verdictOf } from './verdict.ts'
@@ -16,6 +17,7 @@ export interface ReadSample extends Turn {
 
 export interface ScaleMeasurements {
   readonly samples: readonly ReadSample[]
+  readonly skipped: readonly SkippedRead[]
   readonly slides: { readonly updates: number; readonly hot: number }
   readonly maintained: Maintained
 }
@@ -56,7 +58,7 @@ function readsIn(samples: readonly ReadSample[]): Read[] {
 }
 
 /** Compares the measurements with the targets. */
-export function judgeScale({ samples, slides, maintained }: ScaleMeasurements): Judged[] {
+export function judgeScale({ samples, skipped, slides, maintained }: ScaleMeasurements): Judged[] {
   const failures = samples.reduce((sum, each) => sum + each.failures, 0)
   const hot = slides.hot / slides.updates
   const { emptyBuffers, emptyStatements, perSecond, backlogMs, mostMs, longestMs } = maintained
@@ -91,6 +93,7 @@ export function judgeScale({ samples, slides, maintained }: ScaleMeasurements): 
       measured: `${figure(hot)} of ${slides.updates}`,
       verdict: hot >= LEAST_HOT ? 'met' : 'MISSED',
     },
+    ...skipped.map(({ name, reason }) => ({ target: name, measured: reason, verdict: 'not measured' as const })),
     { target: 'no failed request', measured: String(failures), verdict: failures === 0 ? 'met' : 'MISSED' },
   ]
 }

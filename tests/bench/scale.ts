@@ -21,7 +21,7 @@ import { type ServerProcess, startProcess } from './processes.ts'
 import { fillScale, type Scale } from './scale-fill.ts'
 import { measureMaintain } from './scale-maintain.ts'
 import { judgeScale, type ReadSample, renderScale } from './scale-report.ts'
-import { type Reader, readsOf, type ScaleRead } from './scale-routes.ts'
+import { type Reader, readsOf, type ScaleRead, type SkippedRead } from './scale-routes.ts'
 import type { ServiceOptions } from './service-process.ts'
 import { type LoadedServer, type Loader, loadTurn } from './turn.ts'
 
@@ -126,6 +126,7 @@ async function startCluster(pepper: string, scales: Readonly<Record<string, Scal
 interface ReadingServer extends LoadedServer {
   readonly database: Filled
   readonly reads: readonly ScaleRead[]
+  readonly skipped: readonly SkippedRead[]
 }
 
 async function main(): Promise<number> {
@@ -164,7 +165,7 @@ async function main(): Promise<number> {
     const loader: Loader = await startProcess('./load-process.ts', {}, cleanup)
     const postmaster = server.pid()
     const admin = postgres(server.adminUrl, { max: 1, onnotice: () => {} })
-    cleanup.add(() => admin.end())
+    cleanup.add(() => admin.end({ timeout: 1 }))
 
     const startService = async (
       { urls }: Filled,
@@ -206,7 +207,8 @@ async function main(): Promise<number> {
     for (const database of filled) {
       const service = await startService(database, {}, cleanup)
       const sql = postgres(database.databaseUrl, { max: 1, onnotice: () => {} })
-      servers.push({ ...service, database, reads: await readsOf(sql, createClient(service.url), database.readers) })
+      const found = await readsOf(sql, createClient(service.url), database.readers)
+      servers.push({ ...service, database, ...found })
       await sql.end()
     }
     const [first] = servers
@@ -249,7 +251,7 @@ async function main(): Promise<number> {
 
     say('sliding')
     const owner = postgres(large.database.databaseUrl, { max: 1, onnotice: () => {} })
-    cleanup.add(() => owner.end())
+    cleanup.add(() => owner.end({ timeout: 1 }))
     const ofSlides = createUndo()
     cleanup.add(() => ofSlides.run())
     const sliding = await startService(large.database, { SESSION_SLIDE_STEP_SECONDS: '0' }, ofSlides)
@@ -277,9 +279,11 @@ async function main(): Promise<number> {
     const after = await updates()
     const slides = { updates: after.all - before.all, hot: after.hot - before.hot }
 
+    // For a reader who does not wait for the rest.
+    await saveMeasurements('bench-scale', { options, samples, slides })
     say('maintaining')
     const maintained = await measureMaintain({ urls: large.database.urls, owner, admin, backlog: options.backlog })
-    const measurements = { samples, slides, maintained }
+    const measurements = { samples, skipped: large.skipped, slides, maintained }
     const targets = judgeScale(measurements)
     const report = renderScale(options, measurements, targets)
     console.log(report)

@@ -2,7 +2,7 @@
 const NOISE = 0.1
 
 /** `in the noise`: the measure misses the target by less than two runs differ. */
-export type Verdict = 'met' | 'in the noise' | 'MISSED'
+export type Verdict = 'met' | 'in the noise' | 'not measured' | 'MISSED'
 
 export interface Judged {
   readonly target: string
