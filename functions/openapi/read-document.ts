@@ -1,16 +1,19 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import document from './document.json' with { type: 'json' }
+import { once } from '#shared/once.ts'
 
-const text = JSON.stringify(document)
+// Loaded at the first request: a start would compile it.
+const documentOf = once(async (): Promise<{ text: string; problemBaseUrl: string }> => {
+  const { default: document } = await import('./document.json', { with: { type: 'json' } })
+  return { text: JSON.stringify(document), problemBaseUrl: document.info['x-problem-base-url'] }
+})
 
-// The file contains the default of PROBLEM_BASE_URL.
-const withProblemsAt = (baseUrl: string): string =>
-  text.replaceAll(
-    JSON.stringify(document.info['x-problem-base-url']).slice(1, -1),
-    JSON.stringify(baseUrl).slice(1, -1),
-  )
+/** Returns the document with another PROBLEM_BASE_URL. The file contains its default. */
+async function withProblemsAt(baseUrl: string): Promise<string> {
+  const { text, problemBaseUrl } = await documentOf()
+  return text.replaceAll(JSON.stringify(problemBaseUrl).slice(1, -1), JSON.stringify(baseUrl).slice(1, -1))
+}
 
 export const readDocument = endpoint({
   route: 'GET /v1/openapi.json',
@@ -18,5 +21,5 @@ export const readDocument = endpoint({
   summary: 'Read this document',
   reply: v.objectWithRest({ openapi: v.pipe(v.string(), v.examples(['3.1.1'])) }, v.unknown()),
   cache: 'public, max-age=300',
-  handle: async ({ runtime: { config } }) => ok(JSON.parse(withProblemsAt(config.problemBaseUrl))),
+  handle: async ({ runtime: { config } }) => ok(JSON.parse(await withProblemsAt(config.problemBaseUrl))),
 })

@@ -1,5 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import type { WrappedKey } from '#shared/vault/kms.ts'
+import type { WrappedKey } from '#shared/vault/key-service.ts'
 import { type DataKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
 import type { EncryptedSecret } from '#shared/vault/vault.ts'
 import type { Instruction } from './instruction.ts'

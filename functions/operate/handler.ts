@@ -1,4 +1,3 @@
-import { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { Context } from 'aws-lambda'
 import { metered } from '#shared/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
@@ -8,12 +7,10 @@ import { isKeyCommand, type Outcome } from './commands.ts'
 import { receive } from './instruction.ts'
 import { job } from './job.ts'
 import { operate, operateKeys } from './operate.ts'
-import { unsuppress } from './unsuppress.ts'
 
 const RESERVE_MS = 10_000
 
 const runtime = openRuntime(job, { openVault, invoke: invokeLambda })
-const ses = new SESv2Client({ maxAttempts: 2 })
 
 /** Operators invoke this with their AWS credentials. No route reaches it. */
 export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {
@@ -25,6 +22,12 @@ export const handler = metered(async (event: unknown, context: Context): Promise
     const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
     return operateKeys(opened, command, { ...instruction, vault: opened.vault, shouldStop })
   }
-  const refused = command.command === 'unsuppress' ? await unsuppress(ses, command.email) : null
+  const refused = command.command === 'unsuppress' ? await allowMailTo(command.email) : null
   return refused ?? operate(opened, command, instruction)
 })
+
+/** Loads the client of SES, which no other command needs. */
+async function allowMailTo(email: string): Promise<Outcome | null> {
+  const [{ unsuppress }, { ses }] = await Promise.all([import('./unsuppress.ts'), import('./ses.ts')])
+  return unsuppress(ses, email)
+}

@@ -1,16 +1,15 @@
-import { fileURLToPath } from 'node:url'
-import { Duration, Stack } from 'aws-cdk-lib'
+import { dirname, join } from 'node:path'
+import { Duration, Stack, Stage as Assembled } from 'aws-cdk-lib'
 import { SubnetType } from 'aws-cdk-lib/aws-ec2'
 import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Alias, Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
-import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs'
+import { Alias, Architecture, Code, Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
 import { reservedConcurrency, type Stage, VENDOR_URLS } from '#infra/stages.ts'
 import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { databaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
-import { bundling } from './bundling.ts'
+import { bundle, type Bundled, SOURCE_MAPS } from './bundling.ts'
 import type { Database } from './database.ts'
 import type { Events } from './events.ts'
 import type { Keys } from './keys.ts'
@@ -33,8 +32,6 @@ export interface FunctionContext {
   readonly settings: Readonly<Record<string, string>>
 }
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-
 // Lambda's file of Amazon's certificate authorities, which include those of RDS. Node does not read it by default.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-nodejs.html
 const AMAZON_CA_FILE = '/var/runtime/ca-cert.pem'
@@ -54,7 +51,7 @@ const NETWORK_INTERFACES = [
 
 /** The Lambda `tenantry-STAGE-NAME`: its bundle, a role with only the grants that its needs imply, an encrypted log group. */
 export class TenantryFunction extends Construct {
-  readonly function: NodejsFunction
+  readonly function: LambdaFunction
   /** What callers invoke. A release moves it to its version. */
   readonly live: Alias
   readonly functionName: string
@@ -83,10 +80,10 @@ export class TenantryFunction extends Construct {
     const role = this.role()
     group.grantWrite(role)
     for (const group of calls) grantInvoke(role, `${prefix(stage)}${group}`)
-    this.function = new NodejsFunction(this, 'Function', {
+    this.function = new LambdaFunction(this, 'Function', {
       functionName: this.functionName,
-      entry: handlerFile,
-      handler: 'handler',
+      code: this.code({ handlerFile, needs, calls }),
+      handler: 'index.handler',
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       memorySize: memoryMib[name] ?? memoryMib.default,
@@ -101,15 +98,10 @@ export class TenantryFunction extends Construct {
       securityGroups: [network.functions, ...(needs.includes('vault') ? [network.vendors] : [])],
       environment: {
         NODE_ENV: 'production',
-        NODE_OPTIONS: '--enable-source-maps',
         FUNCTION_PREFIX: prefix(stage),
         ...settings,
         ...grant(role, needs, context),
       },
-      awsSdkConnectionReuse: false,
-      projectRoot: ROOT,
-      depsLockFilePath: `${ROOT}package-lock.json`,
-      bundling: bundling(needs),
     })
     this.live = new Alias(this, 'Live', {
       aliasName: LIVE_ALIAS,
@@ -117,6 +109,13 @@ export class TenantryFunction extends Construct {
       // No retries: the next scheduled run does the work. The queue keeps the event of a failed run.
       ...(deadLetterQueue === undefined ? {} : { retryAttempts: 0, maxEventAge: Duration.minutes(5) }),
     })
+  }
+
+  /** Returns the bundle. Of a stack that is not deployed, it returns the sources, which takes no time. */
+  private code(bundled: Bundled): Code {
+    const { bundlingRequired } = Stack.of(this)
+    if (!bundlingRequired) return Code.fromAsset(dirname(bundled.handlerFile))
+    return Code.fromAsset(bundle(bundled, join(Assembled.of(this)?.outdir ?? '', SOURCE_MAPS)))
   }
 
   private role(): Role {

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { type ClientRequest, ProblemError, type Send } from '#shared/client/client.ts'
 import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
-import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { describeError, log } from '#shared/log.ts'
 
 /** The browser that a request is sent for. */
@@ -19,7 +17,6 @@ export interface Browser {
 // Less than API Gateway waits for the page.
 const TIMEOUT_MS = 8000
 const RETRY_AFTER_SECONDS = 1
-let lambda: LambdaClient | null = null
 
 /**
  * Returns the transport that invokes the function of a route group directly, as API Gateway does for that browser. Throws
@@ -32,7 +29,7 @@ export const invokeGroups =
     const group = GROUP_OF[request.path]
     if (group === undefined) throw new Error(`no route group serves ${request.path}`)
     const abortSignal = AbortSignal.timeout(timeoutMs)
-    const invoke = () => invokeFunction(group, proxyEvent(request, browser), abortSignal)
+    const invoke = () => invokeGroup(group, proxyEvent(request, browser), abortSignal)
     try {
       return await invoke().catch((error: unknown) => {
         if (request.method !== 'GET' || abortSignal.aborted || error instanceof FunctionError) throw error
@@ -54,17 +51,9 @@ class FunctionError extends Error {
   override name = 'FunctionError'
 }
 
-async function invokeFunction(group: string, event: Event, abortSignal: AbortSignal): Promise<Response> {
-  // A retry by the SDK would repeat a write that may have taken effect.
-  lambda ??= new LambdaClient({ maxAttempts: 1 })
-  const { FunctionError: kind, Payload } = await lambda.send(
-    new InvokeCommand({
-      FunctionName: `${process.env['FUNCTION_PREFIX'] ?? ''}${group}`,
-      Qualifier: LIVE_ALIAS,
-      Payload: JSON.stringify(event),
-    }),
-    { abortSignal },
-  )
+async function invokeGroup(group: string, event: Event, abortSignal: AbortSignal): Promise<Response> {
+  const { invokeFunction } = await import('#shared/invoke-function.ts')
+  const { FunctionError: kind, Payload } = await invokeFunction(group, { Payload: JSON.stringify(event) }, abortSignal)
   const text = Buffer.from(Payload ?? []).toString()
   if (kind !== undefined) throw new FunctionError(`${kind}: ${text}`)
   const result: ProxyResult | null = JSON.parse(text)

@@ -5,7 +5,7 @@ import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
 import { metered } from '#shared/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
-import { openLimiter } from '#shared/rate-limit/limiter.ts'
+import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
 import { openRuntime, type Parts, type RuntimeSource } from '#shared/runtime.ts'
 
 /** A Lambda handler of the API Gateway REST proxy integration. It never rejects: a failure is a response too. */

@@ -1,8 +1,6 @@
 import { Ratelimit } from '@upstash/ratelimit'
 import { Redis } from '@upstash/redis'
-import type { Database, Sql } from '#shared/db/connect.ts'
-import { describeError, log } from '#shared/log.ts'
-import { countMetric } from '#shared/metrics.ts'
+import type { Sql } from '#shared/db/connect.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
 import { SLIDING_WINDOWS } from '#shared/rate-limit/sliding-windows.ts'
 import { countAttempt, forgetWithParts } from '#shared/rate-limit/queries.ts'
@@ -176,14 +174,3 @@ export function createLimiter(
     },
   }
 }
-
-/** Returns the limiter of a function. Does not connect yet. */
-export const openLimiter = (cache: CacheAccess, { sql }: Database): Limiter =>
-  createLimiter({
-    ...cache,
-    sql,
-    degraded: (error) => {
-      log.error('the cache failed; counting rate limits in the database alone', { error: describeError(error) })
-      countMetric('LimiterDegraded')
-    },
-  })

@@ -1,11 +1,9 @@
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import * as v from 'valibot'
 
 /** The staging label of a secret's version. AWSPENDING exists only during a rotation. */
 export type SecretVersion = 'AWSCURRENT' | 'AWSPENDING'
 
 const READ_TIMEOUT_MS = 5000
-let client: SecretsManagerClient | null = null
 
 /** Reads and parses a secret. Throws when it is missing, invalid, or not read within `timeoutMs`. */
 export async function readSecret<Schema extends v.GenericSchema>(
@@ -13,11 +11,9 @@ export async function readSecret<Schema extends v.GenericSchema>(
   schema: Schema,
   { version = 'AWSCURRENT', timeoutMs = READ_TIMEOUT_MS }: { version?: SecretVersion; timeoutMs?: number } = {},
 ): Promise<v.InferOutput<Schema>> {
-  client ??= new SecretsManagerClient({ maxAttempts: 2 })
-  const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId: id, VersionStage: version }), {
-    abortSignal: AbortSignal.timeout(timeoutMs),
-  })
-  const json = v.safeParse(v.pipe(v.string(), v.parseJson()), SecretString)
+  const { getSecretValue } = await import('#shared/secret/get-secret-value.ts')
+  const text = await getSecretValue(id, version, timeoutMs)
+  const json = v.safeParse(v.pipe(v.string(), v.parseJson()), text)
   if (!json.success) throw new Error('a secret in Secrets Manager is not JSON')
   const parsed = v.safeParse(schema, json.output)
   if (parsed.success) return parsed.output

@@ -1,5 +1,5 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import type { WrappedKey } from '#shared/vault/kms.ts'
+import type { WrappedKey } from '#shared/vault/key-service.ts'
 
 /** What a data key encrypts. The KMS encryption context of the data key contains it. */
 export type Purpose = 'vendor-credential'

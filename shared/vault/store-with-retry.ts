@@ -1,5 +1,5 @@
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
-import { KeyServiceUnavailable } from '#shared/vault/kms.ts'
+import { KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 
 const MAX_ATTEMPTS = 3
 const USABLE_KEY_CONSTRAINT = 'vendor_accounts_key_is_usable'

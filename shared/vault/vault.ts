@@ -4,7 +4,7 @@ import type { TenantProof } from '#shared/db/scope.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { type Binding, DecryptionFailed, decryptText, encryptText } from '#shared/vault/envelope.ts'
 import { KeyCache } from '#shared/vault/key-cache.ts'
-import { type KeyService, KeyServiceUnavailable } from '#shared/vault/kms.ts'
+import { type KeyService, KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 import { type DataKey, findActiveKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
 
 /** What a secret is bound to, independent of the data key. */

@@ -1,10 +1,10 @@
 // Lambda's runtime in an instance: imports the bundle's handler, then handles one invocation after the other.
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
-import { existsSync } from 'node:fs'
-import { Agent, request } from 'node:http'
 import { Socket } from 'node:net'
 import { pathToFileURL } from 'node:url'
 
+// As Lambda's runtime: an import of node:http would load what an empty function does not have.
+const { Agent, request } = process.getBuiltinModule('node:http')
 const { AWS_LAMBDA_RUNTIME_API: api = '', LAMBDA_TASK_ROOT = '', _HANDLER = '', ...environment } = process.env
 
 // A security group drops what it does not let out. `ports` has the real port of a local address.
@@ -48,11 +48,11 @@ const described = (error: unknown): string =>
 const [file = '', name = ''] = _HANDLER.split('.')
 let handler: (event: unknown, context: object) => Promise<unknown>
 try {
-  // Ours are ES modules. Those of the CDK are CommonJS.
-  const path = ['mjs', 'js'].map((kind) => `${LAMBDA_TASK_ROOT}/${file}.${kind}`).find((each) => existsSync(each)) ?? ''
-  const module = await import(pathToFileURL(path).href)
+  const module = await import(pathToFileURL(`${LAMBDA_TASK_ROOT}/${file}.js`).href)
   handler = module[name] ?? module.default?.[name]
   if (typeof handler !== 'function') throw new Error(`${_HANDLER} is not a function`)
+  // https://docs.aws.amazon.com/lambda/latest/dg/nodejs-handler.html: Node.js 24 refuses a handler with a callback.
+  if (handler.length > 2) throw new Error(`${_HANDLER} takes a callback`)
 } catch (error) {
   await call('POST', 'init/error', described(error))
   process.exit(1)

@@ -113,7 +113,7 @@ export const EMPTY_FUNCTION = 'empty'
 
 async function measureInits(functions: readonly DeployedFunction[], rounds: number): Promise<Record<string, Init>> {
   const taskRoot = await mkdtemp(join(tmpdir(), 'tenantry-empty-'))
-  await writeFile(join(taskRoot, 'index.mjs'), 'export const handler = async () => null\n')
+  await writeFile(join(taskRoot, 'index.js'), 'exports.handler = async () => null\n')
   const [first] = functions
   const empty = { ...first, environment: { ...first?.environment, LAMBDA_TASK_ROOT: taskRoot } }
   const least: Record<string, Init> = {}

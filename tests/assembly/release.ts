@@ -36,7 +36,7 @@ export async function nextRelease(
     const to = `${from.replace(/-release[\d-]+$/, '')}-release${process.pid}-${releases}`
     await cp(from, to, { recursive: true })
     Code.S3Key = basename(to).replace('asset.', '')
-    if (edit !== undefined) await replaceOnce(join(to, 'index.mjs'), ...edit)
+    if (edit !== undefined) await replaceOnce(to, ...edit)
     if (!isMigrate) continue
     const folder = join(to, 'migrations')
     const last = Number(
@@ -61,11 +61,12 @@ export async function nextRelease(
   return { folder: assembly.folder, resources: JSON.parse(renamed), added }
 }
 
-async function replaceOnce(file: string, part: string | RegExp, replacement: string): Promise<void> {
-  const text = await readFile(file, 'utf8')
-  const found = text.split(part).length - 1
-  if (found !== 1) throw new Error(`${file} has ${part} ${found} times`)
-  await writeFile(file, text.replace(part, replacement))
+async function replaceOnce(folder: string, part: string | RegExp, replacement: string): Promise<void> {
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.js')).map((name) => join(folder, name))
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+  const found = texts.reduce((sum, text) => sum + text.split(part).length - 1, 0)
+  if (found !== 1) throw new Error(`${folder} has ${part} ${found} times`)
+  await Promise.all(files.map((file, index) => writeFile(file, texts[index]?.replace(part, replacement) ?? '')))
 }
 
 /** What happens while 10 % of the invocations go to the new versions. */

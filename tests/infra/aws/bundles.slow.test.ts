@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   outdir = await mkdtemp(join(tmpdir(), 'tenantry-bundles-'))
   const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
   const app = new App({ context, outdir })
-  const stack = new Tenantry(app, 'bundles', {
+  const stack = new Tenantry(app, 'tenantry-dev', {
     stage: 'dev',
     config: STAGES.dev,
     addresses: v.parse(Addresses, context.tenantry.dev),
@@ -52,17 +52,37 @@ afterAll(async () => {
   await rm(outdir, { recursive: true, force: true })
 })
 
+const started = (folder: string): string[] => [
+  '--input-type=module',
+  '-e',
+  `const { handler } = await import(${JSON.stringify(join(folder, 'index.js'))}); console.log(typeof handler)`,
+]
+
 describe('a bundle', () => {
   it('starts on its own, with the environment of its function', async () => {
     expect(bundles.length).toBeGreaterThan(5)
     for (const { name, folder, env } of bundles) {
-      const program = `const { handler } = await import(${JSON.stringify(join(folder, 'index.mjs'))}); console.log(typeof handler)`
-      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      const { stdout } = await promisify(execFile)(process.execPath, started(folder), {
         env: { ...env, AWS_REGION: 'us-east-1' },
         cwd: outdir,
       })
       expect(stdout.trim(), name).toBe('function')
     }
+  })
+
+  it('has no source map, but its assembly has those that name the places in the sources of a stack', async () => {
+    const { name, folder } = bundles.find((each) => each.name.endsWith('-auth')) ?? expect.fail()
+    expect((await readdir(folder)).filter((file) => !/^\w+\.js$/.test(file))).toEqual([])
+    const { stderr } = spawnSync(process.execPath, started(folder), { env: {}, encoding: 'utf8' })
+    const input = (stderr.match(/^ +at .*$/gm) ?? []).join('\n').replaceAll(folder, '/var/task')
+    expect(input).toMatch(/\/var\/task\/index\.js:\d+:\d+/)
+    const { stdout } = spawnSync(process.execPath, ['infra/tools/map-stack.ts', name, '--assembly', outdir], {
+      input,
+      encoding: 'utf8',
+    })
+    expect(stdout).toMatch(/^ +at \S+ \(shared\/runtime\.ts:\d+:\d+\)/)
+    expect(stdout).toMatch(/\(functions\/auth\/handler\.ts:\d+:\d+\)/)
+    expect(stdout).not.toContain('/var/task')
   })
 
   it('contains the migrations only if it is the one that runs them', async () => {

@@ -3,7 +3,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { describeError } from '#shared/log.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
-import { KeyServiceUnavailable, keyService, kmsClient } from '#shared/vault/kms.ts'
+import { KeyServiceUnavailable } from '#shared/vault/key-service.ts'
+import { keyService, kmsClient } from '#shared/vault/kms.ts'
 
 const CONTEXT = { tenantId: randomUUID(), purpose: 'vendor-credential' }
 const ARN = 'arn:aws:kms:us-east-1:000000000000:key/0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
