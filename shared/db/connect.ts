@@ -147,8 +147,10 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
   }
 
   /** Waits for the end of the last read. Without a response, the pool has a new connection after it. */
-  const endOf = (connection: Connection, ending: Promise<void>, deadline: number): Promise<void> =>
-    responseTo(connection, ending, Math.min(deadline, Date.now() + FIRST_RESPONSE_MS)).catch(() => {})
+  const endOf = (pooled: PooledConnection, ending: Promise<void>, deadline: number): Promise<void> => {
+    const until = wasIdleLong(pooled) ? Math.min(deadline, Date.now() + FIRST_RESPONSE_MS) : deadline
+    return responseTo(pooled.connection, ending, until).catch(() => {})
+  }
 
   const endLater = (pooled: PooledConnection, connection: Connection, commit: PromiseLike<Committed>): void => {
     const confirmed = async (): Promise<void> => {
@@ -166,7 +168,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     const deadline = deadlineFromNow()
     const pooled = await acquire(alone, deadline)
     try {
-      if (pooled.ending !== null) await endOf(pooled.connection, pooled.ending, deadline)
+      if (pooled.ending !== null) await endOf(pooled, pooled.ending, deadline)
       return await use(pooled, deadline)
     } finally {
       release(pooled, alone)

@@ -633,6 +633,8 @@ describe('the end of a read', () => {
     })
     const state = () => database.admin`select state from pg_stat_activity where pid = ${pid}`
     await vi.waitFor(async () => expect(await state()).toEqual([{ state: 'idle' }]))
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+    onTestFinished(() => void vi.useRealTimers())
     // The next use waits a moment for the response that does not come.
     expect(await pidOf(db.sql)).not.toBe(pid)
   })
