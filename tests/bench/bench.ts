@@ -1,4 +1,5 @@
 import { startCache } from '#infra/local/cache/cache.ts'
+import { parseConfig } from '#shared/config.ts'
 import { loginsOf } from '#tests/support/access.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
@@ -61,7 +62,7 @@ async function measure(options: BenchOptions, cleanup: Cleanup): Promise<Measure
   say('starting the servers')
   const { floor, service, instances, counted, wire, faults } = await startServers(fixture, cleanup)
   const loader: BenchProcess<object, LoadJob, LoadResult> = await startProcess('./load-process.ts', {}, cleanup)
-  const verifying = { password, hash } satisfies VerifyOptions
+  const verifying = { password, hash, cost: parseConfig(SERVICE_ENV).argon2 } satisfies VerifyOptions
   const verifier: BenchProcess<object, object, Verified> = await startProcess('./verify-process.ts', verifying, cleanup)
 
   say('counting statements and round trips')
@@ -73,7 +74,7 @@ async function measure(options: BenchOptions, cleanup: Cleanup): Promise<Measure
   say('loading the session check')
   const throughput = await measureThroughput([floor, service, instances], loader, tokens, options)
   say('timing sign-ins')
-  const login = await measureLogin(service.server.greeting.url, verifier, { emails, password, pairs: options.pairs })
+  const login = await measureLogin(service.server, verifier, { emails, password, pairs: options.pairs })
   return { throughput, login, wire: counts }
 }
 
@@ -93,7 +94,7 @@ async function main(): Promise<number> {
     const targets = judge(measurements)
     console.log(render(measurements, targets))
     console.log(`\nwritten to ${await save(options, measurements, targets)}`)
-    return targets.every(({ met }) => met) ? 0 : 1
+    return targets.some(({ verdict }) => verdict === 'MISSED') ? 1 : 0
   } finally {
     await cleanup.run()
   }

@@ -1,5 +1,5 @@
 import { createClient, expectStatus } from './http-client.ts'
-import type { BenchProcess } from './processes.ts'
+import type { BenchProcess, ServerProcess } from './processes.ts'
 import { median, quantile, rotated } from './statistics.ts'
 import type { Verified } from './verify-process.ts'
 
@@ -11,8 +11,11 @@ export interface LoginTimes {
   readonly loginMs: number
   readonly loginP99: number
   readonly ratio: number
-  /** The ratio of the 10th percentiles, which other load on the machine hardly affects. */
-  readonly undisturbedRatio: number
+  /** What a sign-in takes beside the hash: the difference of the medians, and of the 10th percentiles, which other load hardly affects. */
+  readonly besideMs: number
+  readonly undisturbedBesideMs: number
+  /** The ratio of the processor time of the service to that of the paired verify. */
+  readonly cpuRatio: number
 }
 
 const WARM_UPS = 5
@@ -21,15 +24,17 @@ interface Pair {
   readonly kind: string
   readonly verifyMs: number
   readonly loginMs: number
+  readonly verifyCpuMs: number
+  readonly loginCpuMs: number
 }
 
 /** Times sign-ins one by one, each paired with a bare verify of the same hash directly before or after it. */
 export async function measureLogin(
-  serviceUrl: string,
+  service: ServerProcess,
   verifier: BenchProcess<object, object, Verified>,
   { emails, password, pairs }: { emails: readonly string[]; password: string; pairs: number },
 ): Promise<LoginTimes[]> {
-  const call = createClient(serviceUrl)
+  const call = createClient(service.greeting.url)
   const kinds = [
     { kind: 'right password', status: 200, body: (at: number) => ({ email: emails[at % emails.length], password }) },
     {
@@ -43,14 +48,25 @@ export async function measureLogin(
   const measured: Pair[] = []
   for (let at = -WARM_UPS; at < pairs; at += 1) {
     for (const { kind, status, body } of rotated(kinds, at + WARM_UPS)) {
-      const login = async () =>
-        expectStatus(await call('POST /v1/auth/login', { body: body(at + WARM_UPS) }), status, kind).ms
-      const verify = async () => (await verifier.ask({})).ms
+      const login = async (): Promise<Verified> => {
+        const before = await service.ask({})
+        const { ms } = expectStatus(await call('POST /v1/auth/login', { body: body(at + WARM_UPS) }), status, kind)
+        const after = await service.ask({})
+        return { ms, cpuMs: (after.cpuMicros - before.cpuMicros) / 1000 }
+      }
+      const verify = () => verifier.ask({})
       const loginFirst = at % 2 === 0
       const first = await (loginFirst ? login() : verify())
       const second = await (loginFirst ? verify() : login())
-      const [loginMs, verifyMs] = loginFirst ? [first, second] : [second, first]
-      if (at >= 0) measured.push({ kind, verifyMs, loginMs })
+      const [signedIn, verified] = loginFirst ? [first, second] : [second, first]
+      if (at < 0) continue
+      measured.push({
+        kind,
+        verifyMs: verified.ms,
+        loginMs: signedIn.ms,
+        verifyCpuMs: verified.cpuMs,
+        loginCpuMs: signedIn.cpuMs,
+      })
     }
   }
   return kinds.map(({ kind }) => {
@@ -64,7 +80,9 @@ export async function measureLogin(
       loginMs: median(logins),
       loginP99: quantile(logins, 0.99),
       ratio: median(own.map(({ loginMs, verifyMs }) => loginMs / verifyMs)),
-      undisturbedRatio: quantile(logins, 0.1) / quantile(verifies, 0.1),
+      besideMs: median(logins) - median(verifies),
+      undisturbedBesideMs: quantile(logins, 0.1) - quantile(verifies, 0.1),
+      cpuRatio: median(own.map(({ loginCpuMs, verifyCpuMs }) => loginCpuMs / verifyCpuMs)),
     }
   })
 }
