@@ -12,7 +12,7 @@ import { type Answer, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
 const LIMIT = 5
-const service = useService({ env: { SERVICE_KEY_LIMIT: String(LIMIT) } })
+const service = useService({ env: { SERVICE_KEY_LIMIT: String(LIMIT), TRUSTED_PROXIES: '127.0.0.0/8' } })
 let key: ServiceKey
 beforeAll(async () => {
   key = await mintServiceKey(service.sql)
@@ -151,12 +151,14 @@ describe('a service key', () => {
   })
 
   it('is limited in wrong ones from a network, while a right one is accepted', async () => {
-    await service.sql`delete from app.rate_limits`
-    const wrong = () => status({ ...key, authorization: basic(key.name, newToken()) })
+    const from = (ip: string, authorization: string) =>
+      service.request('GET /v1/changes', { headers: { authorization, 'x-forwarded-for': ip } })
+    const wrong = async (ip = '192.0.2.1') => (await from(ip, basic(key.name, newToken()))).status
     const seen = []
     for (let attempt = 0; attempt <= LIMIT; attempt += 1) seen.push(await wrong())
     expect(seen).toEqual([...Array.from({ length: LIMIT }, () => 401), 429])
-    expect(await status(key)).toBe(200)
+    expect((await from('192.0.2.1', key.authorization)).status).toBe(200)
+    expect(await wrong('192.0.2.2')).toBe(401)
   })
 
   it('is in no log, and neither is the token', async () => {

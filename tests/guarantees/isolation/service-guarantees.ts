@@ -157,7 +157,7 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
     const introspect = async (session: string, name = 'billing', sent: Buffer | null = key) => {
       const hash = await hashOf(session)
       const rows = await sql<{ found: string | null }[]>`
-        select session_id || ' ' || tenant_id as found from app.introspect(${name}, ${sent}, null, ${hash}, null, 60, 0)`
+        select session_id || coalesce(' ' || tenant_id, '') as found from app.introspect(${name}, ${sent}, null, ${hash}, null, 60, 0)`
       return rows.map(({ found }) => found)
     }
     const changes = async (name = 'billing', sent: Buffer | null = key) => {
