@@ -14,7 +14,7 @@ import { deployedFunction, makeSecrets, passwords, type SecretValues } from './s
 import { type Assembly, type DeclaredFunction, declaredFunctions, ofType, resolver, Undeployable } from './template.ts'
 import { runTrigger, type Surroundings } from './trigger.ts'
 
-/** The start of an instance, from spawn to its first request for work: duration and CPU time, each the minimum of all rounds. */
+/** The start of an instance: its duration from spawn to its first request for work, and the CPU time of loading its handler. Each is the minimum of all rounds. */
 export interface Init {
   readonly ms: number
   readonly cpuMs: number

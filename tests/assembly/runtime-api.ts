@@ -17,7 +17,7 @@ export interface DeployedFunction {
 
 /** An instance of a function: a process that handles one invocation at a time. */
 export interface Instance {
-  /** The duration from spawn to the first request for work, and its CPU time. */
+  /** The duration from spawn to the first request for work, and the CPU time of loading the handler. */
   readonly initMs: number
   readonly initCpuMs: number
   /** Invokes the function. Throws if it throws, exits or times out. After an exit or timeout the instance is dead. */
