@@ -61,9 +61,12 @@ export class Tenantry extends Construct {
     fn.addEnvironment('TENANTRY_PROBLEM_BASE_URL', this.problemBaseUrl)
   }
 
-  /** Lets a function open credentials of vendors, as TENANTRY_OPEN_CREDENTIAL_FUNCTION. Tenantry must name it as a caller too. */
-  grantOpenCredential(fn: LambdaFunction): void {
-    const arn = this.#read('open-credential-function-arn')
+  /**
+   * Lets a function open credentials of vendors, as TENANTRY_OPEN_CREDENTIAL_FUNCTION. `service` is the name under which
+   * Tenantry's cdk.json names the role of the function (`credentialCallers`), and the audit log of the tenant.
+   */
+  grantOpenCredential(fn: LambdaFunction, service: string): void {
+    const arn = `${this.#read('open-credential-function-arn')}:${service}`
     allowInvoke(fn, arn)
     fn.addEnvironment('TENANTRY_OPEN_CREDENTIAL_FUNCTION', arn)
   }

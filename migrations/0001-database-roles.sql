@@ -7,6 +7,7 @@
 --   identity_mailer    sends the mails; reads the mails that it has leased, and no table of users
 --   identity_worker    runs the other jobs
 --   identity_publisher sends the events; reaches no table
+--   identity_opener    opens vendor secrets for other services; reaches no table
 --   identity_operator  runs the operators' commands, which no route reaches
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
@@ -38,6 +39,9 @@ begin
   end if;
   if not exists (select from pg_roles where rolname = 'identity_publisher') then
     create role identity_publisher login noinherit nocreatedb nocreaterole;
+  end if;
+  if not exists (select from pg_roles where rolname = 'identity_opener') then
+    create role identity_opener login noinherit nocreatedb nocreaterole;
   end if;
   if not exists (select from pg_roles where rolname = 'identity_operator') then
     create role identity_operator login noinherit nocreatedb nocreaterole;
@@ -100,6 +104,11 @@ alter role identity_publisher set lock_timeout = '5s';
 alter role identity_publisher set idle_in_transaction_session_timeout = '60s';
 alter role identity_publisher set search_path = app, pg_catalog;
 
+alter role identity_opener set statement_timeout = '2s';
+alter role identity_opener set lock_timeout = '1500ms';
+alter role identity_opener set idle_in_transaction_session_timeout = '10s';
+alter role identity_opener set search_path = app, pg_catalog;
+
 alter role identity_operator set statement_timeout = '30s';
 alter role identity_operator set lock_timeout = '10s';
 alter role identity_operator set idle_in_transaction_session_timeout = '60s';
@@ -139,7 +148,8 @@ $$;
 create schema app authorization identity_owner;
 set local role identity_owner;
 grant usage on schema app to identity_auth, identity_app, identity_services, identity_mailer, identity_worker,
-  identity_publisher, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound, tenant_table_owner;
+  identity_publisher, identity_opener, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound,
+  tenant_table_owner;
 
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
@@ -163,4 +173,4 @@ end
 $$;
 revoke all on function app.clean() from public;
 grant execute on function app.clean() to identity_auth, identity_app, identity_services, identity_mailer, identity_worker,
-  identity_publisher, identity_operator, identity_vault, tenant_bound;
+  identity_publisher, identity_opener, identity_operator, identity_vault, tenant_bound;

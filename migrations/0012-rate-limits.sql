@@ -13,6 +13,7 @@ create unlogged table app.rate_limits (
 create index rate_limits_by_whole on app.rate_limits (part_of) where part_of is not null;
 create index rate_limits_by_age on app.rate_limits (window_start);
 grant select, insert, update, delete on app.rate_limits to identity_auth, identity_app, identity_services;
+grant select, insert, update, delete on app.rate_limits to identity_gate;
 grant select, delete on app.rate_limits to identity_worker;
 
 -- The networks from which users signed in: a keyed hash of email and network, and the time of the last sign-in. A limit that
@@ -112,6 +113,7 @@ revoke all on function app.count_attempt(bytea, integer, integer, bytea), app.co
 grant execute on function app.count_attempt(bytea, integer, integer, bytea), app.count_attempts(jsonb, integer)
   to identity_auth, identity_app, identity_services;
 grant execute on function app.settle_attempts(jsonb) to identity_auth, identity_app;
+grant execute on function app.count_attempt(bytea, integer, integer, bytea) to identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.rate_limits is 'linked: key, part_of; platform: window_start, attempts';

@@ -160,10 +160,81 @@ end
 $$;
 revoke all on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) from public;
 grant execute on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) to identity_vault;
+grant execute on function app.open_vendor_secret(uuid, uuid) to identity_gate;
 grant create on schema app to identity_resolver;
 alter function app.record_opening(uuid, text, text, text) owner to identity_resolver;
 alter function app.open_vendor_secret(uuid, uuid) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
+
+-- Other services open secrets through the job open-credential. It signs in as identity_opener, which reaches no table, stays in no
+-- tenant, and has these two functions alone. They take the id of a tenant as it comes, so SQL that is injected there can do what
+-- the job can: open secrets of open tenants, at most 60 a minute of each, and each after a committed audit entry.
+create policy gate_choose on app.vendor_accounts for select to identity_gate
+  using (tenant_id = (select app.current_tenant()));
+grant select (id, tenant_id, vendor, status, verified_at, last_error, secret_version, data_key_id) on app.vendor_accounts to identity_gate;
+grant insert (id) on app.audit_log to identity_gate;
+
+-- Writes the audit entry of an opening by a service. Returns the entry and its account: the tenant's account with the vendor that
+-- was verified last, without those whose secret the vendor refused. Returns nulls, and writes nothing, when the tenant is not
+-- open, has no such account, or had 60 openings within a minute: retry_after_seconds is then not null.
+create function app.record_opening_for_service(
+    p_tenant uuid, p_vendor text, p_service text, p_reason text, p_request_id text,
+    out entry_id uuid, out account_id uuid, out retry_after_seconds integer)
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_version integer;
+  v_counted record;
+begin
+  perform from app.tenants t where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status);
+  if not found then
+    return;
+  end if;
+  perform app.set_tenant(p_tenant);
+  select a.id, a.secret_version into account_id, v_version from app.vendor_accounts a
+   where a.vendor = p_vendor and a.data_key_id is not null and a.last_error is distinct from 'refused'
+   order by a.status = 'verified' desc, a.verified_at desc nulls last, a.id limit 1;
+  perform app.set_tenant(null);
+  if account_id is null then
+    return;
+  end if;
+  v_counted := app.count_attempt(sha256(convert_to('open-credential', 'UTF8') || uuid_send(p_tenant)), 60, 60, null);
+  if not v_counted.allowed then
+    account_id := null;
+    retry_after_seconds := v_counted.retry_after_seconds;
+    return;
+  end if;
+  entry_id := gen_random_uuid();
+  insert into app.audit_log (id, tenant_id, action, target_type, target_id, after, request_id)
+  values (entry_id, p_tenant, 'vendor_account.opened', 'vendor_account', account_id,
+          jsonb_build_object('reason', p_reason, 'service', p_service, 'secret_version', v_version), p_request_id);
+end
+$$;
+
+-- Returns what app.open_vendor_secret returns in that tenant. Leaves the tenant.
+create function app.open_secret_for_service(p_tenant uuid, p_account uuid, p_entry uuid)
+  returns table (vendor text, account_number text, secret_version integer, sealed_secret bytea,
+                 data_key_id uuid, kms_key_arn text, wrapped_key bytea)
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  perform app.set_tenant(p_tenant);
+  return query select * from app.open_vendor_secret(p_account, p_entry);
+  perform app.set_tenant(null);
+end
+$$;
+revoke all on function app.record_opening_for_service(uuid, text, text, text, text),
+  app.open_secret_for_service(uuid, uuid, uuid) from public;
+grant execute on function app.record_opening_for_service(uuid, text, text, text, text),
+  app.open_secret_for_service(uuid, uuid, uuid) to identity_opener;
+grant create on schema app to identity_gate;
+alter function app.record_opening_for_service(uuid, text, text, text, text) owner to identity_gate;
+alter function app.open_secret_for_service(uuid, uuid, uuid) owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.vendors is 'platform: code, name, adapter';

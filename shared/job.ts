@@ -9,6 +9,8 @@ export interface Job<N extends Need = Need> {
   readonly timeoutSeconds: number
   /** What invokes it with messages: `mail-events` are the bounces and complaints that SES reports. */
   readonly receives?: 'mail-events'
+  /** Who else invokes it: the services that cdk.json names, each by an alias of its own name. */
+  readonly callers?: 'named-services'
 }
 
 /** Declares a job. The type of its runtime follows from its needs. */

@@ -27,6 +27,11 @@ export const METRICS = {
    * Gateway asked for: it is an error of the function, and the only one that is no failure.
    */
   Authorized: { unit: 'Count', by: 'outcome' },
+  /**
+   * Credentials for other services: `opened`, `none`, or an error of the function: `refused`, when the caller has to change or
+   * wait, or `failed`.
+   */
+  CredentialOpened: { unit: 'Count', by: 'outcome' },
   /** 429 of the functions. A limit that silently drops a mail does not count: that response may not differ in any way. */
   RateLimited: { unit: 'Count', by: 'limit' },
   /** 5xx of the functions. */

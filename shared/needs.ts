@@ -1,8 +1,19 @@
 /**
  * The login roles of the database: of the group that signs users in, the other route groups, the group for other services,
- * the mailer, the other jobs, the publisher of events, the operators and the vault. Each is named `identity_NAME` in the migrations.
+ * the mailer, the other jobs, the publisher of events, the opener of vendor secrets, the operators and the vault. Each is named
+ * `identity_NAME` in the migrations.
  */
-export const SERVICE_ROLES = ['auth', 'app', 'services', 'mailer', 'worker', 'publisher', 'operator', 'vault'] as const
+export const SERVICE_ROLES = [
+  'auth',
+  'app',
+  'services',
+  'mailer',
+  'worker',
+  'publisher',
+  'opener',
+  'operator',
+  'vault',
+] as const
 
 export type ServiceRole = (typeof SERVICE_ROLES)[number]
 
@@ -26,6 +37,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   mail-key        the mail key (MAIL_KEY_SECRET_ID), which makes single-use tokens
  *   web-key         the web key (WEB_KEY_SECRET_ID), which protects the forms of the front end before the sign-in
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
+ *   decrypt         decrypts data keys with the KMS key; the vault can do that too
  *   mail            sends mail
  *   event-bus       puts events on the bus of the stage (EVENT_BUS_NAME)
  *   probe-user      the credentials of the user that probes the API (PROBE_SECRET_ID)
@@ -41,6 +53,7 @@ export type Need =
   | 'mail-key'
   | 'web-key'
   | 'vault'
+  | 'decrypt'
   | 'mail'
   | 'event-bus'
   | 'probe-user'

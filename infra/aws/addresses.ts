@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { ServiceName } from '#shared/schema/service-name.ts'
 import { Cidr } from '#shared/schema/trusted-proxies.ts'
 
 /** The operator's own names and addresses for a stage. They are in cdk.json, under the stage's name. */
@@ -53,6 +54,14 @@ export const Addresses = v.strictObject({
    * ones to it. Their key policies must allow the stage's roles to use them.
    */
   vaultKeys: v.optional(v.pipe(v.array(v.pipe(v.string(), v.startsWith('arn:'))), v.nonEmpty())),
+  /**
+   * The services that may open vendor credentials, and the ARN of the role of each. The role must exist when the stage is
+   * deployed. The audit log of a tenant names the service.
+   */
+  credentialCallers: v.optional(
+    v.record(ServiceName, v.pipe(v.string(), v.regex(/^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/))),
+    {},
+  ),
 })
 
 export type Addresses = v.InferOutput<typeof Addresses>

@@ -220,6 +220,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description:
         'In 3 of 5 minutes more than 5 invocations of authorize failed. Other services respond with 503 to those requests.',
     },
+    'credentials-failing': {
+      metric: metrics.failedOpenings,
+      over: 5,
+      periods: [3, 5],
+      missing: 'normal',
+      description:
+        'In 3 of 5 minutes more than 5 invocations of open-credential failed. Other services get no vendor credential.',
+    },
     'sign-in-unreachable': {
       metric: own('ProbeSucceeded', { period: MINUTE }),
       below: 1,

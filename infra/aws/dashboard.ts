@@ -96,7 +96,10 @@ export class Dashboard extends Construct {
       ],
       [
         graph('Firewall: blocked and allowed', [metrics.blocked], [metrics.allowed]),
-        graph('Decisions for other services, by outcome', [ownEach('Authorized')]),
+        graph('Decisions and credentials for other services, by outcome', [
+          ownEach('Authorized'),
+          ownEach('CredentialOpened'),
+        ]),
         graph('Events: age of the oldest, seconds; lost by the bus', [metrics.ageOf('event')], [metrics.lostEvents]),
         graph('Failed password rotations', [sumOf(metrics.rotationFailures, 'failed')]),
       ],

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { Duration, Stack, Stage as Assembled } from 'aws-cdk-lib'
 import { SubnetType } from 'aws-cdk-lib/aws-ec2'
-import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { ArnPrincipal, Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Alias, Architecture, Code, Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
@@ -111,6 +111,13 @@ export class TenantryFunction extends Construct {
     })
   }
 
+  /** Lets a role invoke the function, by an alias that has the name of its service and that no other service may use. */
+  allowService(service: string, roleArn: string): void {
+    const { currentVersion: version } = this.function
+    const alias = new Alias(this, `Service-${service}`, { aliasName: service, version })
+    alias.addPermission('Caller', { principal: new ArnPrincipal(roleArn), action: 'lambda:InvokeFunction' })
+  }
+
   /** Returns the bundle. Of a stack that is not deployed, it returns the sources, which takes no time. */
   private code(bundled: Bundled): Code {
     const { bundlingRequired } = Stack.of(this)
@@ -166,7 +173,9 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
   }
   const signsInAs = databaseRole(needs)
   const direct = signsInAs === 'owner'
-  if (needs.includes('vault')) keys.grantVault(role, { alsoRewrap: signsInAs === 'operator' })
+  if (needs.includes('vault'))
+    keys.grantVault(role, ['generate', 'decrypt', ...(signsInAs === 'operator' ? (['rewrap'] as const) : [])])
+  if (needs.includes('decrypt')) keys.grantVault(role, ['decrypt'])
   if (needs.includes('mail')) mail.grantSend(role)
   if (needs.includes('event-bus')) events.grantPublish(role)
   // The action does not support resources.

@@ -89,8 +89,7 @@ export class Jobs extends Construct {
       }
       return made
     })
-    const migrate = this.functions.find(({ node }) => node.id === MIGRATION_JOB)
-    if (migrate === undefined) throw new Error(`no job is named ${MIGRATION_JOB}`)
+    const migrate = this.named(MIGRATION_JOB)
     this.migrate = migrate
     migrate.function.node.addDependency(...after)
     this.migrated = new Trigger(this, 'Migrated', {
@@ -103,6 +102,14 @@ export class Jobs extends Construct {
     defaultChild.addPropertyOverride('ServiceTimeout', PROVIDER_TIMEOUT.toSeconds() + 60)
     for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
   }
+
+  /** Returns the function of a job. */
+  named(name: string): TenantryFunction {
+    const found = this.functions.find(({ node }) => node.id === name)
+    if (found === undefined) throw new Error(`no job is named ${name}`)
+    return found
+  }
+
   /** Creates the role of a job's schedule. Only schedules of this stage may assume it. */
   private scheduleRole(made: TenantryFunction): Role {
     const conditions = {

@@ -16,6 +16,14 @@ import { KEPT } from './logs.ts'
 const VAULT_CONTEXT = ['tenant_id', 'purpose', 'service']
 const VAULT_SERVICE = 'tenantry'
 
+const VAULT_ACTIONS = {
+  decrypt: ['kms:Decrypt'],
+  generate: ['kms:GenerateDataKey'],
+  rewrap: ['kms:ReEncryptFrom', 'kms:ReEncryptTo'],
+}
+
+type VaultUse = keyof typeof VAULT_ACTIONS
+
 const ADMINISTRATION = [
   'kms:CancelKeyDeletion',
   'kms:Describe*',
@@ -72,10 +80,9 @@ export class Keys extends Construct {
     for (const key of [this.database, this.service, this.vault]) this.denyGrants(key)
   }
 
-  /** Allows a role to generate and decrypt data keys, only with their encryption context, and optionally to rewrap them. */
-  grantVault(role: IRole, { alsoRewrap }: { alsoRewrap: boolean }): void {
-    const actions = ['kms:GenerateDataKey', 'kms:Decrypt']
-    if (alsoRewrap) actions.push('kms:ReEncryptFrom', 'kms:ReEncryptTo')
+  /** Allows a role to use data keys, only with their encryption context. */
+  grantVault(role: IRole, uses: readonly VaultUse[]): void {
+    const actions = uses.flatMap((use) => VAULT_ACTIONS[use])
     const statement = (principals: IRole[] | undefined, resources: string[]) =>
       new PolicyStatement({
         ...(principals === undefined ? {} : { principals }),

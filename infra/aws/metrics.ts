@@ -32,6 +32,7 @@ export interface Watched {
 
 const SERVICE = 'tenantry'
 const AUTHORIZE_JOB = 'authorize'
+const OPEN_CREDENTIAL_JOB = 'open-credential'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
 export function stageMetrics({
@@ -54,13 +55,9 @@ export function stageMetrics({
       statistic: METRICS[name].unit === 'Count' ? Stats.SUM : Stats.MAXIMUM,
       ...options,
     })
-  const jobNamed = (name: string): TenantryFunction => {
-    const made = jobs.functions.find(({ node }) => node.id === name)
-    if (made === undefined) throw new Error(`no job is named ${name}`)
-    return made
-  }
-  // Other services invoke it for each request, as API Gateway invokes the groups.
-  const authorize = jobNamed(AUTHORIZE_JOB)
+  // Other services invoke them for their requests, as API Gateway invokes the groups.
+  const authorize = jobs.named(AUTHORIZE_JOB)
+  const openCredential = jobs.named(OPEN_CREDENTIAL_JOB)
   /** One line for each value of the metric's own dimension. */
   const ownEach = (name: DividedMetric): IMetric => {
     const { by, unit } = METRICS[name]
@@ -98,6 +95,23 @@ export function stageMetrics({
       { FunctionName: functionName, Resource: `${functionName}:${LIVE_ALIAS}` },
       { statistic: Stats.SUM, period: Duration.minutes(1), label: node.id },
     )
+  /** Returns the errors of a function without those that have this outcome. */
+  const failedBeside = (errors: Metric, metricName: MetricName, outcome: string) =>
+    new MathExpression({
+      label: 'failed',
+      expression: 'FILL(errors, 0) - FILL(meant, 0)',
+      usingMetrics: {
+        errors,
+        meant: new Metric({
+          namespace: 'Tenantry',
+          metricName,
+          dimensionsMap: { service: SERVICE, stage, outcome },
+          statistic: Stats.SUM,
+          period: Duration.minutes(1),
+        }),
+      },
+      period: Duration.minutes(1),
+    })
   // Names, not references: the aliases wait for the alarms of a release, and the API for the aliases.
   const ofApi = ({ apiName }: Api, name: string, statistic: string, label: string) =>
     aws('ApiGateway', name, { ApiName: apiName, Stage: STAGE_NAME }, { statistic, label })
@@ -126,33 +140,27 @@ export function stageMetrics({
     pages: served(webApi),
     duration: ({ function: lambda, node }: TenantryFunction, statistic: string) =>
       lambda.metricDuration({ statistic, label: `${node.id} ${statistic}` }),
-    throttles: [...groups, authorize].map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
+    throttles: [...groups, authorize, openCredential].map(({ function: lambda, node }) =>
+      lambda.metricThrottles({ label: node.id }),
+    ),
     failures: [...groups, ...jobs.functions].map(({ function: lambda, node }) =>
       lambda.metricErrors({ label: node.id }),
     ),
     /** The errors of `authorize` are in `failedDecisions`. */
     liveFailures: [...groups, ...jobs.functions].filter((made) => made !== authorize).map(liveErrors),
     /** Without the errors by which `authorize` has API Gateway respond with 401. */
-    failedDecisions: new MathExpression({
-      label: 'failed',
-      expression: 'FILL(errors, 0) - FILL(thrown, 0)',
-      usingMetrics: {
-        errors: liveErrors(authorize),
-        thrown: new Metric({
-          namespace: 'Tenantry',
-          metricName: 'Authorized' satisfies MetricName,
-          dimensionsMap: { service: SERVICE, stage, outcome: 'thrown' },
-          statistic: Stats.SUM,
-          period: Duration.minutes(1),
-        }),
-      },
-      period: Duration.minutes(1),
-    }),
-    concurrency: [...groups, authorize].map(({ function: lambda, node }) =>
+    failedDecisions: failedBeside(liveErrors(authorize), 'Authorized', 'thrown'),
+    /** Without the errors that the caller has to mend. By function: each caller has an alias of its own. */
+    failedOpenings: failedBeside(
+      openCredential.function.metricErrors({ period: Duration.minutes(1) }),
+      'CredentialOpened',
+      'refused',
+    ),
+    concurrency: [...groups, authorize, openCredential].map(({ function: lambda, node }) =>
       lambda.metric('ConcurrentExecutions', { statistic: Stats.MAXIMUM, label: node.id }),
     ),
-    invocationsOf: (job: string, period: Duration): Metric => jobNamed(job).function.metricInvocations({ period }),
-    failuresOf: (job: string, period: Duration): Metric => jobNamed(job).function.metricErrors({ period }),
+    invocationsOf: (job: string, period: Duration): Metric => jobs.named(job).function.metricInvocations({ period }),
+    failuresOf: (job: string, period: Duration): Metric => jobs.named(job).function.metricErrors({ period }),
     /** The events of failed runs that the dead-letter queue did not get. */
     lostDeadLetters: [
       ...jobs.functions

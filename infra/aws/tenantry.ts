@@ -24,6 +24,7 @@ import { Secrets } from './secrets.ts'
 
 const PROBE_JOB = 'probe-sign-in'
 const AUTHORIZE_JOB = 'authorize'
+const OPEN_CREDENTIAL_JOB = 'open-credential'
 
 /** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
@@ -135,16 +136,19 @@ export class Tenantry extends Stack {
       resourceArn: stageArnOf(webApi),
       signIn: isAnyOf(openForms(pages)),
     })
-    const authorize = jobs.functions.find(({ node }) => node.id === AUTHORIZE_JOB)
-    if (authorize === undefined) throw new Error(`no job is named ${AUTHORIZE_JOB}`)
+    const authorize = jobs.named(AUTHORIZE_JOB)
+    const openCredential = jobs.named(OPEN_CREDENTIAL_JOB)
+    for (const [service, roleArn] of Object.entries(addresses.credentialCallers))
+      openCredential.allowService(service, roleArn)
     for (const [name, stringValue] of [
       ['authorize-function-arn', authorize.live.functionArn],
+      // Each service adds its own alias.
+      ['open-credential-function-arn', openCredential.function.functionArn],
       ['problem-base-url', problemBaseUrl],
     ] as const)
       new StringParameter(this, name, { parameterName: stageParameter(stage, name), stringValue })
     // The probe takes the way of every client: DNS, certificate, firewall, gateway.
-    const probe = jobs.functions.find(({ node }) => node.id === PROBE_JOB)
-    if (probe === undefined) throw new Error(`no job is named ${PROBE_JOB}`)
+    const probe = jobs.named(PROBE_JOB)
     probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)
     if (webDomain !== null) probe.function.addEnvironment('PROBE_WEB_URL', `https://${webDomain.name}`)
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })

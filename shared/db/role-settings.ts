@@ -29,6 +29,7 @@ export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
   mailer: JOBS,
   worker: JOBS,
   publisher: JOBS,
+  opener: INTERACTIVE,
   operator: {
     statement_timeout: '30s',
     lock_timeout: '10s',

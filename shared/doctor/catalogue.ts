@@ -52,6 +52,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.service_proof(bytea)', // returns the proof of a ticket's session for another service
   'app.enter(bytea, text)', // sets the tenant of such a proof after it checked its session
   'app.enter_as_service(uuid)', // sets a tenant that an operator granted to the login
+  'app.record_opening_for_service(uuid, text, text, text, text)', // audits the opening of a secret of an open tenant by another service
+  'app.open_secret_for_service(uuid, uuid, uuid)', // returns one ciphertext of a tenant for a committed audit entry
   'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
   'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
   'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind, except mails

@@ -54,11 +54,27 @@ export async function readEncryptedSecret(
   accountId: string,
   entry: string,
 ): Promise<EncryptedVendorSecret | null> {
-  const [row] = await sql<Omit<EncryptedVendorSecret, 'key'> & Omit<DataKey, 'id'> & { readonly dataKeyId: string }>`
-    select vendor, account_number as "accountNumber", secret_version as "secretVersion", sealed_secret as bytes,
-           data_key_id as "dataKeyId", kms_key_arn as "kmsKeyArn", wrapped_key as wrapped
+  const [row] = await sql<SecretRow>`
+    select vendor, account_number, secret_version, sealed_secret, data_key_id, kms_key_arn, wrapped_key
       from app.open_vendor_secret(${accountId}, ${entry})`
-  if (row === undefined) return null
-  const { dataKeyId, kmsKeyArn, wrapped, ...secret } = row
-  return { ...secret, key: { id: dataKeyId, kmsKeyArn, wrapped } }
+  return row === undefined ? null : encryptedSecret(row)
 }
+
+/** What app.open_vendor_secret returns. */
+export interface SecretRow {
+  readonly vendor: string
+  readonly account_number: string
+  readonly secret_version: number
+  readonly sealed_secret: Uint8Array
+  readonly data_key_id: string
+  readonly kms_key_arn: string
+  readonly wrapped_key: Uint8Array
+}
+
+export const encryptedSecret = (row: SecretRow): EncryptedVendorSecret => ({
+  vendor: row.vendor,
+  accountNumber: row.account_number,
+  secretVersion: row.secret_version,
+  bytes: row.sealed_secret,
+  key: { id: row.data_key_id, kmsKeyArn: row.kms_key_arn, wrapped: row.wrapped_key },
+})

@@ -36,7 +36,8 @@ export interface Vault {
   close(): Promise<void>
 }
 
-export function createVault(database: Database, keys: KeyService, cache: KeyCache = new KeyCache()): Vault {
+/** Returns how a process decrypts. It connects to no database. */
+export function decrypter(keys: Pick<KeyService, 'unwrap'>, cache: KeyCache = new KeyCache()): Vault['decrypt'] {
   /** Returns a copy of a data key's plaintext, from memory or from KMS. The caller overwrites it. */
   const plaintextOf = async (key: DataKey, context: EncryptionContext): Promise<Buffer> => {
     const name = `${key.id} ${createHash('sha256').update(key.wrapped).digest('hex')}`
@@ -47,6 +48,20 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
     return plaintext
   }
 
+  return async ({ key, bytes }, context) => {
+    const plaintext = await plaintextOf(key, context)
+    try {
+      return decryptText(plaintext, bytes, { ...context, dataKeyId: key.id })
+    } catch (error) {
+      if (error instanceof DecryptionFailed) countMetric('DecryptionFailed')
+      throw error
+    } finally {
+      plaintext.fill(0)
+    }
+  }
+}
+
+export function createVault(database: Database, keys: KeyService, cache: KeyCache = new KeyCache()): Vault {
   /** Returns the tenant's active data key. Concurrent requests that create the first one all use the stored one. */
   const activeKey = async (
     context: EncryptionContext,
@@ -78,17 +93,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
         plaintext.fill(0)
       }
     },
-    decrypt: async ({ key, bytes }, context) => {
-      const plaintext = await plaintextOf(key, context)
-      try {
-        return decryptText(plaintext, bytes, { ...context, dataKeyId: key.id })
-      } catch (error) {
-        if (error instanceof DecryptionFailed) countMetric('DecryptionFailed')
-        throw error
-      } finally {
-        plaintext.fill(0)
-      }
-    },
+    decrypt: decrypter(keys, cache),
     close: async () => {
       cache.clear()
       await database.close()

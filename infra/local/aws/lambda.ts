@@ -6,8 +6,8 @@ import { type HttpServer, json, startHttpServer } from '#infra/local/http-server
 
 /** The function of a job. */
 export interface Invokable {
-  readonly job: Pick<Job, 'everySeconds' | 'timeoutSeconds' | 'receives'>
-  readonly invoke: (event: unknown, timeoutMs: number) => Promise<unknown>
+  readonly job: Pick<Job, 'callers' | 'everySeconds' | 'timeoutSeconds' | 'receives'>
+  readonly invoke: (event: unknown, timeoutMs: number, alias?: string) => Promise<unknown>
 }
 
 // A function is named by its name or ARN, each with an alias behind it or not.
@@ -19,7 +19,8 @@ export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGIO
 /** Returns the ARN under which callers invoke a function. */
 export const liveArn = (name: string): string => `${functionArn(name)}:${LIVE_ALIAS}`
 
-const run = ({ job, invoke }: Invokable, event: unknown) => invoke(event, job.timeoutSeconds * 1000)
+const run = ({ job, invoke }: Invokable, event: unknown, alias = LIVE_ALIAS) =>
+  invoke(event, job.timeoutSeconds * 1000, alias)
 
 export interface LocalLambda extends HttpServer {
   /** Registers a function under a name and starts its schedule. */
@@ -49,12 +50,14 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
         alias === null ? functionArn(name) : `${functionArn(name)}:${alias}`,
       )
       const invokable = functions.get(name)
-      if (method !== 'POST' || invokable === undefined || alias !== LIVE_ALIAS) {
+      // Here any service may call: on AWS, cdk.json names them.
+      const exists = alias === LIVE_ALIAS || (alias !== null && invokable?.job.callers === 'named-services')
+      if (method !== 'POST' || invokable === undefined || !exists) {
         throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)
       }
       if (headers['x-amz-invocation-type'] === 'DryRun') return { status: 204 }
       const event: unknown = body.length === 0 ? {} : JSON.parse(body.toString())
-      const answer = run(invokable, event)
+      const answer = run(invokable, event, alias)
       if (headers['x-amz-invocation-type'] === 'Event') {
         answer.catch(() => {})
         return { status: 202 }
@@ -62,8 +65,8 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
       try {
         return json(200, await answer)
       } catch (error) {
-        const errorMessage = error instanceof Error ? error.message : String(error)
-        return json(200, { errorType: 'Error', errorMessage }, { 'x-amz-function-error': 'Unhandled' })
+        const { name: errorType, message: errorMessage } = error instanceof Error ? error : new Error(String(error))
+        return json(200, { errorType, errorMessage }, { 'x-amz-function-error': 'Unhandled' })
       }
     }),
   })

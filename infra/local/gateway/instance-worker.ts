@@ -6,16 +6,18 @@ import type { Context } from 'aws-lambda'
 export interface Invocation<Event> {
   readonly event: Event
   readonly deadline: number
+  /** The alias by which the function is invoked. */
+  readonly alias: string
 }
 
 const { handlerFile, functionName }: { handlerFile: string; functionName: string } = workerData
 const { handler }: { handler: (event: unknown, context: Context) => Promise<unknown> } = await import(handlerFile)
 
-const contextOf = ({ deadline }: Invocation<unknown>): Context => ({
+const contextOf = ({ alias, deadline }: Invocation<unknown>): Context => ({
   callbackWaitsForEmptyEventLoop: true,
   functionName,
   functionVersion: '$LATEST',
-  invokedFunctionArn: `arn:aws:lambda:us-east-1:000000000000:function:${functionName}`,
+  invokedFunctionArn: `arn:aws:lambda:us-east-1:000000000000:function:${functionName}:${alias}`,
   memoryLimitInMB: '512',
   awsRequestId: randomUUID(),
   logGroupName: `/aws/lambda/${functionName}`,
@@ -29,7 +31,10 @@ const contextOf = ({ deadline }: Invocation<unknown>): Context => ({
 parentPort?.on('message', (invocation: Invocation<unknown>) => {
   handler(invocation.event, contextOf(invocation)).then(
     (result) => parentPort?.postMessage({ result }),
-    (error: unknown) => parentPort?.postMessage({ error: error instanceof Error ? error.message : String(error) }),
+    (error: unknown) => {
+      const { name, message } = error instanceof Error ? error : new Error(String(error))
+      parentPort?.postMessage({ error: message, name })
+    },
   )
 })
 parentPort?.postMessage({ ready: true })

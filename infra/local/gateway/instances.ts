@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Writable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
+import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { TimedOut } from './gateway.ts'
 import type { Invocation } from './instance-worker.ts'
 
@@ -10,21 +11,22 @@ interface Instance<Result> {
   settle: ((outcome: Outcome<Result>) => void) | null
 }
 
-type Outcome<Result> = { result: Result } | { error: string }
+type Outcome<Result> = { result: Result } | { error: string; name?: string }
 
 interface Waiting<Event, Result> {
   readonly event: Event
   readonly timeoutMs: number
+  readonly alias: string
   readonly settle: (outcome: Outcome<Result>) => void
 }
 
 /** A function that can be invoked. Event and Result are its handler's parameter and result. */
 export interface Instances<Event, Result> {
   /**
-   * Invokes the function. Throws TimedOut after `timeoutMs`, and any other error if the function failed. The function has this
+   * Invokes the function by an alias. Throws TimedOut after `timeoutMs`, and any other error if the function failed. The function has this
    * time from when an instance gets the request: one that waited long ends no instance.
    */
-  readonly invoke: (event: Event, timeoutMs: number) => Promise<Result>
+  readonly invoke: (event: Event, timeoutMs: number, alias?: string) => Promise<Result>
   /**
    * Runs another file for further invocations; those that run end where they began. Rejects, and changes nothing, if an instance
    * of it does not start.
@@ -96,7 +98,7 @@ export async function startInstances<Event, Result>(options: {
       idle.push(instance)
       return
     }
-    const { event, timeoutMs } = next
+    const { event, timeoutMs, alias } = next
     const endingAfter = Math.min(timeoutMs, killAfterMs() ?? timeoutMs)
     const ending = setTimeout(() => void instance.worker.terminate(), endingAfter)
     instance.settle = (outcome) => {
@@ -106,7 +108,7 @@ export async function startInstances<Event, Result>(options: {
       next.settle(outcome)
     }
     const deadline = Date.now() + timeoutMs
-    instance.worker.postMessage({ event, deadline } satisfies Invocation<Event>)
+    instance.worker.postMessage({ event, deadline, alias } satisfies Invocation<Event>)
   }
 
   const grow = () => {
@@ -121,7 +123,7 @@ export async function startInstances<Event, Result>(options: {
       })
   }
 
-  const invoke = (event: Event, timeoutMs: number): Promise<Result> =>
+  const invoke = (event: Event, timeoutMs: number, alias = LIVE_ALIAS): Promise<Result> =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         const place = waiting.indexOf(request)
@@ -131,10 +133,11 @@ export async function startInstances<Event, Result>(options: {
       const request: Waiting<Event, Result> = {
         event,
         timeoutMs,
+        alias,
         settle: (outcome) => {
           clearTimeout(timer)
           if ('result' in outcome) resolve(outcome.result)
-          else reject(new Error(outcome.error))
+          else reject(Object.assign(new Error(outcome.error), { name: outcome.name ?? 'Error' }))
         },
       }
       waiting.push(request)

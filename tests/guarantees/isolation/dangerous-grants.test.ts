@@ -103,10 +103,15 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.add_event()': {},
   'app.claim_events(integer, integer)': { identity_publisher: 'leases events' },
   'app.end_event_leases(uuid, jsonb)': { identity_publisher: 'ends its leases' },
+  'app.record_opening_for_service(uuid, text, text, text, text)': { identity_opener: 'audits before it decrypts' },
+  'app.open_secret_for_service(uuid, uuid, uuid)': { identity_opener: 'decrypts vendor secrets for other services' },
   'app.record_opening(uuid, text, text, text)': { identity_vault: 'audits before it decrypts' },
   'app.record_bounce(uuid, text, text)': { identity_worker: 'records what SES reports for a mail' },
   'app.clear_bounces(text)': { identity_operator: 'lets an address get mail again' },
-  'app.open_vendor_secret(uuid, uuid)': { identity_vault: 'decrypts vendor secrets' },
+  'app.open_vendor_secret(uuid, uuid)': {
+    identity_vault: 'decrypts vendor secrets',
+    identity_gate: 'app.open_secret_for_service calls it',
+  },
   'app.create_audit_partition(date)': { identity_worker: 'creates the coming months' },
   'app.current_tenant()': {
     identity_app: 'policies call it',

@@ -15,7 +15,7 @@ import {
 } from './gate-guarantees.ts'
 import { newInvitationGuarantee, passwordGuarantee, passwordOf, tokenGuarantee } from './proof-guarantees.ts'
 import { mailGuarantee } from './mail-guarantees.ts'
-import { sealedSecretGuarantee } from './sealed-guarantees.ts'
+import { sealedSecretGuarantee, serviceOpeningGuarantee } from './sealed-guarantees.ts'
 import { serviceEntryGuarantee, serviceKeyGuarantee, serviceProofGuarantee } from './service-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -478,6 +478,8 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   create_audit_partition: partitionGuarantee,
   open_vendor_secret: sealedSecretGuarantee,
   record_opening: sealedSecretGuarantee,
+  record_opening_for_service: serviceOpeningGuarantee,
+  open_secret_for_service: serviceOpeningGuarantee,
   renew_seal: renewalGuarantee,
   current_tenant: sealGuarantee,
   set_tenant: sealGuarantee,
@@ -532,6 +534,7 @@ const OF_SERVICES: ReadonlySet<string> = new Set(['service_proof', 'enter', 'ent
 
 const holderOf = (name: string): string => {
   if (name === 'end_unused_sessions') return 'identity_gate'
+  if (DEFINER_GUARANTEES[name] === serviceOpeningGuarantee) return 'identity_opener'
   if (OF_SERVICES.has(name)) return 'tenant_bound'
   if (DEFINER_GUARANTEES[name] === serviceKeyGuarantee) return 'identity_services'
   if (DEFINER_GUARANTEES[name] === mailGuarantee) return 'identity_mailer'

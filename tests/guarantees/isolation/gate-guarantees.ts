@@ -37,6 +37,8 @@ export async function unset(sql: postgres.Sql, work: () => Promise<void>): Promi
   await enterTenant(sql, null)
   await work()
   await sql`rollback to savepoint unset`
+  // Another one may be open around it.
+  await sql`release savepoint unset`
 }
 
 const ENTRIES = [`app.enter_to_read(decode($1, 'hex'))`, `app.enter_to_write(decode($1, 'hex'), 'company.read', false)`]

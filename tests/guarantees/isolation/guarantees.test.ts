@@ -80,6 +80,7 @@ describe.each([
     provenGuarantee(world, 'identity_services'),
     provenGuarantee(world, 'identity_mailer'),
     provenGuarantee(world, 'identity_publisher'),
+    provenGuarantee(world, 'identity_opener'),
     liveSessionsGuarantee(world),
   ]
   test.each(ofRoles)('$title', (guarantee) => holdsAfter(world.admin, [], guarantee))

@@ -32,10 +32,11 @@ const TABLES_OF = {
   identity_auth: new Set(['app.rate_limits', 'app.known_networks']),
   identity_services: new Set(['app.rate_limits', 'app.known_networks']),
   identity_mailer: new Set(['app.mail_pace']),
+  identity_opener: new Set<string>(),
   identity_publisher: new Set<string>(),
 } as const
 
-/** The roles that sign users in, serve other services, send mails and publish events have functions that take a proof or a lease, and tables that count. */
+/** The roles that act by functions for a proof, a lease or an audit entry alone reach no table but those that count. */
 export const provenGuarantee = ({ own }: TwoTenants, role: keyof typeof TABLES_OF): Guarantee => ({
   title: `guarantee 1: ${role} reads and writes no table except [${[...TABLES_OF[role]].join()}], in a tenant or in none`,
   holds: async (sql) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { enterTenant, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
+import { unset } from './gate-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 const RECORD = `select app.record_opening($1, 'catalog', $2, null) as entry`
@@ -10,13 +11,13 @@ const OPEN = 'select * from app.open_vendor_secret($1, $2)'
 /** Creates an account with a secret under a key, as a superuser, who may use another tenant's key. */
 async function makeSealed(
   sql: postgres.Sql,
-  { tenant, key }: { tenant: string; key: string },
+  { tenant, key, vendor = 'sanmar' }: { tenant: string; key: string; vendor?: string },
 ): Promise<{ id: string; sealed: Buffer }> {
   const made = { id: randomUUID(), sealed: randomBytes(109) }
   await as(sql, 'none', async () => {
     await sql`
       insert into app.vendor_accounts (id, tenant_id, vendor, account_number, status, sealed_secret, data_key_id)
-      values (${made.id}, ${tenant}, 'sanmar', '1', 'verified', ${made.sealed}, ${key})`
+      values (${made.id}, ${tenant}, ${vendor}, '1', 'verified', ${made.sealed}, ${key})`
   })
   return made
 }
@@ -115,6 +116,105 @@ export const sealedSecretGuarantee = ({ own, other }: TwoTenants, name: string):
         assert.deepEqual(opened, { count: 0, code: REFUSED }, role)
       }
     }
+  },
+})
+
+const RECORD_FOR_SERVICE = `select * from app.record_opening_for_service($1, $2, 'a-service', 'a reason', $3)`
+const OPEN_FOR_SERVICE = 'select * from app.open_secret_for_service($1, $2, $3)'
+
+interface Recorded {
+  readonly entry_id: string | null
+  readonly account_id: string | null
+  readonly retry_after_seconds: number | null
+}
+
+/** How another service gets a secret: as identity_opener, which enters no tenant. */
+export const serviceOpeningGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: a service opens a secret of an open tenant, for a committed audit entry, and at most 60 a minute',
+  holds: async (sql) => {
+    const vendor = 'planted-vendor'
+    const change = (statement: string, parameters: (string | null)[] = []) =>
+      as(sql, 'none', () => sql.unsafe(statement, parameters))
+    const left = async (what: string) => {
+      const [row] = await change(`select coalesce(current_setting('app.scope', true), '') as scope`)
+      assert.equal(row?.['scope'], '', `${what} leaves the tenant`)
+    }
+    const record = async (tenant: string, of = vendor): Promise<Recorded & { audited: string[] }> => {
+      const request = randomUUID()
+      const [row] = await sql.unsafe<Recorded[]>(RECORD_FOR_SERVICE, [tenant, of, request])
+      await left('recording')
+      const audited = await tenantsOf(
+        sql,
+        'app.audit_log',
+        `request_id = $1 and action = 'vendor_account.opened' and actor_user_id is null
+           and after @> '{"service":"a-service","reason":"a reason","secret_version":1}'`,
+        [request],
+      )
+      assert.ok(row)
+      return { ...row, audited: audited.map(String) }
+    }
+    const nothing = async (tenant: string, why: string, of = vendor) => {
+      const none = { entry_id: null, account_id: null, retry_after_seconds: null, audited: [] }
+      assert.deepEqual(await record(tenant, of), none, why)
+    }
+    const open = (tenant: string, account: string, entry: string) =>
+      sql.unsafe<{ sealed_secret: Buffer }[]>(OPEN_FOR_SERVICE, [tenant, account, entry])
+    await unset(sql, async () => {
+      await change(`insert into app.vendors (code, name, adapter) values ($1, 'Planted', 'promostandards')`, [vendor])
+      await nothing(own, 'no account')
+      const key = { own: (await makeKey(sql, own)).id, other: (await makeKey(sql, other)).id }
+      const foreign = await makeSealed(sql, { tenant: other, key: key.other, vendor })
+      await change('update app.vendor_accounts set verified_at = now() where id = $1', [foreign.id])
+      await nothing(own, "another tenant's account")
+      const { id, sealed } = await makeSealed(sql, { tenant: own, key: key.own, vendor })
+      await nothing(own, 'another vendor', 'no-such-vendor')
+      await nothing(randomUUID(), 'no tenant')
+      const { entry_id: entry, account_id: account, audited } = await record(own)
+      assert.deepEqual([account, audited], [id, [own]])
+      const age = (seconds: number) =>
+        change(`update app.audit_log set occurred_at = now() - interval '${seconds} s' where id = $1`, [entry])
+      assert.equal((await open(own, id, entry ?? '')).length, 0, 'an entry of this transaction')
+      await age(31)
+      assert.equal((await open(own, id, entry ?? '')).length, 0, 'an old entry')
+      await age(1)
+      assert.deepEqual((await open(own, id, entry ?? ''))[0]?.sealed_secret, sealed)
+      await left('opening')
+      for (const [tenant, of] of [
+        [other, id],
+        [other, foreign.id],
+        [own, foreign.id],
+      ] as const)
+        assert.equal((await open(tenant, of, entry ?? '')).length, 0, "another account's entry")
+      for (const closed of [`status = 'suspended'`, 'deleted_at = now()'])
+        await unset(sql, async () => {
+          await change(`update app.tenants set ${closed} where id = $1`, [own])
+          await nothing(own, closed)
+        })
+      for (const unusable of [
+        `last_error = 'refused'`,
+        `status = 'revoked', revoked_at = now(), sealed_secret = null, data_key_id = null`,
+      ])
+        await unset(sql, async () => {
+          await change(`update app.vendor_accounts set ${unusable} where id = $1`, [id])
+          await nothing(own, unusable)
+        })
+      await change('update app.rate_limits set attempts = 60 where key = sha256($1::bytea || uuid_send($2::uuid))', [
+        'open-credential',
+        own,
+      ])
+      const { retry_after_seconds: seconds, ...limited } = await record(own)
+      assert.deepEqual(limited, { entry_id: null, account_id: null, audited: [] }, 'the 61st')
+      assert.ok(seconds !== null && seconds > 0)
+      assert.equal((await record(other)).account_id, foreign.id, 'the limit of another tenant')
+    })
+    for (const role of ['identity_app', 'identity_worker', 'identity_vault', 'tenant_bound'])
+      for (const call of [RECORD_FOR_SERVICE, OPEN_FOR_SERVICE])
+        assert.equal(
+          (await as(sql, role, () => attempt(sql, call, [own, randomUUID(), randomUUID()]))).code,
+          REFUSED,
+          `${role}: ${call}`,
+        )
   },
 })
 

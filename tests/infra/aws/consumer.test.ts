@@ -1,33 +1,14 @@
-import { App, Stack } from 'aws-cdk-lib'
-import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
+import { App } from 'aws-cdk-lib'
 import { Match, Template } from 'aws-cdk-lib/assertions'
-import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
-import { Rule } from 'aws-cdk-lib/aws-events'
+import { Code } from 'aws-cdk-lib/aws-lambda'
 import { expect, it } from 'vitest'
-import { Tenantry, TenantryAuthorizer } from '#infra/consumer.ts'
 import { AUTHORIZER_RESPONSES, GATEWAY_RESPONSES } from '#infra/gateway.ts'
+import { OrdersStack } from '#tests/consumer/orders-stack.ts'
 import { synthesized } from './synthesized.ts'
 
-/** Synthesizes a stack of another team: one API, whose function asks for decisions, opens credentials and gets events. */
-function ordersStack(): Template {
-  const stack = new Stack(new App(), 'orders')
-  const tenantry = Tenantry.fromStage(stack, 'prod')
-  const orders = new LambdaFunction(stack, 'Orders', {
-    runtime: Runtime.NODEJS_24_X,
-    handler: 'index.handler',
-    code: Code.fromInline('exports.handler = async () => ({ statusCode: 200 })'),
-  })
-  tenantry.grantAuthorize(orders)
-  tenantry.grantOpenCredential(orders)
-  const restApi = new RestApi(stack, 'Api')
-  const authorizer = new TenantryAuthorizer(stack, 'Authorizer', { tenantry, restApi })
-  restApi.root.addMethod('GET', new LambdaIntegration(orders), { authorizer })
-  const { eventBus } = Tenantry.fromStage(stack, 'prod')
-  new Rule(stack, 'Rule', { eventBus }).addEventPattern({ source: ['tenantry'] })
-  return Template.fromStack(stack)
-}
-
-const template = ordersStack()
+const code = Code.fromInline('exports.handler = async () => ({ statusCode: 200 })')
+const stack = new OrdersStack(new App(), 'orders', { stage: 'prod', code })
+const template = Template.fromStack(stack)
 const parameter = (name: string): { Ref: string } => {
   const found = Object.entries(template.findParameters('*', { Default: `/tenantry/prod/${name}` }))
   expect(found.map(([, { Type }]) => Type)).toEqual(['AWS::SSM::Parameter::Value<String>'])
@@ -35,7 +16,9 @@ const parameter = (name: string): { Ref: string } => {
 }
 
 it('lets a function of another app invoke authorize and open-credential, and nothing else', () => {
-  const functions = ['authorize-function-arn', 'open-credential-function-arn'].map(parameter)
+  const [authorize, openCredential] = ['authorize-function-arn', 'open-credential-function-arn'].map(parameter)
+  // The alias is that of the service. Tenantry's resource policy names its role there.
+  const functions = [authorize, { 'Fn::Join': ['', [openCredential, ':orders']] }]
   template.hasResourceProperties('AWS::IAM::Policy', {
     PolicyName: Match.stringLikeRegexp('^OrdersServiceRole'),
     PolicyDocument: {
@@ -96,6 +79,7 @@ it('gets its names from the parameters that a stage has', async () => {
     .map(({ Properties }) => [Properties.Name, prod.named(Properties.Value)])
   expect(Object.fromEntries(written)).toMatchObject({
     '/tenantry/prod/authorize-function-arn': 'JobsauthorizeLive',
+    '/tenantry/prod/open-credential-function-arn': 'JobsopencredentialFunction',
     '/tenantry/prod/problem-base-url': expect.stringMatching(/^https:/),
   })
 })

@@ -1,3 +1,5 @@
+import { Addresses } from '#infra/aws/addresses.ts'
+import * as v from 'valibot'
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { addressFaults } from '#infra/aws/addresses.ts'
@@ -106,6 +108,13 @@ const HARMLESS: Readonly<Partial<Record<Need, readonly string[]>>> = {
   'invoke:publish-events': ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-publish-events:live'],
 }
 
+const OF_VAULT = {
+  'vendor-accounts': 'encrypts the vendor secrets that tenants enter, and checks them with the vendor',
+  'verify-vendors': 'decrypts vendor secrets to check them with the vendor',
+  'sync-catalog': 'decrypts vendor secrets to read the catalog and prices of the tenant',
+  operate: 'rotates, rewraps and destroys data keys',
+}
+
 /** All other grants. Only these functions may have them; each for its reason. */
 const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<string, string>> }[] = [
   {
@@ -121,13 +130,16 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { services: 'decides for other services, and shows them the events' },
   },
   {
-    grants: [...readLogin('vault'), 'kms:Decrypt KeysVault', 'kms:GenerateDataKey KeysVault'],
-    mayHave: {
-      'vendor-accounts': 'encrypts the vendor secrets that tenants enter, and checks them with the vendor',
-      'verify-vendors': 'decrypts vendor secrets to check them with the vendor',
-      'sync-catalog': 'decrypts vendor secrets to read the catalog and prices of the tenant',
-      operate: 'rotates, rewraps and destroys data keys',
-    },
+    grants: [...readLogin('vault'), 'kms:GenerateDataKey KeysVault'],
+    mayHave: OF_VAULT,
+  },
+  {
+    grants: ['kms:Decrypt KeysVault'],
+    mayHave: { ...OF_VAULT, 'open-credential': 'decrypts vendor secrets for other services' },
+  },
+  {
+    grants: readLogin('opener'),
+    mayHave: { 'open-credential': 'audits each opening, and gets the ciphertext for its entry' },
   },
   {
     grants: ['kms:ReEncryptFrom KeysVault', 'kms:ReEncryptTo KeysVault'],
@@ -283,6 +295,32 @@ describe('a function', () => {
       })
       expect(settings.toSorted(), name).toEqual(expected.toSorted())
     }
+  })
+
+  it('opens credentials for the named services alone, each by an alias of its own name that names its role', async () => {
+    const catalog = 'arn:aws:iam::111111111111:role/catalog'
+    const credentialCallers = { catalog, 'orders-2': 'arn:aws:iam::222222222222:role/team/orders' }
+    const named = await synthesized('dev', { addresses: { credentialCallers } })
+    const open = functionsOf(named, 'dev').get('open-credential')
+    const aliasOf = (property: unknown) => named.referred(property).Properties
+    const aliases = named
+      .ofType('AWS::Lambda::Alias')
+      .filter(({ Properties }) => named.referred(Properties.FunctionName) === open)
+    expect(aliases.map(({ Properties }) => Properties.Name).toSorted()).toEqual(['catalog', 'live', 'orders-2'])
+    const permissions = named
+      .ofType('AWS::Lambda::Permission')
+      .filter(({ Properties }) => !String(Properties.Principal).endsWith('.amazonaws.com'))
+      .map(({ Properties }) => [aliasOf(Properties.FunctionName).Name, Properties.Principal, Properties.Action])
+    expect(permissions.toSorted()).toEqual(
+      Object.entries(credentialCallers).map(([name, arn]) => [name, arn, 'lambda:InvokeFunction']),
+    )
+    for (const [service, role] of [
+      ['live', catalog],
+      ['$LATEST', catalog],
+      ['7', catalog],
+      ['catalog', '*'],
+    ] as const)
+      expect(v.is(Addresses.entries.credentialCallers, { [service]: role }), service).toBe(false)
   })
 
   it('checks new passwords for known breaches in prod', () => {
@@ -721,7 +759,7 @@ describe('the API', () => {
     expect(large.ofType('AWS::Lambda::Permission')).toHaveLength(groups.length + 1)
     // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
     expect(large.resources.size).toBeLessThanOrEqual(450)
-    expect(JSON.stringify(Object.fromEntries(large.resources), null, 1).length).toBeLessThan(750_000)
+    expect(JSON.stringify(Object.fromEntries(large.resources), null, 1).length).toBeLessThan(800_000)
   })
 
   it('is throttled, and keeps bodies, IP addresses, headers and queries out of logs and traces', () => {
