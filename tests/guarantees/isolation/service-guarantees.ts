@@ -79,6 +79,8 @@ export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Gua
     assert.equal(await entered(sql, 'read only', { proof, permission: null }), own, 'a read of no permission')
     assert.equal(await entered(sql, 'read write', { proof, permission: null }), '22004', 'a write of no permission')
     assert.equal(await proofOf(sql, await ticketOf(sql, sessions.pending)), '', 'a session without a tenant')
+    const ofPlatform = await made(sql, `encode(app.platform_ticket($1, true), 'hex')`, [own])
+    assert.equal(await proofOf(sql, ofPlatform), '', 'a ticket without a session')
     for (const [why, session] of sessions.dead) {
       const dead = await proofOf(sql, await sealedTicket(sql, { session }))
       assert.equal(dead, '', why)
@@ -120,8 +122,15 @@ export const serviceEntryGuarantee = ({ own, other }: TwoTenants): Guarantee => 
       assert.equal(await tenantNow(sql), own)
       assert.deepEqual((await audited()).length, before + 1)
       for (const tenant of [other, randomUUID()]) assert.equal((await enter(tenant)).code, 'TN403')
-      await change(`update app.tenants set status = 'suspended' where id = '${own}'`)
-      assert.equal((await enter(own)).code, 'TN403', 'a suspended tenant')
+      for (const closed of [
+        `app.tenants set status = 'suspended' where id = '${own}'`,
+        `app.tenants set deleted_at = now() where id = '${own}'`,
+        `app.service_tenants set revoked_at = now() where tenant_id = '${own}'`,
+      ])
+        await unset(sql, async () => {
+          await change(`update ${closed}`)
+          assert.equal((await enter(own)).code, 'TN403', closed)
+        })
     })
     await unset(sql, async () => {
       await grant('session_user')
