@@ -252,6 +252,7 @@ const PLANTED: readonly {
       'alter role identity_mailer reset lock_timeout',
       'alter role identity_services reset statement_timeout',
       'alter role identity_publisher reset statement_timeout',
+      'alter role identity_opener reset statement_timeout',
       `alter role identity_operator in database ${database.name} set row_security = off`,
       'alter role identity_vault reset all',
     ],

@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { proxyEvent } from '#infra/local/gateway/proxy-event.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
+import { lambda } from '#shared/http/lambda.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { job } from '#shared/job.ts'
 import { openRuntime, type RuntimeSource } from '#shared/runtime.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
 
 const summary = 'A test'
 const handle = async () => noContent()
@@ -26,6 +31,36 @@ describe('routeGroup', () => {
 
   it('rejects two endpoints with the same route', () => {
     expect(() => needsOf(open, open)).toThrow('Two endpoints have the route GET /v1/open')
+  })
+})
+
+describe('an invocation whose time is over', () => {
+  it('responds that the service is unavailable, because a dependency is slow', async () => {
+    const slow = endpoint({
+      route: 'GET /v1/slow',
+      access: 'anyone',
+      summary,
+      handle: () => new Promise<never>(() => {}),
+    })
+    const group = routeGroup({ name: 'test', bodyLimitBytes: 1, endpoints: [slow] })
+    const request = {
+      method: 'GET',
+      url: '/v1/slow',
+      headers: {},
+      rawHeaders: [],
+      socket: { remoteAddress: '127.0.0.1' },
+    }
+    const event = proxyEvent(request as unknown as IncomingMessage, {
+      resource: '/v1/slow',
+      params: {},
+      requestId: randomUUID(),
+      body: Buffer.alloc(0),
+    })
+    const context = { ...lambdaContext, getRemainingTimeInMillis: () => 30 }
+    expect(await lambda(group, openRuntime(group))(event, context)).toMatchObject({
+      statusCode: 503,
+      body: expect.stringContaining('dependency-unavailable'),
+    })
   })
 })
 
