@@ -4,7 +4,7 @@ import { Stack, type StackProps } from 'aws-cdk-lib'
 import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Rule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction as LambdaTarget } from 'aws-cdk-lib/aws-events-targets'
-import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { type Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 
 /** The stack of another team: one API, whose function asks for decisions, opens credentials of vendors and gets events. */
@@ -21,10 +21,8 @@ export class OrdersStack extends Stack {
     const path = restApi.root.addResource('orders')
     for (const method of ['GET', 'POST']) path.addMethod(method, new LambdaIntegration(orders), { authorizer })
 
-    new Rule(this, 'Closed', {
-      eventBus: tenantry.eventBus,
-      eventPattern: { source: ['tenantry'], detailType: ['tenant.status_changed'] },
-      targets: [new LambdaTarget(orders)],
-    })
+    const closed = new Rule(this, 'Closed', { eventBus: tenantry.eventBus })
+    closed.addEventPattern({ source: ['tenantry'], detailType: ['tenant.status_changed'] })
+    closed.addTarget(new LambdaTarget(orders))
   }
 }

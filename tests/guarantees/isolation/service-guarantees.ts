@@ -57,7 +57,12 @@ export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Gua
       for (const [statement, code] of [
         [`update app.sessions set revoked_at = now() ${session}`, 'TN401'],
         [`update app.sessions set idle_expires_at = now() ${session}`, 'TN401'],
-        [`update app.sessions set tenant_id = '${other}' ${session}`, 'TN403'],
+        [
+          `update app.sessions set tenant_id = '${other}' ${session};
+           update app.memberships m set role_id = o.role_id from app.memberships o
+            where o.user_id = m.user_id and o.tenant_id = '${own}' and m.tenant_id = '${other}'`,
+          'TN403',
+        ],
         [`update app.memberships set revoked_at = now() where tenant_id = '${own}'`, 'TN401'],
         [`update app.memberships set role_id = 7 where tenant_id = '${own}'`, 'TN403'],
       ] as const)

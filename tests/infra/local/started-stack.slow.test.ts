@@ -229,7 +229,15 @@ describe('a started stack', () => {
     const counts = async () => (await fetch(`${info.control_url}/calls`)).json()
     const { token } = (await logIn(info, 'owner@acme.test')).body
     const before: any = await counts()
-    expect(Object.keys(before).toSorted()).toEqual(['cache', 'eventbridge', 'kms', 'postgres', 'ses', 'vendor'])
+    expect(Object.keys(before).toSorted()).toEqual([
+      'cache',
+      'eventbridge',
+      'instance',
+      'kms',
+      'postgres',
+      'ses',
+      'vendor',
+    ])
     await ask(info, 'GET /v1/auth/session', { token })
     const read: any = await counts()
     expect([read.postgres - before.postgres, read.cache - before.cache]).toEqual([1, 0])
