@@ -153,7 +153,7 @@ export const STAGES = {
       group: 40,
       job: 1,
       named: {
-        auth: 200,
+        auth: 150,
         authorize: 150,
         web: 120,
         health: 10,
