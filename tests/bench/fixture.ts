@@ -1,3 +1,4 @@
+import { STAGES } from '#infra/stages.ts'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,9 +18,10 @@ const SPARE_SESSIONS = 500
 
 const ROLE_PASSWORD = 'bench-role-password'
 
-/** The settings of every measured service: the defaults, with rate limits that no run reaches. */
+/** The settings of every measured service: the defaults, prod's step of the idle expiry, and rate limits that no run reaches. */
 export const SERVICE_ENV: Readonly<Record<string, string>> = {
   DATABASE_TLS: 'disable',
+  SESSION_SLIDE_STEP_SECONDS: String(STAGES.prod.slideStepSeconds),
   ...Object.fromEntries(
     settingsIn(SETTINGS)
       .filter(({ name }) => /_(LIMIT|BURST)$/.test(name))

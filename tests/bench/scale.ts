@@ -177,7 +177,10 @@ async function main(): Promise<number> {
         tokenSecrets: { pepper, mailKey: pepper },
         cache: { url: cache.url, token: cache.token },
       }
-      const options = { env: { ...SERVICE_ENV, DATABASE_CONNECTIONS: String(CONNECTIONS), ...env }, access }
+      const options = {
+        env: { ...SERVICE_ENV, SESSION_SLIDE_STEP_SECONDS: '0', DATABASE_CONNECTIONS: String(CONNECTIONS), ...env },
+        access,
+      }
       const started: ServerProcess = await startProcess('./service-process.ts', options satisfies ServiceOptions, until)
       return { url: started.greeting.url, processes: [started] }
     }
