@@ -3,6 +3,7 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { runEndpoint } from '#shared/http/run-endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
+import { unavailable } from '#shared/problem.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
 import { jsonBody } from '#shared/http/middleware/json-body.ts'
 import { matchRoute } from '#shared/http/middleware/match-route.ts'
@@ -14,13 +15,18 @@ import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
 import type { PipelineContext } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
+// Middy calls it shortly before Lambda ends the invocation.
+const outOfTime = (): never => {
+  throw unavailable(new Error('the time of the invocation is over'))
+}
+
 /**
  * The path of every request, outermost middleware first. A middleware throws and never returns a response: middy skips
  * every `after` and `onError` of an early return. Authentication and authorization come before parsing, so that nobody
  * gets a 422 where a 401 or 403 is due. Limits come last, because they may depend on the body.
  */
 export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
-  middy<APIGatewayProxyEvent, ProxyResult, Error, PipelineContext>()
+  middy<APIGatewayProxyEvent, ProxyResult, Error, PipelineContext>({ timeoutEarlyResponse: outOfTime })
     .use(responseHeaders())
     .use(problemDetails(source.config.problemBaseUrl))
     .use(matchRoute(group, source))

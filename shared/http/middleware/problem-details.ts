@@ -32,8 +32,6 @@ export const problemDetails = (baseUrl: string): Middleware => ({
 
 function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
-  // Middy's error shortly before Lambda ends the invocation.
-  const outOfTime = error instanceof Error && error.name === 'TimeoutError'
-  if (isUnavailable(error) || outOfTime) return unavailable(error)
+  if (isUnavailable(error)) return unavailable(error)
   return violation(error) ?? new Problem(500, { cause: error })
 }
