@@ -58,10 +58,9 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
 }
 
 /** What `load` may use: the session is not known yet. */
-export type LoadContext<Params, Query> = {
+export type LoadContext<Params, Query> = Client & {
   readonly params: Params
   readonly query: Query
-  readonly call: Client['call']
 }
 
 interface Definition<

@@ -1,12 +1,16 @@
-// Compares each page of a tenant with the API call that it shows, in one run: `node tests/bench/pages.ts`.
+// Compares each page of a tenant with the API call that it shows, in one run: `npm run bench:pages [-- --rounds N]`.
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { removeFolder, start, stateFolder, stop } from '#tests/support/stack-process.ts'
 import { SEED_PASSWORD } from '#infra/local/seed.ts'
+import { count } from './options.ts'
 import { median } from './statistics.ts'
 
 const WARM_UPS = 10
-const ROUNDS = 100
 const MOST_RATIO = 2
+
+const { values } = parseArgs({ options: { rounds: { type: 'string' } } })
+const rounds = count('--rounds', values.rounds, 100)
 
 /** The pages of the seeded tenant, each with the call of the API whose response it shows. */
 const PAGES = [
@@ -45,7 +49,7 @@ try {
   let slow = 0
   for (const [page, call] of PAGES) {
     const [ofPage, ofCall]: [number[], number[]] = [[], []]
-    for (let round = -WARM_UPS; round < ROUNDS; round += 1) {
+    for (let round = -WARM_UPS; round < rounds; round += 1) {
       const [taken, asked] = [await milliseconds(web + page, cookie), await milliseconds(api + call, bearer)]
       if (round < 0) continue
       ofPage.push(taken)

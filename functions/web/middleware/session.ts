@@ -20,7 +20,12 @@ export const session = (): WebMiddleware => ({
     if (sentToken(state) === null) throw unauthorized('the browser sent no session token')
     if (page.method === 'POST') checkField(state, state.cookies.get('csrf') ?? '')
     if (page.load !== null) {
-      state.loading = page.load({ params, query: parseQuery(page, state), call })
+      state.loading = page.load({
+        params,
+        query: parseQuery(page, state),
+        call,
+        callWithEtag: given(state.callWithEtag),
+      })
       // The page waits for it later. Until then a refusal has nobody who handles it.
       state.loading.catch(() => {})
     }

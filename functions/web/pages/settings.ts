@@ -15,7 +15,8 @@ export const showSettings = page({
   route: 'GET /s/{slug}/settings',
   access: { permission: 'company.write' },
   query: NoticeQuery,
-  handle: async (context) => settingsView(context, await context.callWithEtag('GET /v1/tenant')),
+  load: ({ callWithEtag }) => callWithEtag('GET /v1/tenant'),
+  handle: async (context) => settingsView(context, context.data),
 })
 
 /** The ETag of the form says which settings the person saw: a change of somebody else in between is not overwritten. */

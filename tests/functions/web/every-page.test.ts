@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COOKIES } from '#web/cookies.ts'
 import { needsSession } from '#web/csrf.ts'
@@ -227,21 +228,29 @@ it.each(views)('%s has the headers of every page, and escapes names', async (_ro
 /** These show the roles of the shop, or the names of members, besides what they are about. */
 const THREE_CALLS = new Set(['GET /s/{slug}/members/{id}/role', 'GET /s/{slug}/invitations', 'GET /s/{slug}/audit-log'])
 
-it.each(ofSession(views))('%s escapes each text of the API, in one or two calls of it', async (route, page) => {
-  const { body: me } = await web.service.request('GET /v1/auth/session', {
-    token: owner.cookies.get(COOKIES.session.name),
-  })
-  const calls: string[] = []
-  web.breakApi(async ({ method, path }) => {
-    calls.push(`${method} ${path}`)
-    return Response.json(path === '/v1/auth/session' ? me : withMarkup(exampleOf(method, path)))
-  })
-  const answer = await owner.request(addressOf(page)).finally(() => web.breakApi(null))
-  expect(calls.length, calls.join()).toBeLessThanOrEqual(THREE_CALLS.has(route) ? 3 : 2)
-  expect([200, 303]).toContain(answer.status)
-  if (answer.status === 200) expect(answer.body).toContain('&lt;img title=&quot;a&quot; id=&#39;b&#39;&gt;&amp;')
-  expect(answer.body).not.toMatch(/<img|title="a"|id='b'/)
-})
+it.each(ofSession(views))(
+  '%s escapes each text of the API, in one or two concurrent calls of it',
+  async (route, page) => {
+    const { body: me } = await web.service.request('GET /v1/auth/session', {
+      token: owner.cookies.get(COOKIES.session.name),
+    })
+    const calls: string[] = []
+    let concurrent = 0
+    web.breakApi(async ({ method, path }) => {
+      calls.push(`${method} ${path}`)
+      if (path !== '/v1/auth/session') return Response.json(withMarkup(exampleOf(method, path)))
+      await setImmediate()
+      concurrent = calls.length
+      return Response.json(me)
+    })
+    const answer = await owner.request(addressOf(page)).finally(() => web.breakApi(null))
+    expect(calls.length, calls.join()).toBeLessThanOrEqual(THREE_CALLS.has(route) ? 3 : 2)
+    expect(concurrent, 'calls that wait for no other').toBe(calls.length)
+    expect([200, 303]).toContain(answer.status)
+    if (answer.status === 200) expect(answer.body).toContain('&lt;img title=&quot;a&quot; id=&#39;b&#39;&gt;&amp;')
+    expect(answer.body).not.toMatch(/<img|title="a"|id='b'/)
+  },
+)
 
 it.each(views)('%s accepts no other method', async (_route, page) => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
