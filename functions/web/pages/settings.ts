@@ -4,7 +4,8 @@ import { shopPath } from '#web/addresses.ts'
 import { page, type ShopUi } from '#web/page.ts'
 import { NoticeQuery } from '#web/query.ts'
 import { redirect, type View, view } from '#web/reply.ts'
-import { field, form, select } from '#web/view/form.ts'
+import { field, form, type Option, select } from '#web/view/form.ts'
+import { kept } from '#web/view/kept.ts'
 
 interface Shop {
   readonly body: ReplyOf<'GET /v1/tenant'>
@@ -33,12 +34,19 @@ export const changeSettings = page({
   again: async (context) => settingsView(context, await context.callWithEtag('GET /v1/tenant')),
 })
 
-const options = (values: readonly string[], present: string) =>
-  [...new Set([present, ...values])].toSorted().map((value) => ({ value, label: value }))
+const zones = kept(() => Intl.supportedValuesOf('timeZone').map((value) => ({ value, label: value })))
+
+const currencies = kept((language) => {
+  const names = new Intl.DisplayNames(language, { type: 'currency' })
+  return Intl.supportedValuesOf('currency').map((value) => ({ value, label: `${value} · ${names.of(value) ?? value}` }))
+})
+
+/** A value that the list does not have, such as an older name of a time zone, stays a choice. */
+const withPresent = (options: readonly Option[], present: string) =>
+  options.some(({ value }) => value === present) ? options : [{ value: present, label: present }, ...options]
 
 function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
   const { settings: texts } = ui.t
-  const currencies = new Intl.DisplayNames(ui.language, { type: 'currency' })
   return view({
     title: texts.title,
     content: form(ui, {
@@ -51,17 +59,14 @@ function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
           label: texts.timezone,
           hint: texts.timezoneHint,
           value: shop.timezone,
-          options: options(Intl.supportedValuesOf('timeZone'), shop.timezone),
+          options: withPresent(zones(), shop.timezone),
         }),
         select(ui, {
           name: 'currency',
           label: texts.currency,
           hint: texts.currencyHint,
           value: shop.currency,
-          options: options(Intl.supportedValuesOf('currency'), shop.currency).map(({ value }) => ({
-            value,
-            label: `${value} · ${currencies.of(value) ?? value}`,
-          })),
+          options: withPresent(currencies(ui.language), shop.currency),
         }),
       ],
       submit: texts.save,

@@ -46,7 +46,8 @@ export const actionButton = (
   return html`<form class="action" method="post" action="${to}">${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}<button type="submit" class="${style}">${label}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</button></form>`
 }
 
-interface Option {
+/** A choice, as the form sends it and as people read it. */
+export interface Option {
   readonly value: string
   readonly label: string
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { COOKIES } from '#web/cookies.ts'
 import { needsSession } from '#web/csrf.ts'
 import { PAGE_HEADERS } from '#web/headers.ts'
@@ -251,6 +251,15 @@ it.each(ofSession(views))(
     expect(answer.body).not.toMatch(/<img|title="a"|id='b'/)
   },
 )
+
+const FORMATS = ['DateTimeFormat', 'RelativeTimeFormat', 'NumberFormat', 'DisplayNames'] as const
+
+it.each(ofSession(views))('%s makes no format of Intl that an earlier page made', async (_route, page) => {
+  await owner.request(addressOf(page))
+  const made = FORMATS.map((name) => vi.spyOn(Intl, name))
+  await owner.request(addressOf(page)).finally(() => vi.restoreAllMocks())
+  expect(made.flatMap(({ mock }) => mock.calls)).toEqual([])
+})
 
 it.each(views)('%s accepts no other method', async (_route, page) => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {

@@ -5,6 +5,7 @@ import { html } from '#web/html.ts'
 import { page } from '#web/page.ts'
 import { NoticeQuery, optional, present } from '#web/query.ts'
 import { view } from '#web/reply.ts'
+import { kept } from '#web/view/kept.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 
@@ -49,6 +50,7 @@ ${paging(context, { query: {}, cursor: query.cursor, next: runs.next_cursor })}
 })
 
 const REFRESH_SECONDS = 3
+const numberOf = kept((language) => new Intl.NumberFormat(language))
 
 /** A sync run. While it runs, the browser loads the page again every few seconds. */
 export const showRun = page({
@@ -60,7 +62,7 @@ export const showRun = page({
     const { data: run, t } = context
     const { sync: texts } = t
     const active = run.status === 'queued' || run.status === 'running'
-    const number = new Intl.NumberFormat(context.language)
+    const number = numberOf(context.language)
     return view({
       title: texts.title(run.vendor.name),
       ...(active ? { refreshSeconds: REFRESH_SECONDS } : {}),
