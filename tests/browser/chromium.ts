@@ -31,6 +31,11 @@ export const openWindow = async (
 /** Signs in by the form, and waits for the page that follows. */
 export async function signIn(page: Page, email: string, password: string = SEED_PASSWORD): Promise<void> {
   await page.goto('/sign-in')
+  await fillSignIn(page, email, password)
+}
+
+/** Signs in by the form that is shown, and waits for the page that follows. */
+export async function fillSignIn(page: Page, email: string, password: string = SEED_PASSWORD): Promise<void> {
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()

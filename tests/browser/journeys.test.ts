@@ -1,9 +1,11 @@
 import type { Browser, Page } from 'playwright-core'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { SEED_PASSWORD } from '#infra/local/seed.ts'
-import { headingOf, launchChromium, openWindow, signIn } from './chromium.ts'
+import { fillSignIn, headingOf, launchChromium, openWindow, signIn } from './chromium.ts'
 import { linkIn, mailTo } from './mailbox.ts'
 import { connectVendor } from './setting.ts'
+import { STACK_ENV } from './stack-env.ts'
 
 const stack = inject('stack')
 let chromium: Browser
@@ -63,6 +65,47 @@ describe('signing in', () => {
     }
     expect(texts.size).toBe(1)
     expect((await page.context().cookies()).map(({ name }) => name)).not.toContain('__Host-tenantry')
+  })
+
+  it('says when to try again after too many attempts, and only at the address that made them', async () => {
+    const [ip, email] = ['192.0.2.1', 'admin@acme.test']
+    const attempt = () =>
+      fetch(`${stack.gateway_url}/v1/auth/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': ip },
+        body: JSON.stringify({ email, password: 'a wrong password' }),
+      })
+    await Promise.all(Array.from({ length: Number(STACK_ENV.LOGIN_EMAIL_LIMIT) }, attempt))
+    const page = await window({ ip })
+    const answered = page.waitForResponse((response) => response.request().method() === 'POST')
+    await signIn(page, email)
+    const response = await answered
+    expect([response.status(), Number(response.headers()['retry-after'])]).toEqual([429, expect.any(Number)])
+    expect(await page.title()).toMatch(/^Error:/)
+    expect(await page.getByRole('alert').innerText()).toMatch(/\d+ (second|minute)s?/)
+    const elsewhere = await window({ ip: '198.51.100.1' })
+    await signIn(elsewhere, email)
+    expect(await headingOf(elsewhere)).toBe('Acme Print')
+  })
+
+  it.each([
+    '//evil.test/',
+    '///evil.test/',
+    '/\\evil.test/',
+    '\\\\evil.test/',
+    'https://evil.test/',
+    'javascript:alert(1)',
+    'data:text/html,evil',
+    '/%09/evil.test/',
+  ])('leads to no other site by next=%s', async (next) => {
+    const page = await window()
+    const foreign: string[] = []
+    page.on('request', (request) => {
+      if (!request.url().startsWith(stack.web_url)) foreign.push(request.url())
+    })
+    await page.goto(`/sign-in?next=${encodeURIComponent(next)}`)
+    await fillSignIn(page, 'viewer@acme.test')
+    expect([page.url(), foreign]).toEqual([`${stack.web_url}/s/acme-print`, []])
   })
 
   it('keeps the cookies from scripts and from other sites', async () => {
@@ -179,6 +222,45 @@ describe('a forgotten password', () => {
     await again.locator('main form').getByRole('button').click()
     expect(await again.locator('main').innerText()).toContain('sign in with your password')
   })
+})
+
+it('asks for another link in the place of one that has expired', async () => {
+  const page = await window()
+  await page.goto('/forgot-password')
+  await page.getByLabel('Email address').fill('sales@acme.test')
+  await page.locator('main form').getByRole('button').click()
+  const link = linkIn(await mailTo(stack, 'sales@acme.test'))
+  await page.goto(link)
+  const sql = postgres(stack.database_url, { max: 1 })
+  await sql`update app.tokens t set expires_at = now() from app.users u where u.id = t.user_id and u.email = 'sales@acme.test'`
+  await sql.end()
+  await page
+    .getByLabel(/password/i)
+    .first()
+    .fill('a passphrase that comes late')
+  await page.locator('main form').getByRole('button').click()
+  expect(await headingOf(page)).toBe('This link is invalid or has expired')
+  await page.getByRole('main').getByRole('link').first().click()
+  expect(new URL(page.url()).pathname).toBe('/forgot-password')
+})
+
+it('says that the service is unavailable while the API fails, and keeps the session', async () => {
+  const page = await window()
+  await signIn(page, 'owner@acme.test')
+  await page.goto('/s/acme-print/members')
+  const setDatabase = async (mode: 'refuse' | 'ok') => {
+    const body = JSON.stringify({ part: 'postgres', mode })
+    expect((await fetch(`${stack.control_url}/faults`, { method: 'POST', body })).status).toBe(200)
+  }
+  onTestFinished(() => setDatabase('ok'))
+  await setDatabase('refuse')
+  const failed = await page.reload()
+  expect([failed?.status(), failed?.headers()['retry-after']]).toEqual([503, '1'])
+  expect(await page.locator('main').innerText()).toContain(failed?.headers()['x-request-id'])
+  await setDatabase('ok')
+  // The pool closes the connections that broke as they are used.
+  await expect.poll(async () => (await page.reload())?.status(), { timeout: 20_000 }).toBe(200)
+  expect(await rowOf(page, 'owner@acme.test').count()).toBe(1)
 })
 
 it('does not mix two shops in two tabs', async () => {

@@ -1,6 +1,6 @@
 /** Limits that only the tests of limits may meet. */
 export const STACK_ENV = {
-  LOGIN_EMAIL_LIMIT: '1000',
+  LOGIN_EMAIL_LIMIT: '30',
   LOGIN_IP_LIMIT: '10000',
   LOGIN_ACCOUNT_LIMIT: '10000',
   INVITE_RESEND_SECONDS: '0',
