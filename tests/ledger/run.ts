@@ -67,7 +67,7 @@ async function main(): Promise<boolean> {
     traffic.scenario = 'after all'
     await traffic.stop()
     clearInterval(sampling)
-    say('sent the last request')
+    say('sent the last request; waits for mails, events and sync runs, also for the leases of workers that died')
     await stage.settle(SETTLE_MS)
     await stage.collectEvents()
     const lines = readLedger(ledger.file)

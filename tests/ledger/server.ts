@@ -74,6 +74,14 @@ export async function startServer(folder: string): Promise<Server> {
     await rm(old.dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
 
+  const follow = () => {
+    const home = { dataDir, port: primary.port, adminUrl: primary.adminUrl }
+    const next = nextFolder()
+    standby = startStandby(home, next).then((server) => ({ dataDir: next, server }))
+    // `promote` reports the failure.
+    standby.catch(() => {})
+  }
+
   return {
     url: urlFor(primary.adminUrl, { database: DATABASE, port: endpoint.port }),
     look,
@@ -89,14 +97,10 @@ export async function startServer(folder: string): Promise<Server> {
         )
         return backend !== undefined && process.kill(backend.pid, 'SIGKILL')
       }).then(() => until('the recovery of Postgres', () => look(async (sql) => (await sql`select`).length === 1))),
-    follow: () => {
-      const home = { dataDir, port: primary.port, adminUrl: primary.adminUrl }
-      const next = nextFolder()
-      standby = startStandby(home, next).then((server) => ({ dataDir: next, server }))
-      // `promote` reports the failure.
-      standby.catch(() => {})
-    },
+    follow,
     synchronize: async () => {
+      // A run of some scenarios may lack the one that makes the standby.
+      if (standby === undefined) follow()
       await standby
       await look(async (sql) => {
         await sql`alter system set synchronous_standby_names = '*'`

@@ -48,29 +48,31 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
   title: 'guarantee 8: a ticket enters its own tenant, and a changed, an invented or an expired one none',
   holds: async (sql) => {
     const [, write = ''] = ENTRIES
-    for (const [ticket, tenant] of [
-      [await ticketOf(sql, sessions.own), own],
+    const ticket = await ticketOf(sql, sessions.own)
+    for (const [sealed, tenant] of [
+      [ticket, own],
       [await ticketOf(sql, sessions.other), other],
       [await ticketFor(sql, own), own],
     ] as const) {
       await unset(sql, async () => {
-        assert.deepEqual(await attempt(sql, `select ${write}`, [ticket], true), { count: 1, code: '' })
+        assert.deepEqual(await attempt(sql, `select ${write}`, [sealed], true), { count: 1, code: '' })
         assert.equal(await tenantNow(sql), tenant)
       })
-      const forged = [
-        NO_TICKET,
-        '',
-        ticket.slice(2),
-        `${ticket}00`,
-        ...Array.from({ length: 92 }, (_, byte) => {
-          const bytes = Buffer.from(ticket, 'hex')
-          bytes[byte] = (bytes[byte] ?? 0) ^ 1
-          return bytes.toString('hex')
-        }),
-      ]
-      for (const entry of ENTRIES) {
-        for (const text of forged) assert.equal((await attempt(sql, `select ${entry}`, [text])).code, 'TN500', text)
-      }
+    }
+    const forged = [
+      NO_TICKET,
+      '',
+      ticket.slice(2),
+      `${ticket}00`,
+      ...Array.from({ length: 92 }, (_, byte) => {
+        const bytes = Buffer.from(ticket, 'hex')
+        bytes[byte] = (bytes[byte] ?? 0) ^ 1
+        return bytes.toString('hex')
+      }),
+    ]
+    for (const entry of ENTRIES) {
+      const outcomes = await Promise.all(forged.map((text) => attempt(sql, `select ${entry}`, [text])))
+      assert.deepEqual(new Set(outcomes.map(({ code }) => code)), new Set(['TN500']))
     }
     const expired = await made(
       sql,

@@ -41,34 +41,36 @@ export interface Outcome {
 /** The SQLSTATE when a grant or a policy refuses a statement. */
 export const REFUSED = '42501'
 
-/** Runs a statement and rolls it back, unless `kept`. */
+const UNDO = 'rollback to savepoint attempt; release savepoint attempt'
+
+/** Runs a statement and rolls it back, unless `kept`. Its messages travel together, and so do those of several attempts. */
 export async function attempt(
   sql: postgres.Sql,
   statement: string,
   parameters: (string | null)[] = [],
   kept = false,
 ): Promise<Outcome> {
-  await sql`savepoint attempt`
-  let undone = !kept
-  try {
-    const { count } = await sql.unsafe(statement, parameters)
-    return { count: count ?? 0, code: '' }
-  } catch (error) {
-    undone = true
-    if (errorCode(error) === '') throw error
-    return { count: 0, code: errorCode(error) }
-  } finally {
-    if (undone) await sql`rollback to savepoint attempt`
-  }
+  const begun = sql.unsafe('savepoint attempt').execute()
+  const tried = sql.unsafe(statement, parameters).then(
+    ({ count }) => ({ count: count ?? 0, code: '' }),
+    (error: unknown) => {
+      if (errorCode(error) === '') throw error
+      return { count: 0, code: errorCode(error) }
+    },
+  )
+  if (!kept) return (await Promise.all([tried, begun, sql.unsafe(UNDO).execute()]))[0]
+  const [outcome] = await Promise.all([tried, begun])
+  if (outcome.code !== '') await sql.unsafe(UNDO)
+  return outcome
 }
 
 const homes = new WeakMap<postgres.Sql, string>()
 
 /** Runs `work` as another role. `none` is the superuser that the connection belongs to. */
 export async function as<T>(sql: postgres.Sql, role: string, work: () => Promise<T>): Promise<T> {
-  await sql.unsafe(`set local role ${role}`)
-  const done = await work()
-  await sql.unsafe(`set local role ${homes.get(sql) ?? 'identity_app'}`)
+  const become = (name: string) => sql.unsafe(`set local role ${name}`)
+  const [, done] = await Promise.all([become(role).execute(), work()])
+  await become(homes.get(sql) ?? 'identity_app')
   return done
 }
 
@@ -105,10 +107,16 @@ export const entersBy = (sql: postgres.Sql, admin: postgres.Sql) => void issuers
 export async function enterTenant(sql: postgres.Sql, tenant: string | null): Promise<void> {
   const admin = issuers.get(sql)
   if (admin === undefined) {
-    const [row] = await sql<{ role: string }[]>`select current_setting('role') as role`
-    await sql`set local role none`
-    await sql`select app.set_tenant(${tenant})`
-    await sql.unsafe(`set local role ${row?.role ?? 'none'}`)
+    await sql.unsafe(`
+      do $$
+      declare
+        v_role text := current_setting('role');
+      begin
+        set local role none;
+        perform app.set_tenant(${tenant === null ? 'null' : `'${tenant}'`});
+        perform set_config('role', v_role, true);
+      end
+      $$`)
   } else if (tenant === null) {
     await sql`select set_config('app.scope', '', true)`
   } else {
