@@ -35,6 +35,8 @@ create function app.count_attempt(
     out allowed boolean, out retry_after_seconds integer)
   language plpgsql
   set search_path = pg_catalog, pg_temp
+  -- A connection that plans while the table is empty would read all of it at each attempt, for as long as the plan is kept.
+  set enable_seqscan = off
   as $$
 declare
   v_window interval := make_interval(secs => p_window_seconds);

@@ -38,6 +38,22 @@ describe('a function of the database', () => {
   })
 })
 
+describe('an attempt against a rate limit', () => {
+  it('reads its own rows by an index, also with a plan that was made while the table was empty', async () => {
+    await database.admin`vacuum analyze app.rate_limits`
+    await rolledBack(async (sql) => {
+      const scans = async () => {
+        const [table] = await sql<{ seq_scan: number }[]>`
+          select seq_scan::int from pg_stat_xact_user_tables where relname = 'rate_limits'`
+        return table?.seq_scan
+      }
+      const before = await scans()
+      await sql`select app.count_attempt('\\x01', 5, 3600, null)`
+      expect(await scans()).toBe(before)
+    })
+  })
+})
+
 describe('a page of the audit log', () => {
   it('is searched in the partitions of the last months first, and in the older ones after them', async () => {
     await database.admin`
