@@ -100,33 +100,33 @@ grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz
 -- The functions below run as identity_gate. Each takes two hashes of a token, because the pepper may be rotating. The hash is the
 -- proof, and no function returns one.
 
--- Creates an invitation in the name of the transaction's actor, in its tenant, or replaces the token of the open one for the address. Returns its id. If
--- the address has a user who never accepted, also creates or changes their membership. It runs the same statements for any
--- address, and does not say whether there is a user.
+-- Creates an invitation in the name of the transaction's actor, in its tenant, or replaces the token of the open one for the
+-- address. Returns what the caller does not know of it. If the address has a user who never accepted, also creates or changes their membership.
+-- It runs the same statements for any address, and does not say whether there is a user.
 create function app.put_invitation(
     p_email text, p_role integer, p_token_hash bytea, p_ttl_seconds integer)
-  returns uuid
-  language plpgsql volatile security definer
+  returns table (id uuid, created_at timestamptz, expires_at timestamptz, bounced_at timestamptz)
+  language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
+#variable_conflict use_column
 declare
   v_tenant uuid := app.current_tenant();
   v_actor uuid := app.current_actor();
-  v_id uuid;
 begin
   insert into app.tokens as t (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
   values (p_token_hash, 'invite', v_tenant, p_email, p_role, v_actor, now() + make_interval(secs => p_ttl_seconds))
   on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
   do update set token_hash = excluded.token_hash, role_id = excluded.role_id, invited_by = excluded.invited_by,
                 expires_at = excluded.expires_at, issued_at = excluded.issued_at
-  returning t.id into v_id;
+  returning t.id, t.created_at, t.expires_at, t.bounced_at into id, created_at, expires_at, bounced_at;
   insert into app.memberships as m (tenant_id, user_id, role_id, invited_by, invitation_id)
-  select v_tenant, u.id, p_role, v_actor, v_id from app.users u where u.email = p_email
+  select v_tenant, u.id, p_role, v_actor, put_invitation.id from app.users u where u.email = p_email
   on conflict (tenant_id, user_id) do update
     set role_id = excluded.role_id, invited_by = excluded.invited_by, invitation_id = excluded.invitation_id, revoked_at = null
     where m.accepted_at is null;
-  return v_id;
+  return next;
 end
 $$;
 

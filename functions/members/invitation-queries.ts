@@ -34,25 +34,33 @@ export async function findInvitation(sql: TenantTransaction, id: string): Promis
   return found ?? null
 }
 
-/** Returns the rank of the role that the open invitation of an address gives, or null without one. */
-export async function invitedRank(sql: TenantTransaction, email: string): Promise<number | null> {
-  const [found] = await sql<{ rank: number }>`
-    select r.rank from app.invitations i join app.roles r on r.id = i.role_id where i.email = ${email}`
-  return found?.rank ?? null
+/** What the tenant knows of an address. */
+export interface Invitee {
+  /** As the open invitation spells it, else as it was searched for. */
+  readonly email: string
+  /** The rank of the role that the open invitation gives, or null without one. */
+  readonly rank: number | null
+  /** For how many more seconds the open invitation may not be mailed again. */
+  readonly wait_seconds: number
+  readonly is_member: boolean
 }
 
-/** Returns for how many more seconds the open invitation of an address may not be mailed again. */
-export async function secondsBeforeResend(
-  sql: TenantTransaction,
-  email: string,
-  resendSeconds: number,
-): Promise<number> {
+/** Returns what the tenant knows of an address. */
+export async function findInvitee(sql: TenantTransaction, email: string, resendSeconds: number): Promise<Invitee> {
   // Not now(): this transaction may have begun before the one that issued the invitation, and have waited for it.
-  const [row] = await sql<{ seconds: number }>`
-    select ceil(extract(epoch from issued_at - clock_timestamp()) + ${resendSeconds}::int)::int as seconds
-      from app.invitations where email = ${email}`
-  return Math.max(0, row?.seconds ?? 0)
+  const [found] = await sql<Invitee>`
+    select coalesce(i.email::text, ${email}) as email, r.rank,
+           greatest(0, ceil(extract(epoch from i.issued_at - clock_timestamp()) + ${resendSeconds}::int))::int as wait_seconds,
+           exists (select from app.memberships m join app.users u on u.id = m.user_id
+                    where u.email = ${email} and m.accepted_at is not null and m.revoked_at is null) as is_member
+      from (select) as always
+      left join (app.invitations i join app.roles r on r.id = i.role_id) on i.email = ${email}`
+  if (found === undefined) throw new Error('the search of an address returned no row')
+  return found
 }
+
+/** What the database adds to a new invitation. */
+export type StoredInvitation = Pick<InvitationRecord, 'id' | 'created_at' | 'expires_at' | 'bounced_at'>
 
 export interface NewInvitation {
   readonly email: string
@@ -62,15 +70,15 @@ export interface NewInvitation {
 }
 
 /**
- * Creates an invitation in the name of the principal, or replaces the token of the open one for the address. Returns its id. If the address has a user
- * who never accepted, also creates or changes their membership. It runs the same statements for any address.
+ * Creates an invitation in the name of the principal, or replaces the token of the open one for the address. If the address has
+ * a user who never accepted, also creates or changes their membership. It runs the same statements for any address.
  */
-export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<string> {
+export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<StoredInvitation> {
   const { email, roleId, tokenHash, ttlSeconds } = invitation
-  const [row] = await sql<{ id: string }>`
-    select app.put_invitation(${email}, ${roleId}::integer, ${tokenHash}, ${ttlSeconds}) as id`
-  if (row === undefined) throw new Error('app.put_invitation returned no id')
-  return row.id
+  const [row] = await sql<StoredInvitation>`
+    select * from app.put_invitation(${email}, ${roleId}::integer, ${tokenHash}, ${ttlSeconds})`
+  if (row === undefined) throw new Error('app.put_invitation returned no row')
+  return row
 }
 
 /** Changes the role that an open invitation will grant. The caller becomes its inviter: they vouch for the role. */
@@ -89,11 +97,4 @@ export async function setInvitedRole(
 /** Deletes an open invitation, and with it the membership that waits for it. */
 export async function deleteInvitation(sql: TenantTransaction, id: string): Promise<void> {
   await sql`delete from app.tokens where id = (select i.id from app.invitations i where i.id = ${id})`
-}
-
-export async function isMember(sql: TenantTransaction, email: string): Promise<boolean> {
-  const live = await sql`
-    select from app.memberships m join app.users u on u.id = m.user_id
-     where u.email = ${email} and m.accepted_at is not null and m.revoked_at is null`
-  return live.length > 0
 }

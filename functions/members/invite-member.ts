@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, invalid, Problem } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -8,8 +7,8 @@ import { findRole } from '#shared/role/queries.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
 import { Email } from '#shared/schema/email.ts'
 import { inviteLimits } from './invite-limits.ts'
-import { issueInvitation, showInvitation } from './issue-invitation.ts'
-import { invitedRank, isMember } from './invitation-queries.ts'
+import { findInvitee } from './invitation-queries.ts'
+import { issueInvitation } from './issue-invitation.ts'
 
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
@@ -21,22 +20,21 @@ export const inviteMember = endpoint({
   problems: ['already-member'],
   limits: inviteLimits,
   async handle(context) {
-    const { body, principal, sql } = context
-    const role = await findRole(sql, body.role)
+    const { body, principal, sql, runtime } = context
+    const [role, invitee] = await Promise.all([
+      findRole(sql, body.role),
+      findInvitee(sql, body.email, runtime.config.invite.resendSeconds),
+    ])
     if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
     if (role.rank > principal.role.rank) throw forbidden('the role outranks the principal')
-    const openRank = await invitedRank(sql, body.email)
-    if (openRank !== null && openRank > principal.role.rank)
+    if (invitee.rank !== null && invitee.rank > principal.role.rank)
       throw forbidden('the role of the open invitation outranks the principal')
-    if (await isMember(sql, body.email)) {
+    if (invitee.is_member)
       throw new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
-    }
-    const invitation = await issueInvitation(context, { email: body.email, roleId: role.id })
-    await recordAudit(context, {
-      action: openRank === null ? 'invitation.created' : 'invitation.replaced',
-      targetId: invitation.id,
-      after: { email: invitation.email, role: role.code },
+    const invitation = await issueInvitation(context, invitee, role, {
+      action: invitee.rank === null ? 'invitation.created' : 'invitation.replaced',
+      after: { email: invitee.email, role: role.code },
     })
-    return ok(showInvitation(invitation))
+    return ok(invitation)
   },
 })

@@ -1,11 +1,10 @@
-import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
-import { issueInvitation, showInvitation } from './issue-invitation.ts'
+import { issueInvitation } from './issue-invitation.ts'
 import { inviteLimits } from './invite-limits.ts'
-import { findInvitation } from './invitation-queries.ts'
+import { findInvitation, findInvitee } from './invitation-queries.ts'
 
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
@@ -15,16 +14,12 @@ export const resendInvitation = endpoint({
   reply: Invitation,
   limits: inviteLimits,
   async handle(context) {
-    const { params, principal, sql } = context
+    const { params, principal, sql, runtime } = context
     const found = await findInvitation(sql, params.id)
     if (found === null) throw notFound('no open invitation with this id')
     const { email, role } = found
     if (role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
-    const invitation = await issueInvitation(context, { email, roleId: role.id })
-    await recordAudit(context, {
-      action: 'invitation.resent',
-      targetId: invitation.id,
-    })
-    return ok(showInvitation(invitation))
+    const invitee = await findInvitee(sql, email, runtime.config.invite.resendSeconds)
+    return ok(await issueInvitation(context, invitee, role, { action: 'invitation.resent' }))
   },
 })

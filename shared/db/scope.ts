@@ -32,32 +32,20 @@ export class TenantProof {
 
   /**
    * Runs a read in the tenant's scope, in one read-only transaction: row security shows that tenant's rows and no other.
-   * Entering costs no round trip of its own: it travels with the first statement.
    */
   async read<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
     const { toRead } = await this.#entry()
-    return database.transaction('read only', async (sql) => {
-      const entered = toRead(sql)
-      entered.catch(() => {})
-      try {
-        return await work(sql as TenantTransaction)
-      } finally {
-        await entered
-      }
-    })
+    return database.transaction('read only', (sql) => behind(toRead(sql), () => work(sql as TenantTransaction)))
   }
 
   /**
    * Runs a write in the tenant's scope, in one transaction. A member's transaction first locks and checks again what the
    * session check found (app.enter_to_write): no write commits after the service confirmed a revocation or a change of
-   * role that forbids it. Throws the PostgresError TN401 or TN403 before `work` is called when the check fails.
+   * role that forbids it. Throws the PostgresError TN401 or TN403 when the check fails: no statement of `work` runs then.
    */
   async write<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
     const { toWrite } = await this.#entry()
-    return database.transaction('read write', async (sql) => {
-      await toWrite(sql)
-      return work(sql as TenantTransaction)
-    })
+    return database.transaction('read write', (sql) => behind(toWrite(sql), () => work(sql as TenantTransaction)))
   }
 
   /** Enters the tenant to write, in a transaction that began without one. */
@@ -65,6 +53,19 @@ export class TenantProof {
     const { toWrite } = await this.#entry()
     await toWrite(sql)
     return sql as TenantTransaction
+  }
+}
+
+/**
+ * Runs `work` in the round trip of the entry: its first statements travel with it, and Postgres runs none after an entry that
+ * failed. Throws the error of the entry before that of `work`.
+ */
+async function behind<T>(entry: Promise<unknown>, work: () => Promise<T>): Promise<T> {
+  entry.catch(() => {})
+  try {
+    return await work()
+  } finally {
+    await entry
   }
 }
 
@@ -88,16 +89,15 @@ export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 
 /**
  * The transactions of a session. `write` first locks the user and checks the session again (app.enter_session): no write
- * commits after a revocation of the session was confirmed. It throws the PostgresError TN401 before `work` is called when
- * the session is no longer live.
+ * commits after a revocation of the session was confirmed. It throws the PostgresError TN401 when the session is no longer
+ * live: no statement of `work` runs then.
  */
 export type SessionTransactions = Transactions<Sql, SessionTransaction>
 
 export const sessionTransactions = (database: Database, ticket: Uint8Array): SessionTransactions => ({
   read: (work) => database.transaction('read only', work),
   write: (work) =>
-    database.transaction('read write', async (sql) => {
-      await sql`select app.enter_session(${ticket})`
-      return work(sql as SessionTransaction)
-    }),
+    database.transaction('read write', (sql) =>
+      behind(sql`select app.enter_session(${ticket})`, () => work(sql as SessionTransaction)),
+    ),
 })

@@ -105,7 +105,7 @@ describe('POST /v1/members/invite', () => {
     const old = await service.mail.tokenFor(email)
     expect((await inspect(old)).status).toBe(200)
     const second = await invite(`AGAIN@${slug}.test`, 'viewer', admin)
-    expect(second.body).toMatchObject({ id: first.body.id, role: 'viewer', invited_by: admin.userId })
+    expect(second.body).toMatchObject({ id: first.body.id, email, role: 'viewer', invited_by: admin.userId })
     const fresh = await service.mail.tokenFor(email)
     expect(fresh).not.toBe(old)
     for (const answer of [await inspect(old), await accept(old)]) {

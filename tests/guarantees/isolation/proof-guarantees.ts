@@ -172,7 +172,7 @@ export const newInvitationGuarantee = ({ own, other }: TwoTenants): Guarantee =>
         const seen = () => attempt(sql, 'select id from app.users')
         const before = await seen()
         const [row] = await sql<{ id: string }[]>`
-          select app.put_invitation(${email}, 7::smallint, ${randomBytes(32)}, 60) as id`
+          select id from app.put_invitation(${email}, 7::smallint, ${randomBytes(32)}, 60)`
         assert.deepEqual(await tenantsOf(sql, 'app.tokens', 'id = $1', [row?.id ?? '']), [tenant])
         assert.deepEqual(
           await tenantsOf(sql, 'app.memberships', 'invitation_id = $1 and accepted_at is not null', [row?.id ?? '']),
