@@ -10,6 +10,8 @@ create table app.roles (
   label      app.one_line not null check (length(label) between 1 and 60),
   rank       integer not null,
   based_on   integer,
+  -- Its own permissions and those of its base, sorted. Only the triggers below write it.
+  permissions jsonb not null default '[]',
   created_at timestamptz not null default now(),
   -- A deleted role is hidden, and nobody gets it any more. Former members keep it.
   deleted_at timestamptz,
@@ -29,8 +31,9 @@ select app.enforce_tenant('app.roles', p_system_rows => true);
 -- A later migration may add to the roles and permissions of the platform.
 create policy platform_write on app.roles to identity_owner using (tenant_id is null) with check (tenant_id is null);
 create policy resolver_read on app.roles for select to identity_resolver using (true);
-create policy gate on app.roles for select to identity_gate using (true);
+create policy gate on app.roles to identity_gate using (true);
 grant select on app.roles to identity_app, identity_resolver, identity_gate;
+grant update (permissions) on app.roles to identity_gate;
 grant insert (tenant_id, code, label, rank, based_on), update (label, deleted_at) on app.roles to identity_app;
 
 -- The permissions of a role of the platform, and those that a role of a tenant adds to the permissions of its base.
@@ -48,6 +51,52 @@ create policy platform_write on app.role_permissions to identity_owner using (te
 create policy gate on app.role_permissions for select to identity_gate using (true);
 grant select on app.role_permissions to identity_app, identity_gate;
 grant insert (tenant_id, role_id, permission), delete on app.role_permissions to identity_app;
+
+-- The session check reads the permissions of a role as one value, app.roles.permissions. Every insert and update of a role computes
+-- it, and a change of app.role_permissions updates the roles that it concerns. The functions run as identity_gate, because a
+-- permission of the platform concerns roles of all tenants.
+
+-- The lock of the base lets a change of its permissions wait for new roles that are based on it, and new roles for such a change.
+create function app.collect_permissions() returns trigger
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  perform from app.roles b where b.id = new.based_on for share;
+  new.permissions := to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
+                                     where p.role_id in (new.id, new.based_on) order by 1));
+  return new;
+end
+$$;
+
+-- The second update sees the roles that the first one waited for. Only a role of the platform can be a base.
+create function app.update_permissions() returns trigger
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  update app.roles r set permissions = r.permissions where r.id in (select c.role_id from changed c);
+  if exists (select from changed c where c.role_id < 100) then
+    update app.roles r set permissions = r.permissions where r.based_on in (select c.role_id from changed c);
+  end if;
+  return null;
+end
+$$;
+revoke all on function app.collect_permissions(), app.update_permissions() from public;
+create trigger roles_collect_permissions before insert or update on app.roles
+  for each row execute function app.collect_permissions();
+create trigger role_permissions_added after insert on app.role_permissions
+  referencing new table as changed for each statement execute function app.update_permissions();
+create trigger role_permissions_removed after delete on app.role_permissions
+  referencing old table as changed for each statement execute function app.update_permissions();
+create trigger role_permissions_stay before update on app.role_permissions
+  for each row execute function app.refuse_change('a permission of a role is added or removed, not changed');
+grant create on schema app to identity_gate;
+alter function app.collect_permissions() owner to identity_gate;
+alter function app.update_permissions() owner to identity_gate;
+revoke create on schema app from identity_gate;
 
 insert into app.roles (id, code, label, rank) values
   (1, 'owner', 'Owner', 100),
@@ -80,5 +129,5 @@ from (values
 join app.roles r on r.code = any (p.codes);
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, created_at, deleted_at, scope, base_scope';
+comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
 comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';

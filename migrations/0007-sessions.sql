@@ -63,15 +63,11 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-       to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
-                       where p.role_id = r.id or p.role_id = r.based_on order by 1)) as permissions,
-       s.token_key, s.csrf_secret, s.last_seen_at
+       r.permissions, s.token_key, s.csrf_secret, s.last_seen_at
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
-  -- Not `=`: the policy has the same condition, and the planner would count it twice. It would then choose any index that
-  -- begins with the tenant, and read all memberships of the tenant instead of one.
-  left join app.memberships m on m.tenant_id is not distinct from s.tenant_id and m.user_id = s.user_id
+  left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id
         and m.accepted_at is not null and m.revoked_at is null
   left join app.roles r on r.id = m.role_id
  where s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()
@@ -138,7 +134,9 @@ $$;
 -- The session check, in one round trip. Returns the live session of a token hash with a ticket and its CSRF secret, or no row. If the session was
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
 -- never past the absolute expiry. Otherwise nothing is written.
--- Call it in a transaction of its own, because that transaction commits without waiting for the disk.
+-- Its two settings for the planner fix the plan: one lookup by index in each table, planned once for a connection. Otherwise each of
+-- a connection's first five checks would be planned, and small tables would be read whole.
+-- Call it in a transaction of its own, because such a transaction commits without waiting for the disk.
 -- A ticket is proof for 30 seconds, longer than a request can last. Its 92 bytes are tenant (zeros for none), user, session,
 -- role, the time when it expires, and a seal over them. Its columns are listed, because a column of a row type costs more.
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_step_seconds integer default 0)
@@ -149,9 +147,10 @@ create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_st
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
   as $$
 declare
-  v_async text := set_config('synchronous_commit', 'off', true);
   v_key bytea;
   v_moves boolean;
 begin
@@ -167,6 +166,7 @@ begin
     return;
   end if;
   if v_moves then
+    perform set_config('synchronous_commit', 'off', true);
     update app.sessions s
        set idle_expires_at = case when authenticate.tenant_id is null then s.idle_expires_at
              else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
@@ -243,6 +243,8 @@ create function app.select_tenant(
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
   as $$
 declare
   v_user uuid;
@@ -303,6 +305,8 @@ create function app.tenants_of_session(p_ticket bytea)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
   as $$
 #variable_conflict use_column
 begin

@@ -104,8 +104,8 @@ begin
   if v_bound is distinct from v_tenant then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
-  perform from app.roles r join app.role_permissions p on p.role_id = r.id or p.role_id = r.based_on
-    where r.id = v_role and int4send(v_role) = substr(p_ticket, 49, 4) and p.permission in (p_permission, '*');
+  perform from app.roles r
+    where r.id = v_role and int4send(v_role) = substr(p_ticket, 49, 4) and r.permissions ?| array[p_permission, '*'];
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;

@@ -194,7 +194,7 @@ begin
       join app.roles r on r.id = m.role_id
      where m.tenant_id = v_tenant and m.user_id = v_token.invited_by and m.accepted_at is not null and m.revoked_at is null
        and r.rank >= (select n.rank from app.roles n where n.id = v_token.role_id)
-       and exists (select from app.role_permissions p where p.role_id in (r.id, r.based_on) and p.permission in ('member.manage', '*'))
+       and r.permissions ?| array['member.manage', '*']
        for share of m;
     if not found then
       return;

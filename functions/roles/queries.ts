@@ -6,8 +6,7 @@ import type { ListedRole } from './tenant-role.ts'
 export function searchRoles(sql: TenantTransaction, id: number | null = null): Promise<ListedRole[]> {
   return sql<ListedRole>`
     select r.id, r.code, r.label, r.rank, r.tenant_id is not null as tenant_role, b.code as based_on,
-           to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
-                           where p.role_id in (r.id, r.based_on) order by 1)) as permissions
+           r.permissions
       from app.roles r
       left join app.roles b on b.id = r.based_on
      where r.deleted_at is null and (${id}::integer is null or r.id = ${id}::integer)

@@ -40,6 +40,8 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.create_audit_partition(date)', // creates the partition of a month with its guard
   'app.renew_seal()', // replaces the keys of the seals
   'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
+  'app.collect_permissions()', // computes the permissions of a role
+  'app.update_permissions()', // computes them again when those of the role or its base change
   'app.set_tenant(uuid, uuid)', // seals the tenant and the actor of the transaction, for the functions of identity_gate
   'app.check_ticket(bytea)', // returns what a ticket was sealed for, to the functions here
   'app.authenticate(bytea, integer, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry

@@ -3,6 +3,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { searchEntries } from '#functions/audit-log/queries.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { ticketOf } from '#tests/support/proof.ts'
 
 const database = await createTestDatabase()
 afterAll(() => database.drop())
@@ -50,6 +52,24 @@ describe('an attempt against a rate limit', () => {
       const before = await scans()
       await sql`select app.count_attempt('\\x01', 5, 3600, null)`
       expect(await scans()).toBe(before)
+    })
+  })
+})
+
+describe('a function that reads a session', () => {
+  it('finds each row by an index, also in a table of one page', async () => {
+    const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    const [row] = await database.admin`select token_key, tenant_id from app.sessions where id = ${id}`
+    await database.admin`vacuum analyze`
+    await rolledBack(async (sql) => {
+      const read = await sql`select from app.authenticate(${row?.['token_key']}, 60)`
+      const listed = await sql`select from app.tenants_of_session(${ticket})`
+      const selected = await sql`select from app.select_tenant(${ticket}, ${row?.['tenant_id']}, 60, null, null, null)`
+      expect([read.length, listed.length, selected.length]).toEqual([1, 2, 1])
+      const scanned = await sql`
+        select relname, seq_scan from pg_stat_xact_user_tables where schemaname = 'app' and seq_scan > 0 and relname <> 'seal'`
+      expect([...scanned]).toEqual([])
     })
   })
 })

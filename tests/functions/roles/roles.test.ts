@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, expect, it } from 'vitest'
+import type postgres from 'postgres'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -178,4 +179,62 @@ it.each([
   await expect(
     sql`insert into app.role_permissions (tenant_id, role_id, permission) values (${shop.id}, ${role.id}, '*')`,
   ).rejects.toMatchObject({ code: '23514' })
+})
+
+describe('the permissions that a role is stored with', () => {
+  /** The roles whose stored permissions are not those of the role and its base. */
+  const wrong = () => service.sql`
+    select r.id, r.permissions from app.roles r
+     where r.permissions <> to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
+                                            where p.role_id in (r.id, r.based_on) order by 1))`
+  const added = async (id: number) => {
+    const [role] = await service.sql<{ permissions: string[] }[]>`select permissions from app.roles where id = ${id}`
+    return role?.permissions.filter((permission) => permission.startsWith('added.'))
+  }
+  const newRole = async (add: readonly string[] = []) => (await create(shop.owner.token, { add })).body.id as number
+
+  it('are those that it and its base have, after every change of either', async () => {
+    const id = await newRole(['deal.price.read'])
+    const { sql } = service
+    const steps = [
+      () => change(shop.owner.token, id, { add: ['member.manage', 'deal.write'] }),
+      () => change(shop.owner.token, id, { add: [], label: 'Day shift' }),
+      () => sql`insert into app.role_permissions (role_id, permission) values (6, 'added.one'), (6, 'added.two')`,
+      () => sql`update app.roles set permissions = '["*"]' where id in (6, ${id})`,
+      () => sql`delete from app.role_permissions where permission = 'added.one'`,
+    ]
+    for (const step of steps) {
+      await step()
+      expect(await wrong()).toEqual([])
+    }
+    expect(await added(id)).toEqual(['added.two'])
+    await sql`delete from app.role_permissions where permission = 'added.two'`
+    await expect(
+      sql`update app.role_permissions set permission = 'deal.read' where role_id = ${id} or role_id = 6`,
+    ).rejects.toMatchObject({ code: '23514' })
+  })
+
+  it.each(['the new role', 'the permission of its base'])(
+    'are right when %s is committed first, while the other waits',
+    async (first) => {
+      const holder = await service.sql.reserve()
+      await holder`begin`
+      const insertRole = (sql: postgres.Sql) => sql<{ id: number }[]>`
+      insert into app.roles (tenant_id, code, label, rank, based_on) values (${shop.id}, ${newCode()}, 'x', 40, 6) returning id`
+      const addPermission = (sql: postgres.Sql) => sql<{ id: number }[]>`
+      insert into app.role_permissions (role_id, permission) values (6, 'added.race') returning role_id as id`
+      const [one, two] = first === 'the new role' ? [insertRole, addPermission] : [addPermission, insertRole]
+      await one(holder)
+      const other = two(service.sql).execute()
+      const waits = () =>
+        service.sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'app.role(s|_permissions)'`
+      await expect.poll(waits).toHaveLength(1)
+      await holder`commit`
+      holder.release()
+      await other
+      expect(await wrong()).toEqual([])
+      await service.sql`delete from app.role_permissions where permission = 'added.race'`
+      expect(await wrong()).toEqual([])
+    },
+  )
 })
