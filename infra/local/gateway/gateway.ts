@@ -49,12 +49,13 @@ class TooLarge extends Error {}
 
 /** What a client gets. */
 interface GatewayReply extends Pick<ProxyResult, 'statusCode' | 'body' | 'isBase64Encoded'> {
-  readonly headers: Map<string, string | string[]>
+  /** Names and values in turns. */
+  readonly headers: readonly string[]
 }
 
 const replyOf = ({ status, headers, body }: GatewayResponse): GatewayReply => ({
   statusCode: status,
-  headers: new Map(Object.entries(headers)),
+  headers: Object.entries(headers).flat(),
   body,
 })
 
@@ -114,8 +115,8 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
   server.on('clientError', (_error, socket: Socket) => {
     if (!socket.writable) return
     const { statusCode, headers, body } = failed('BAD_REQUEST_BODY', randomUUID())
-    const sent = new Map([...headers, ['content-length', String(Buffer.byteLength(body))], ['connection', 'close']])
-    const lines = [...sent].map(([name, value]) => `${name}: ${String(value)}\r\n`).join('')
+    const sent = [...headers, 'content-length', Buffer.byteLength(body), 'connection', 'close']
+    const lines = sent.map((each, at) => (at % 2 === 0 ? `${each}: ` : `${each}\r\n`)).join('')
     socket.end(`HTTP/1.1 ${statusCode} Bad Request\r\n${lines}\r\n${body}`)
   })
   return {
@@ -141,16 +142,24 @@ const REMAPPED = new Set(
 )
 
 /** Returns the headers of the response to a client, for those that a function returned. */
-function clientHeaders({ headers = {}, multiValueHeaders = {} }: ProxyResult): Map<string, string | string[]> {
-  const returned = [...Object.entries(headers), ...Object.entries(multiValueHeaders)]
-  const isTyped = returned.some(([name]) => name.toLowerCase() === 'content-type')
-  const sent = isTyped ? returned : [...returned, ['content-type', 'application/json'] as const]
-  return new Map(
-    sent.flatMap(([name, value]) => {
-      const renamed = REMAPPED.has(name.toLowerCase()) ? `x-amzn-remapped-${name.toLowerCase()}` : name
-      return value === null ? [] : [[renamed, Array.isArray(value) ? value.map(String) : String(value)]]
-    }),
-  )
+function clientHeaders({ headers = {}, multiValueHeaders = {} }: ProxyResult): string[] {
+  const sent: string[] = []
+  let isTyped = false
+  const add = (name: string, value: string | number | boolean): void => {
+    const lower = name.toLowerCase()
+    sent.push(REMAPPED.has(lower) ? `x-amzn-remapped-${lower}` : name, String(value))
+  }
+  for (const name in headers) {
+    const value = headers[name]
+    isTyped ||= name.toLowerCase() === 'content-type'
+    if (value !== null && value !== undefined && !Object.hasOwn(multiValueHeaders, name)) add(name, value)
+  }
+  for (const name in multiValueHeaders) {
+    isTyped ||= name.toLowerCase() === 'content-type'
+    for (const value of multiValueHeaders[name] ?? []) add(name, value)
+  }
+  if (!isTyped) sent.push('content-type', 'application/json')
+  return sent
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
@@ -172,10 +181,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 function send(request: IncomingMessage, response: ServerResponse, result: GatewayReply): void {
   const text = result.body ?? ''
   const body = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
-  response.setHeaders(result.headers)
-  if (result.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
+  const headers = [...result.headers]
+  if (result.statusCode !== 204) headers.push('content-length', String(Buffer.byteLength(body)))
   // The rest of a body that was not read would be parsed as the next request.
-  if (hasBody(request) && !request.complete) response.setHeader('connection', 'close')
-  response.writeHead(result.statusCode)
+  if (hasBody(request) && !request.complete) headers.push('connection', 'close')
+  response.writeHead(result.statusCode, headers)
   response.end(result.statusCode === 204 || request.method === 'HEAD' ? undefined : body)
 }

@@ -37,27 +37,49 @@ export function createResourceMatcher(resources: readonly string[]): (path: stri
   }
 }
 
-const grouped = (pairs: Iterable<readonly [string, string]>): Record<string, string[]> => {
-  const groups: Record<string, string[]> = Object.create(null)
-  for (const [name, value] of pairs) (groups[name] ??= []).push(value)
+/** Names with their values, without a prototype: a client may send any name. */
+type Values<Value> = Record<string, Value>
+
+interface Grouped {
+  readonly last: Values<string>
+  readonly all: Values<string[]>
+}
+
+const emptyGroups = (): Grouped => ({
+  last: { __proto__: null } as unknown as Values<string>,
+  all: { __proto__: null } as unknown as Values<string[]>,
+})
+
+function add({ last, all }: Grouped, name: string, value: string): void {
+  last[name] = value
+  const values = all[name]
+  if (values === undefined) all[name] = [value]
+  else values.push(value)
+}
+
+const FORWARDED_FOR = 'X-Forwarded-For'
+
+const isForwardedFor = (name: string): boolean =>
+  name.length === FORWARDED_FOR.length && name.toLowerCase() === 'x-forwarded-for'
+
+/** Groups the headers. API Gateway appends the address that it sees to what the client sent, and never removes any of that. */
+function groupHeaders(raw: readonly string[], address: string): Grouped {
+  const groups = emptyGroups()
+  let forwardedFor = ''
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const [name = '', value = ''] = [raw[index], raw[index + 1]]
+    if (isForwardedFor(name)) forwardedFor += `${value}, `
+    else add(groups, name, value)
+  }
+  add(groups, FORWARDED_FOR, forwardedFor + address)
   return groups
 }
 
-const lastOf = (groups: Record<string, string[]>): Record<string, string> =>
-  Object.fromEntries(Object.entries(groups).map(([name, values]) => [name, values.at(-1) ?? '']))
-
-const headerPairs = (raw: readonly string[]): [string, string][] => {
-  const pairs: [string, string][] = []
-  for (let index = 0; index + 1 < raw.length; index += 2) pairs.push([raw[index] ?? '', raw[index + 1] ?? ''])
-  return pairs
-}
-
-/** API Gateway appends the address that it sees to what the client sent, and never removes any of that. */
-function appendForwardedFor(headers: Record<string, string[]>, address: string): void {
-  const sent = Object.keys(headers).filter((name) => name.toLowerCase() === 'x-forwarded-for')
-  const list = sent.flatMap((name) => headers[name] ?? [])
-  for (const name of sent) delete headers[name]
-  headers['X-Forwarded-For'] = [[...list, address].join(', ')]
+function groupQuery(search: string): Grouped | null {
+  if (search === '') return null
+  const groups = emptyGroups()
+  for (const [name, value] of new URLSearchParams(search)) add(groups, name, value)
+  return groups
 }
 
 /** Splits a request's target into path and query, without the question mark between them. */
@@ -72,21 +94,21 @@ export function proxyEvent(
   { resource, params, requestId, body }: Resource & { requestId: string; body: Buffer },
 ): APIGatewayProxyEvent {
   const { path, search } = splitTarget(request)
+  const address = request.socket.remoteAddress ?? ''
   // `headers` joins or drops repeated headers. The raw list has them all, with their names as sent.
-  const headers = grouped(headerPairs(request.rawHeaders))
-  appendForwardedFor(headers, request.socket.remoteAddress ?? '')
-  const query = grouped(new URLSearchParams(search))
+  const headers = groupHeaders(request.rawHeaders, address)
+  const query = groupQuery(search)
   const text = body.toString('utf8')
-  const isText = Buffer.from(text, 'utf8').equals(body)
+  const isText = body.length === 0 || Buffer.from(text, 'utf8').equals(body)
   const method = request.method ?? 'GET'
   return {
     resource,
     path,
     httpMethod: method,
-    headers: lastOf(headers),
-    multiValueHeaders: headers,
-    queryStringParameters: search === '' ? null : lastOf(query),
-    multiValueQueryStringParameters: search === '' ? null : query,
+    headers: headers.last,
+    multiValueHeaders: headers.all,
+    queryStringParameters: query?.last ?? null,
+    multiValueQueryStringParameters: query?.all ?? null,
     pathParameters: Object.keys(params).length === 0 ? null : { ...params },
     stageVariables: null,
     requestContext: {
@@ -107,7 +129,7 @@ export function proxyEvent(
         cognitoIdentityId: null,
         cognitoIdentityPoolId: null,
         principalOrgId: null,
-        sourceIp: request.socket.remoteAddress ?? '',
+        sourceIp: address,
         user: null,
         userAgent: request.headers['user-agent'] ?? null,
         userArn: null,
@@ -120,6 +142,6 @@ export function proxyEvent(
       stage: 'local',
     },
     body: body.length === 0 ? null : isText ? text : body.toString('base64'),
-    isBase64Encoded: body.length > 0 && !isText,
+    isBase64Encoded: !isText,
   }
 }
