@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /** The CSRF secret of a session. Its field is private, so no log contains it. */
 export class CsrfSecret {
@@ -13,9 +13,11 @@ export class CsrfSecret {
     return statement(this.#bytes)
   }
 
-  /** Returns the session's `csrf_token`, which the forms of a front end carry. */
+  /**
+   * Returns the session's `csrf_token`, which the forms of a front end carry: SHA-256 of the secret and the id. Every secret has
+   * one length and every id too, so nobody can extend a token, and HMAC would add hashes without protection.
+   */
   tokenOf(sessionId: string): string {
-    // Node examines bytes that are no key object for 25 µs (24.21).
-    return createHmac('sha256', createSecretKey(this.#bytes)).update(sessionId).digest('base64url')
+    return hash('sha256', Buffer.concat([this.#bytes, Buffer.from(sessionId)]), 'base64url')
   }
 }
