@@ -13,8 +13,6 @@ export const SOURCE_MAPS = 'source-maps'
 export interface Bundled {
   readonly handlerFile: string
   readonly needs: readonly Need[]
-  /** The route groups whose functions it invokes. */
-  readonly calls: readonly string[]
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -38,10 +36,9 @@ let made: string | null = null
 const bundles = new Map<string, string>()
 
 /** Returns the packages that a function with these needs never loads. Its bundle omits them. */
-const unusedPackages = ({ needs, calls }: Bundled): string[] => [
+const unusedPackages = ({ needs }: Bundled): string[] => [
   ...UNUSED_CREDENTIAL_PROVIDERS,
   ...(needs.includes('cache') ? [] : ['@upstash/ratelimit', '@upstash/redis']),
-  ...(calls.length > 0 || needs.some((need) => need.startsWith('invoke:')) ? [] : ['@aws-sdk/client-lambda']),
 ]
 
 /**

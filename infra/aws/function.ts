@@ -82,7 +82,7 @@ export class TenantryFunction extends Construct {
     for (const group of calls) grantInvoke(role, `${prefix(stage)}${group}`)
     this.function = new LambdaFunction(this, 'Function', {
       functionName: this.functionName,
-      code: this.code({ handlerFile, needs, calls }),
+      code: this.code({ handlerFile, needs }),
       handler: 'index.handler',
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

@@ -53,10 +53,10 @@ class FunctionError extends Error {
 
 async function invokeGroup(group: string, event: Event, abortSignal: AbortSignal): Promise<Response> {
   const { invokeFunction } = await import('#shared/invoke-function.ts')
-  const { FunctionError: kind, Payload } = await invokeFunction(group, { Payload: JSON.stringify(event) }, abortSignal)
-  const text = Buffer.from(Payload ?? []).toString()
-  if (kind !== undefined) throw new FunctionError(`${kind}: ${text}`)
-  const result: ProxyResult | null = JSON.parse(text)
+  const invocation = { type: 'RequestResponse', payload: JSON.stringify(event) } as const
+  const { functionError, payload } = await invokeFunction(group, invocation, abortSignal)
+  if (functionError !== null) throw new FunctionError(`${functionError}: ${payload}`)
+  const result: ProxyResult | null = JSON.parse(payload)
   if (typeof result?.statusCode !== 'number') throw new FunctionError('the function returned no response')
   return toResponse(result)
 }

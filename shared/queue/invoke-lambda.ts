@@ -10,8 +10,8 @@ const INVOKE_TIMEOUT_MS = 500
 export async function invokeLambda(job: InvokedJob, mode?: 'rehearsal'): Promise<void> {
   try {
     const { invokeFunction } = await import('#shared/invoke-function.ts')
-    const InvocationType = mode === 'rehearsal' ? 'DryRun' : 'Event'
-    await invokeFunction(job, { InvocationType }, AbortSignal.timeout(INVOKE_TIMEOUT_MS))
+    const type = mode === 'rehearsal' ? 'DryRun' : 'Event'
+    await invokeFunction(job, { type }, AbortSignal.timeout(INVOKE_TIMEOUT_MS))
   } catch (error) {
     log.warn('could not invoke a job; its schedule will find the work', { job, error: describeError(error) })
   }

@@ -23,7 +23,7 @@ async function bundleWith(change: (source: string) => string): Promise<void> {
   await writeFile(connection, change(await readFile(connection, 'utf8')))
   const entry = join(planted, 'handler.js')
   await writeFile(entry, "import postgres from './index.js'\nexport const handler = () => postgres()\n")
-  bundle({ handlerFile: resolve(entry), needs: [], calls: [] }, await mkdtemp(join(outdir, 'maps-')))
+  bundle({ handlerFile: resolve(entry), needs: [] }, await mkdtemp(join(outdir, 'maps-')))
 }
 
 it('bundles the patched driver, and refuses the driver as it was released', async () => {

@@ -1,7 +1,8 @@
+import { createHash, createHmac } from 'node:crypto'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { routeGroups } from '#infra/route-groups.ts'
 import { type Invokable, startLambda } from '#infra/local/aws/lambda.ts'
-import { startHttpServer } from '#infra/local/http-server.ts'
+import { json, type LocalRequest, startHttpServer } from '#infra/local/http-server.ts'
 import { createClient } from '#shared/client/client.ts'
 import type { Browser, invokeGroups } from '#shared/client/invoke-groups.ts'
 import { lambda } from '#shared/http/lambda.ts'
@@ -85,6 +86,40 @@ describe('a client that invokes the route groups', () => {
   it('throws a 503 when there is no such function', async () => {
     const client = await invoking()
     await expect(client().call('GET /v1/members')).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, computed from what arrives.
+  it('signs what it sends with the credentials of its environment', async () => {
+    vi.stubEnv('AWS_SESSION_TOKEN', 'a-session-token')
+    const requests: LocalRequest[] = []
+    const server = await startHttpServer({
+      answer: (request) => {
+        requests.push(request)
+        return json(200, { statusCode: 204, body: '' })
+      },
+    })
+    onTestFinished(() => server.close())
+    await (await through(server.url))().call('DELETE /v1/auth/session')
+    const [{ method, url, headers, body } = expect.fail()] = requests
+    expect(`${url.pathname}${url.search}`).toBe('/2015-03-31/functions/tenantry-test-auth/invocations?Qualifier=live')
+    expect(headers).toMatchObject({
+      'x-amz-invocation-type': 'RequestResponse',
+      'x-amz-security-token': 'a-session-token',
+    })
+    const [, scope = '', signed = '', signature] =
+      /^AWS4-HMAC-SHA256 Credential=local\/(\S+), SignedHeaders=(\S+), Signature=(\w+)$/.exec(
+        headers.authorization ?? '',
+      ) ?? []
+    const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex')
+    const lines = signed.split(';').map((name) => `${name}:${String(headers[name])}\n`)
+    const canonical = [method, url.pathname, url.search.slice(1), lines.join(''), signed, sha256(body)].join('\n')
+    const toSign = ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, sha256(canonical)].join('\n')
+    const key = scope
+      .split('/')
+      .reduce<Buffer | string>((by, part) => createHmac('sha256', by).update(part).digest(), 'AWS4local')
+    expect(scope).toMatch(/^\d{8}\/us-east-1\/lambda\/aws4_request$/)
+    expect(signed.split(';')).toEqual(expect.arrayContaining(['host', 'x-amz-invocation-type', 'x-amz-security-token']))
+    expect(signature).toBe(createHmac('sha256', key).update(toSign).digest('hex'))
   })
 
   it('repeats a read whose connection broke, and never a write', async () => {
