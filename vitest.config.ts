@@ -9,6 +9,7 @@ const ROUNDS = [
   'tests/guarantees/races/*.test.ts',
   'tests/guarantees/faults/{cache,postgres}.test.ts',
   'tests/guarantees/isolation/http.test.ts',
+  'tests/functions/deals/exactness.test.ts',
 ]
 // Tests of the templates of the stages: npm run test:stages.
 const STAGES = 'tests/infra/aws/**'

@@ -31,7 +31,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject('adminUrl')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const cluster = postgres(adminUrl, { max: 1, onnotice: () => {} })
-  await cluster`create database ${cluster(name)} template ${cluster(TEMPLATE)}`
+  await cluster`create database ${cluster(name)} template ${cluster(TEMPLATE)} strategy file_copy`
   await cluster`alter database ${cluster(name)} set search_path = app, public`
   // A copy does not get the privileges of its template.
   await cluster`revoke temporary on database ${cluster(name)} from public`

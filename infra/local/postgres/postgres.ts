@@ -27,7 +27,7 @@ export interface Postgres {
 export interface PostgresOptions {
   /** The folder of cluster, password, port and log. Created on first use. */
   readonly dataDir: string
-  /** False for a cluster whose data a crash may destroy: it runs without fsync. */
+  /** False for a cluster whose data a crash may destroy: it runs without fsync and autovacuum. */
   readonly durable: boolean
   /** Without one, the previous port, or any free port if that one is taken. */
   readonly port?: number
@@ -104,7 +104,9 @@ const settingsFor = ({ durable, preload = [] }: PostgresOptions, port: number) =
   log_timezone: 'UTC',
   shared_preload_libraries: preload.join(','),
   // Roles whose password is set there open a connection with less work.
-  ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', scram_iterations: 1 }),
+  ...(durable
+    ? {}
+    : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off', scram_iterations: 1 }),
 })
 
 async function startPatiently(...start: Parameters<typeof startPostmaster>): Promise<ChildProcess> {
