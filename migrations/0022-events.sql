@@ -67,8 +67,18 @@ create table app.events (
   primary key (xact, id)
 ) with (fillfactor = 80);
 create index events_unpublished on app.events (xact, id) where published_at is null and dead_at is null;
-create index events_ended on app.events (coalesce(published_at, dead_at)) where published_at is not null or dead_at is not null;
 select app.enforce_tenant('app.events');
+
+-- One row: the place of the last event that was deleted. Events are deleted in their order, so whoever has read to an earlier
+-- place has missed one, and nobody else.
+create table app.deleted_events (
+  singleton boolean primary key default true check (singleton),
+  xact xid8 not null default '0',
+  id   uuid not null default '00000000-0000-0000-0000-000000000000'
+);
+insert into app.deleted_events default values;
+grant select (xact, id), update (xact, id) on app.deleted_events to identity_worker;
+grant select (xact, id) on app.deleted_events to identity_resolver;
 
 -- The worker counts and deletes the events of every tenant. The functions below add, lease and end them.
 create policy worker_queue on app.events to identity_worker using (true);
@@ -195,6 +205,7 @@ set local role identity_owner;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.event_actions is 'platform: action, keys';
+comment on table app.deleted_events is 'platform: singleton, xact, id';
 comment on table app.events is
   'linked: actor_user_id, target_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
   'platform: due_at, attempts, lease_token, leased_until, published_at, dead_at, last_error';

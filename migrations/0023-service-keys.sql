@@ -90,9 +90,11 @@ begin
 end
 $$;
 
--- The events of all tenants after a position, the oldest first. Returns no row without a valid key of a service, and a row of nulls
--- when there is no event. It shows no event of a transaction that began after one that has not ended: an event that commits
--- later than another always comes after it.
+-- The events of all tenants after a position, or from the oldest on without one. Returns no row without a valid key of a service.
+-- Without an event it returns a row whose id is null, and whose `xact` begins what is not read yet. It shows no event of a
+-- transaction that began after one that has not ended: an event that commits later than another always comes after it. Raises TN410
+-- for a position after which an event was deleted, and for one that this cluster has not reached. Deletions are looked at
+-- after the events, so that none happens in between unseen.
 create function app.changes(
     p_name text, p_key bytea, p_key_previous bytea, p_xact xid8, p_id uuid, p_most integer)
   returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
@@ -106,14 +108,20 @@ begin
     return;
   end if;
   return query
-    select e.xact::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
+    select coalesce(e.xact, pg_snapshot_xmin(pg_current_snapshot()))::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
       from (values (true)) as proven
       left join (
         select * from app.events o
-         where (o.xact, o.id) > (p_xact, p_id) and o.xact < pg_snapshot_xmin(pg_current_snapshot())
+         where (o.xact, o.id) > (coalesce(p_xact, '0'), coalesce(p_id, '00000000-0000-0000-0000-000000000000')) and o.xact < pg_snapshot_xmin(pg_current_snapshot())
          order by o.xact, o.id limit p_most
       ) e on true
      order by e.xact, e.id;
+  -- After a restore to another cluster, the last deleted place may be one that it has not reached. It says nothing there.
+  if p_xact > pg_snapshot_xmax(pg_current_snapshot())
+     or exists (select from app.deleted_events d
+                 where (p_xact, p_id) < (d.xact, d.id) and d.xact < pg_snapshot_xmax(pg_current_snapshot())) then
+    raise exception 'an event after this position may be deleted' using errcode = 'TN410';
+  end if;
 end
 $$;
 

@@ -6,6 +6,7 @@ export const REASON_PHRASES = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   409: 'Conflict',
+  410: 'Gone',
   412: 'Precondition Failed',
   413: 'Payload Too Large',
   415: 'Unsupported Media Type',
@@ -40,6 +41,7 @@ export const PROBLEMS = {
   'currency-in-use': { status: 409, title: 'Currency in use' },
   'deal-locked': { status: 409, title: 'Deal locked' },
   'precondition-failed': { status: 412, title: 'Precondition failed' },
+  'position-expired': { status: 410, title: 'Expired position' },
   'rate-limited': { status: 429, title: 'Too many attempts' },
   'dependency-unavailable': { status: 503, title: 'Service temporarily unavailable' },
 } as const satisfies Readonly<Record<string, { readonly status: FailureStatus; readonly title: string }>>

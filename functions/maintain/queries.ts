@@ -10,7 +10,8 @@ export async function createPartitions(sql: Sql, monthsAhead: number): Promise<n
 
 /**
  * Each deletes at most `batch` rows that nobody needs any more, in a transaction of its own, and returns one row for each. The
- * order makes Postgres read an index in every case. Without it, Postgres may expect the rows at the beginning of the table, and read all of it.
+ * order makes Postgres read an index in every case. Without it, Postgres may expect the rows at the beginning of the table, and
+ * read all of it. Events are deleted in their order: none before an older one.
  */
 export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) => Promise<object[]>)[] = [
   (sql, keptDays, batch) => sql`
@@ -31,12 +32,21 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
        order by coalesce(completed_at, dead_at) limit ${batch}::int))
     returning id`,
   (sql, keptDays, batch) => sql`
-    delete from app.events where (xact, id) in (
-      select xact, id from app.events
-       where (published_at is not null or dead_at is not null)
-         and coalesce(published_at, dead_at) < now() - make_interval(days => ${keptDays}::int)
-       order by coalesce(published_at, dead_at) limit ${batch}::int)
-    returning id`,
+    with first_kept as (
+      select place from (
+        select xact, id, row_number() over (order by xact, id) as place, coalesce(published_at, dead_at, 'infinity') as ended_at
+          from app.events order by xact, id limit ${batch}::int) as oldest
+       where ended_at >= now() - make_interval(days => ${keptDays}::int) order by xact, id limit 1
+    ), gone as (
+      delete from app.events where (xact, id) in (
+        select xact, id from app.events order by xact, id limit coalesce((select place - 1 from first_kept), ${batch}::int))
+      returning xact, id
+    ), last as (
+      select xact, id from gone order by xact desc, id desc limit 1
+    ), kept as (
+      update app.deleted_events d set xact = l.xact, id = l.id from last l where (d.xact, d.id) < (l.xact, l.id)
+    )
+    select id from gone`,
   (sql, _keptDays, batch) => sql`
     delete from app.rate_limits where (key, window_start) in (
       select key, window_start from app.rate_limits

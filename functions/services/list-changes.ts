@@ -3,11 +3,9 @@ import { eventOf } from '#shared/audit/event.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
-import { AgePageQuery, cursorOf, encodeCursor, type Key } from '#shared/schema/page.ts'
+import { AgePageQuery, cursorOf, encodeCursor } from '#shared/schema/page.ts'
 import { changesAfter } from './queries.ts'
 import { wrongKey } from './wrong-key.ts'
-
-const FIRST: Key = ['0', '00000000-0000-0000-0000-000000000000']
 
 const isTransaction = (text: string): boolean => /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n
 
@@ -38,7 +36,8 @@ export const listChanges = endpoint({
   description:
     'The same events as on the event bus, for a service that checks that it missed none. Store `next` when you have handled the ' +
     'page, and send it as `after`. An event appears when every transaction that began before its own has ended, so no later page ' +
-    'has an event of an earlier place. An event stays for 30 days after it reached the bus. `GET /v1/events/schemas` has the ' +
+    'has an event of an earlier place. An event stays for 30 days after it reached the bus. A position that is so old that an event after it is deleted gets a 410: compare ' +
+    'with the other routes what you missed, and begin without `after`. `GET /v1/events/schemas` has the ' +
     'schema of each `detail`.',
   query: v.object({
     limit: AgePageQuery.limit,
@@ -57,15 +56,14 @@ export const listChanges = endpoint({
       v.description('The position after this page, also when the page is empty.'),
     ),
   }),
-  problems: ['rate-limited'],
-  async handle({ query: { after = FIRST, limit }, client, runtime, serviceKey }) {
+  problems: ['rate-limited', 'position-expired'],
+  async handle({ query: { after = null, limit }, client, runtime, serviceKey }) {
     const asking = { name: serviceKey.name, key: serviceKey.hashes(runtime) }
-    const changes = await changesAfter(runtime.database.uncleaned, asking, { after, limit })
-    if (changes === 'wrong key') throw await wrongKey({ client, runtime })
-    const last = changes.at(-1)
+    const found = await changesAfter(runtime.database.uncleaned, asking, { after, limit })
+    if (found === 'wrong key') throw await wrongKey({ client, runtime })
     return ok({
-      data: changes.map((change) => ({ action: change.action, detail: eventOf(change) })),
-      next: encodeCursor(last === undefined ? after : [last.xact, last.id]),
+      data: found.changes.map((change) => ({ action: change.action, detail: eventOf(change) })),
+      next: encodeCursor(found.next),
     })
   },
 })

@@ -42,14 +42,27 @@ export async function introspectSession(
 
 export type Change = EventRow & { readonly xact: string }
 
-/** Returns up to `limit` events after a position, the oldest first, or `wrong key`. */
+/** Events, and the position after them. */
+interface Changes {
+  readonly changes: readonly Change[]
+  readonly next: Key
+}
+
+const LEAST_ID = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * Returns up to `limit` events after a position, or from the oldest on with null, and the position after them. Returns `wrong key`
+ * without a valid key. Throws the PostgresError TN410 when an event after the position may be deleted.
+ */
 export async function changesAfter(
   sql: Run,
   { name, key }: Asking,
-  { after: [xact, id], limit }: { after: Key; limit: number },
-): Promise<Change[] | 'wrong key'> {
-  const rows = await sql<OrNulls<Change>>`
+  { after, limit }: { after: Key | null; limit: number },
+): Promise<Changes | 'wrong key'> {
+  const [xact, id] = after ?? [null, null]
+  const rows = await sql<Change | (Omit<Change, 'id'> & { id: null })>`
     select * from app.changes(${name}, ${key[0]}, ${key[1]}, ${xact}::text::xid8, ${id}, ${limit})`
-  if (rows.length === 0) return 'wrong key'
-  return rows.filter((row): row is Change => row.id !== null)
+  const last = rows.at(-1)
+  if (last === undefined) return 'wrong key'
+  return { changes: rows.filter((row): row is Change => row.id !== null), next: [last.xact, last.id ?? LEAST_ID] }
 }

@@ -16,6 +16,7 @@ function wordsOf(status: FailureStatus, { failures }: Texts, detail?: string): {
     case 403:
       return failures.forbidden
     case 404:
+    case 410:
       return failures.notFound
     case 405:
       return failures.method

@@ -12,6 +12,8 @@ export function violation(error: unknown): Problem | null {
       return forbidden('the role changed during the request')
     case 'TN409':
       return new Problem('last-owner', { detail: 'A tenant needs at least one owner who can sign in.' })
+    case 'TN410':
+      return new Problem('position-expired', { detail: 'Begin without "after", and compare what you missed.' })
     default:
       return null
   }

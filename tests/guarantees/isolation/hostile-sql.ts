@@ -716,6 +716,7 @@ export const ATTACKS: readonly Attack[] = [
     'reads or writes a table, enters a tenant, or leases a job',
     'table app.events',
     'table app.event_actions',
+    'table app.deleted_events',
     'table app.audit_log',
     'table app.jobs',
     'select id from app.users',

@@ -23,6 +23,8 @@ const meanings: Partial<Record<ProblemKind, string>> = {
   'currency-in-use': 'Prices are stored in the currency of the shop, so it cannot change any more.',
   'deal-locked': 'The deal is past the stage in which its lines can change.',
   'precondition-failed': 'Somebody changed the resource since you read it. Read it again, then decide what to change.',
+  'position-expired':
+    'Events after this position are deleted. Compare with the API what you missed, and read the events without a position.',
   'rate-limited': 'There were too many attempts. The header "Retry-After" says when to try again.',
   'dependency-unavailable':
     'A part of the service does not reply. Nothing was changed. Try again after the time in "Retry-After".',

@@ -17,6 +17,7 @@ const titles: Partial<Record<ProblemKind, string>> = {
   'currency-in-use': 'Moneda en uso',
   'deal-locked': 'Trato bloqueado',
   'precondition-failed': 'Condición no cumplida',
+  'position-expired': 'Posición caducada',
   'rate-limited': 'Demasiados intentos',
   'dependency-unavailable': 'Servicio no disponible temporalmente',
 }
@@ -40,6 +41,8 @@ const meanings: Partial<Record<ProblemKind, string>> = {
   'currency-in-use': 'Hay precios guardados en la moneda de la tienda, por lo que ya no puede cambiar.',
   'deal-locked': 'El trato ha pasado la fase en la que sus líneas pueden cambiar.',
   'precondition-failed': 'Alguien cambió el recurso después de que lo leyeras. Léelo de nuevo y decide qué cambiar.',
+  'position-expired':
+    'Se han eliminado eventos posteriores a esta posición. Compara con la API lo que te falta y lee los eventos sin posición.',
   'rate-limited': 'Hubo demasiados intentos. La cabecera "Retry-After" dice cuándo intentarlo de nuevo.',
   'dependency-unavailable':
     'Una parte del servicio no responde. No se ha cambiado nada. Inténtalo después del tiempo de "Retry-After".',
