@@ -130,6 +130,79 @@ begin
 end
 $$;
 
+-- Returns people of the transaction's tenant, oldest first: members, former members, and who has an open invitation. An invited
+-- person has no user here: a tenant must not learn whether there is one. p_pattern searches the address and the name.
+-- A query of a tenant's role would prove for each user that they are a member. Here the join with the memberships is the proof.
+create function app.list_members(
+    p_active boolean, p_revoked boolean, p_invited boolean, p_pattern text, p_after timestamptz, p_after_id uuid, p_most integer)
+  returns table (id uuid, user_id uuid, email text, full_name text, avatar_url text, disabled boolean,
+                 role_id integer, role_code text, role_label text, role_rank integer, invited_by uuid,
+                 accepted_at timestamptz, revoked_at timestamptz, created_at timestamptz, sort_key text)
+  language plpgsql stable security definer rows 50
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  -- One plan, which reads both tables in the order of the page.
+  set plan_cache_mode = force_generic_plan
+  set enable_sort = off
+  set enable_bitmapscan = off
+  as $$
+#variable_conflict use_column
+declare
+  v_tenant uuid := app.current_tenant();
+begin
+  -- Two statements: a pattern that may be null would be compared in each row.
+  if p_pattern is null then
+    return query
+    (select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null,
+            r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, m.created_at::text as sort_key
+       from app.memberships m
+       join app.users u on u.id = m.user_id
+       join app.roles r on r.id = m.role_id
+      where m.tenant_id = v_tenant and m.accepted_at is not null
+        and case when m.revoked_at is null then p_active else p_revoked end
+        and (m.created_at, m.id) > (p_after, p_after_id)
+      order by m.created_at, m.id
+      limit p_most)
+    union all
+    (select i.id, null, i.email::text, null, null, false,
+            r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at, i.created_at::text
+       from app.tokens i
+       join app.roles r on r.id = i.role_id
+      where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null
+        and (i.created_at, i.id) > (p_after, p_after_id)
+      order by i.created_at, i.id
+      limit p_most)
+    order by created_at, id
+    limit p_most;
+  else
+    return query
+    (select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null,
+            r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, m.created_at::text as sort_key
+       from app.memberships m
+       join app.users u on u.id = m.user_id
+       join app.roles r on r.id = m.role_id
+      where m.tenant_id = v_tenant and m.accepted_at is not null
+        and case when m.revoked_at is null then p_active else p_revoked end
+        and (m.created_at, m.id) > (p_after, p_after_id)
+        and (lower(u.email collate "C") like p_pattern or lower(u.full_name) like p_pattern)
+      order by m.created_at, m.id
+      limit p_most)
+    union all
+    (select i.id, null, i.email::text, null, null, false,
+            r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at, i.created_at::text
+       from app.tokens i
+       join app.roles r on r.id = i.role_id
+      where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null
+        and (i.created_at, i.id) > (p_after, p_after_id)
+        and lower(i.email collate "C") like p_pattern
+      order by i.created_at, i.id
+      limit p_most)
+    order by created_at, id
+    limit p_most;
+  end if;
+end
+$$;
+
 -- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
 -- disabled and has not accepted it.
 create function app.find_invitation(p_token_hash bytea, p_previous bytea)
@@ -318,15 +391,18 @@ begin
 end
 $$;
 
-revoke all on function app.put_invitation(text, integer, bytea, integer), app.find_invitation(bytea, bytea),
+revoke all on function app.put_invitation(text, integer, bytea, integer),
+  app.list_members(boolean, boolean, boolean, text, timestamptz, uuid, integer), app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) from public;
-grant execute on function app.put_invitation(text, integer, bytea, integer) to identity_app;
+grant execute on function app.put_invitation(text, integer, bytea, integer),
+  app.list_members(boolean, boolean, boolean, text, timestamptz, uuid, integer) to identity_app;
 grant execute on function app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
 alter function app.put_invitation(text, integer, bytea, integer) owner to identity_gate;
+alter function app.list_members(boolean, boolean, boolean, text, timestamptz, uuid, integer) owner to identity_gate;
 alter function app.find_invitation(bytea, bytea) owner to identity_gate;
 alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) owner to identity_gate;
 alter function app.verify_email(bytea, bytea) owner to identity_gate;

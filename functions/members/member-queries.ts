@@ -20,70 +20,47 @@ export async function searchMembers(sql: TenantTransaction, search: MemberSearch
   const { statuses, after, limit, q } = search
   const [createdAfter, idAfter] = after ?? BEGINNING
   const pattern = q === null ? null : `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  type Row = Member & { readonly sort_key: string }
-  // Two statements: with `is null or` for the pattern, Postgres plans at each call, which takes longer than the page.
-  const rows =
-    pattern === null
-      ? await sql<Row>`
-    (select m.id,
-            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
-                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
-            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
-            m.invited_by, m.accepted_at, m.revoked_at, m.created_at, to_json(m.created_at) as sort_key
-       from app.memberships m
-       join app.users u on u.id = m.user_id
-       join app.roles r on r.id = m.role_id
-      where m.accepted_at is not null
-        and case when m.revoked_at is null then ${statuses.includes('active')}::boolean
-                 else ${statuses.includes('revoked')}::boolean end
-        and (m.created_at, m.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
-      order by m.created_at, m.id
-      limit ${limit + 1})
-    union all
-    (select i.id,
-            json_build_object('id', null, 'email', i.email, 'full_name', null, 'avatar_url', null, 'disabled', false),
-            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank),
-            i.invited_by, null, null, i.created_at, to_json(i.created_at)
-       from app.invitations i
-       join app.roles r on r.id = i.role_id
-      where ${statuses.includes('invited')}::boolean
-        and (i.created_at, i.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
-      order by i.created_at, i.id
-      limit ${limit + 1})
-    order by created_at, id
-    limit ${limit + 1}`
-      : await sql<Row>`
-    (select m.id,
-            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
-                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
-            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
-            m.invited_by, m.accepted_at, m.revoked_at, m.created_at, to_json(m.created_at) as sort_key
-       from app.memberships m
-       join app.users u on u.id = m.user_id
-       join app.roles r on r.id = m.role_id
-      where m.accepted_at is not null
-        and case when m.revoked_at is null then ${statuses.includes('active')}::boolean
-                 else ${statuses.includes('revoked')}::boolean end
-        and (lower(u.email collate "C") like ${pattern} or lower(u.full_name) like ${pattern})
-        and (m.created_at, m.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
-      order by m.created_at, m.id
-      limit ${limit + 1})
-    union all
-    (select i.id,
-            json_build_object('id', null, 'email', i.email, 'full_name', null, 'avatar_url', null, 'disabled', false),
-            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank),
-            i.invited_by, null, null, i.created_at, to_json(i.created_at)
-       from app.invitations i
-       join app.roles r on r.id = i.role_id
-      where ${statuses.includes('invited')}::boolean
-        and lower(i.email collate "C") like ${pattern}
-        and (i.created_at, i.id) > (${createdAfter}::text::timestamptz, ${idAfter}::uuid)
-      order by i.created_at, i.id
-      limit ${limit + 1})
-    order by created_at, id
-    limit ${limit + 1}`
-  return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
+  const has = (status: MemberStatus) => statuses.includes(status)
+  const rows = await sql<MemberRow>`
+    select * from app.list_members(${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
+                                   ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
+  return rows.map((row) => ({
+    item: memberOf(row),
+    // Computed when it is read: a page needs the key of its last item alone.
+    get key(): Key {
+      return [isoOf(row.sort_key), row.id]
+    },
+  }))
 }
+
+interface MemberRow extends Omit<Member, 'user' | 'role'>, Omit<Member['user'], 'id'> {
+  readonly user_id: string | null
+  readonly role_id: number
+  readonly role_code: string
+  readonly role_label: string
+  readonly role_rank: number
+  /** The time of creation, with microseconds. */
+  readonly sort_key: string
+}
+
+const memberOf = (row: MemberRow): Member => ({
+  id: row.id,
+  user: {
+    id: row.user_id,
+    email: row.email,
+    full_name: row.full_name,
+    avatar_url: row.avatar_url,
+    disabled: row.disabled,
+  },
+  role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
+  invited_by: row.invited_by,
+  accepted_at: row.accepted_at,
+  revoked_at: row.revoked_at,
+  created_at: row.created_at,
+})
+
+/** Returns a time as `to_json` writes it. Postgres writes UTC as `+00`. */
+const isoOf = (text: string): string => text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00')
 
 /** Returns a member or former member of the tenant, an invited person for the id of an open invitation, or null. */
 export async function findMember(sql: TenantTransaction, id: string): Promise<Member | null> {

@@ -175,6 +175,9 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_auth: 'signs in',
   },
   'app.put_invitation(text, integer, bytea, integer)': { identity_app: 'invites people' },
+  'app.list_members(boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)': {
+    identity_app: 'lists the people of a tenant',
+  },
   'app.find_invitation(bytea, bytea)': { identity_auth: 'shows an invitation' },
   'app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text)': {
     identity_auth: 'accepts an invitation',

@@ -13,7 +13,13 @@ import {
   sealGuarantee,
   ticketGuarantee,
 } from './gate-guarantees.ts'
-import { newInvitationGuarantee, passwordGuarantee, passwordOf, tokenGuarantee } from './proof-guarantees.ts'
+import {
+  memberListGuarantee,
+  newInvitationGuarantee,
+  passwordGuarantee,
+  passwordOf,
+  tokenGuarantee,
+} from './proof-guarantees.ts'
 import { mailGuarantee } from './mail-guarantees.ts'
 import { sealedSecretGuarantee, serviceOpeningGuarantee } from './sealed-guarantees.ts'
 import { serviceEntryGuarantee, serviceKeyGuarantee, serviceProofGuarantee } from './service-guarantees.ts'
@@ -543,6 +549,7 @@ const DEFINER_GUARANTEES: Readonly<Record<string, (world: TwoTenants, name: stri
   find_invitation: tokenGuarantee,
   accept_invitation: tokenGuarantee,
   put_invitation: newInvitationGuarantee,
+  list_members: memberListGuarantee,
   claim_mails: mailGuarantee,
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,

@@ -141,6 +141,7 @@ export const ATTACKS: readonly Attack[] = [
     ],
     ['calls set_tenant for another', `select app.set_tenant('{B}')`, MEMBERS],
     ['reads every address', 'select email, full_name from app.users', `select xmlforest(email)::text from app.users`],
+    ['lists every member', `select * from app.list_members(true, true, true, '%', '-infinity', '{person}', 1000)`],
     [
       'invites somebody of another tenant to see their name',
       `select app.put_invitation('{email}', 7::smallint, sha256('x'), 60)`,

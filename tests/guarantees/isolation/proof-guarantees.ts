@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -158,6 +158,31 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
       assert.equal((await sql`select from app.verify_email(${hash}, null) as v where v`).length, 1)
     const verified = await as(sql, 'none', () => sql`select id from app.users where email_verified_at is not null`)
     assert.deepEqual([...verified], [{ id: user }])
+  },
+})
+
+/** The list of members bypasses the policies of its tables. */
+export const memberListGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: app.list_members returns the members and open invitations of the set tenant, and no user of the latter',
+  holds: async (sql) => {
+    for (const tenant of [null, own, other]) {
+      await enterTenant(sql, tenant)
+      for (const pattern of [null, '%']) {
+        const rows = await sql<{ id: string; user_id: string | null; accepted_at: Date | null }[]>`
+          select * from app.list_members(true, true, true, ${pattern}, '-infinity', ${randomUUID()}, 1000)`
+        const expected = await as(
+          sql,
+          'none',
+          () => sql<{ id: string }[]>`
+            select id from app.memberships where tenant_id = ${tenant} and accepted_at is not null
+            union all
+            select id from app.tokens where tenant_id = ${tenant} and purpose = 'invite' and consumed_at is null`,
+        )
+        assert.deepEqual(rows.map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
+        assert.ok(rows.every((row) => (row.user_id === null) === (row.accepted_at === null)))
+      }
+    }
   },
 })
 
