@@ -21,6 +21,11 @@ create domain app.email_address as text collate app.case_insensitive constraint 
   and value collate "C" ~ ('^(?!.*=\?)(?=.{1,64}@)[\w!#$%&''*+/=?^`{|}~-]+(\.[\w!#$%&''*+/=?^`{|}~-]+)*'
                            '@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$'));
 
+-- A hash or a secret of 32 bytes, and the text by which a browser names itself. Postgres reads a constraint of a table again at each
+-- update of a row, and one of a domain only when a value is given. So app.sessions, which most requests update, has domains alone.
+create domain app.hash as bytea constraint hash_check check (length(value) = 32);
+create domain app.user_agent as text constraint user_agent_check check (length(value) <= 512);
+
 -- The keys of the seals that only this database can make. identity_gate alone reads them. The first three seal nothing that lasts
 -- longer than a request, so app.renew_seal may replace them at any time. It keeps the last.
 --   scope_key   seals the tenant and the actor of a transaction

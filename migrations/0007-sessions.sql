@@ -4,14 +4,14 @@ set local role identity_owner;
 
 create table app.sessions (
   id                  uuid primary key default gen_random_uuid(),
-  token_key           bytea not null unique check (length(token_key) = 32),
+  token_key           app.hash not null unique,
   user_id             uuid not null references app.users,
   tenant_id           uuid references app.tenants,
   idle_expires_at     timestamptz not null,
   absolute_expires_at timestamptz not null,
-  csrf_secret         bytea not null check (length(csrf_secret) = 32),
-  ip_hash             bytea check (length(ip_hash) = 32),
-  user_agent          text check (length(user_agent) <= 512),
+  csrf_secret         app.hash not null,
+  ip_hash             app.hash,
+  user_agent          app.user_agent,
   created_at          timestamptz not null default now(),
   last_seen_at        timestamptz not null default now(),
   revoked_at          timestamptz,
@@ -337,7 +337,7 @@ create function app.sessions_of_session(
 #variable_conflict use_column
 begin
   return query
-    select o.id, o.user_agent, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name::text, t.status,
+    select o.id, o.user_agent::text, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name::text, t.status,
            t.timezone, t.currency
       from app.check_ticket(p_ticket) ticket
       join app.sessions s on s.id = ticket.session_id
