@@ -20,7 +20,7 @@ export interface WholeStack {
   readonly gateway: Gateway
   readonly vault: TestVault
   readonly cacheFaults: Faults
-  invoke(name: string, event: unknown, timeoutMs: number): Promise<any>
+  invoke(name: string, event: unknown, timeoutMs: number, alias?: string): Promise<any>
   /** Everything that the functions have written. */
   logged(): string
   close(): Promise<void>

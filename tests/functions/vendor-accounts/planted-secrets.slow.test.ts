@@ -71,7 +71,7 @@ beforeAll(async () => {
   })
   talkative = [talkativeVendor, talkativeKms]
   stack = await startWholeStack({
-    functions: ['operate', 'verify-vendors', 'vendor-accounts'],
+    functions: ['operate', 'verify-vendors', 'vendor-accounts', 'open-credential'],
     vault,
     env: {
       VENDOR_URLS: JSON.stringify({ 'ss-activewear': talkativeVendor.url, sanmar: talkativeVendor.url }),
@@ -94,12 +94,13 @@ const planted = (what: string): string => {
 }
 
 interface Tenant {
+  readonly id: string
   readonly slug: string
   readonly token: string
 }
 async function newTenant(): Promise<Tenant> {
-  const { slug, admin } = await createTenantWith(stack.database.admin, 'admin')
-  return { slug, token: admin.token }
+  const { id, slug, admin } = await createTenantWith(stack.database.admin, 'admin')
+  return { id, slug, token: admin.token }
 }
 
 async function ask({ token }: Tenant, route: string, body?: unknown): Promise<{ status: number; id: string }> {
@@ -126,6 +127,18 @@ async function operate(command: object): Promise<unknown> {
     .catch((error: unknown) => String(error))
   answered += JSON.stringify(outcome)
   return outcome
+}
+
+/** Opens a credential as another service does, which alone may have the secret. Returns the secret, or the error. */
+async function openCredential({ id }: Tenant, vendorCode = 'ss-activewear'): Promise<string> {
+  const asked = { tenant_id: id, vendor: vendorCode, reason: 'a test', request_id: randomUUID() }
+  return stack.invoke('open-credential', asked, 60_000, 'billing').then(
+    (credential) => credential.secret,
+    (error: unknown) => {
+      answered += String(error)
+      return String(error)
+    },
+  )
 }
 
 /** Returns every row of every table as text, with bytes also decoded. */
@@ -193,6 +206,8 @@ async function accounts(tenant: Tenant): Promise<void> {
   expect((await put(planted('replaced'))).status).toBe(200)
   expect((await put(planted('the last one'))).status).toBe(200)
   expect(await verify()).toBe(200)
+  expect(await openCredential(tenant)).toBe(secrets.get('the last one'))
+  expect(await openCredential(tenant, planted('as a vendor of another service'))).toContain('InvalidRequest')
   vendor = 'refuse'
   expect((await connect(tenant, planted('refused'))).status).toBe(422)
   expect((await put(planted('refused as a replacement'))).status).toBe(422)
@@ -243,6 +258,7 @@ async function whileKmsFails(): Promise<void> {
     const fresh = await newTenant()
     expect((await connect(fresh, planted(`while KMS fails, ${how}`))).status).toBe(503)
     await verifyDue()
+    expect(await openCredential(known)).toContain('could not be opened')
     expect(await operate({ command: 'rotate-data-key', slug: known.slug })).toEqual({ refused: expect.any(String) })
   }
   kms = 'ok'

@@ -241,6 +241,18 @@ function leaksIn(text: string): string[] {
   )
 }
 
+/** Another service sends them where it should not. */
+async function openings(): Promise<void> {
+  const token = await session('openings@logs.test')
+  const address = planted('an address in a reason', 'planted-reason@logs.test')
+  const [tenant] = await stack.database.admin`select id from app.tenants where slug = ${SLUG}`
+  const asked = { tenant_id: tenant?.['id'], vendor: 'ss-activewear', reason: address, request_id: 'r' }
+  const open = (event: object) => stack.invoke('open-credential', event, 25_000, 'billing')
+  expect(await open(asked)).toBeNull()
+  for (const wrong of [{ vendor: token }, { tenant_id: address }, { request_id: `${token}\n` }, { [token]: address }])
+    await expect(open({ ...asked, ...wrong })).rejects.toThrow('The request needs')
+}
+
 const jsonText = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 describe('the log of the functions at level DEBUG', () => {
@@ -249,6 +261,7 @@ describe('the log of the functions at level DEBUG', () => {
     await sessions()
     await mails()
     await singleUseTokens()
+    await openings()
     await mailed()
     await failures()
     await vi.waitUntil(

@@ -25,6 +25,7 @@ beforeAll(async () => {
       'authorize',
       'members',
       'vendor-accounts',
+      'open-credential',
       'deliver-mail',
       'verify-vendors',
       'sync-catalog',
@@ -187,6 +188,24 @@ describe('a deployed function', () => {
     const gateway = { type: 'REQUEST', methodArn: 'a/b/GET/c', multiValueHeaders: {}, requestContext: {} }
     await expect(outcome(gateway)).rejects.toThrow('Unauthorized')
     await vi.waitUntil(() => parsed(stack.logged()).filter(({ outcome: of }) => of === 'thrown').length === 1)
+  })
+
+  it('counts each opening of a credential by its outcome', async () => {
+    const { token } = await owner('opening')
+    const [tenant] = await stack.database.admin`select id from app.tenants where slug = ${SLUG}`
+    const outcomeOf = async (alias = 'billing') => {
+      const asked = { tenant_id: tenant?.['id'], vendor: 'ss-activewear', reason: 'a test', request_id: 'r' }
+      const counted = () => parsed(stack.logged()).filter((line) => 'CredentialOpened' in line)
+      const before = counted().length
+      await stack.invoke('open-credential', asked, 25_000, alias).catch(() => {})
+      await vi.waitUntil(() => counted().length > before, { timeout: 5000, interval: 5 })
+      return counted().at(-1)['outcome']
+    }
+    expect(await outcomeOf()).toBe('none')
+    await broken('vendor', () => connectVendor(token, wrote('VendorUnreachable')))
+    expect(await outcomeOf('live')).toBe('refused')
+    await broken('kms', async () => expect(await outcomeOf()).toBe('failed'))
+    expect(await outcomeOf()).toBe('opened')
   })
 
   it('writes nothing for a successful session check', async () => {
