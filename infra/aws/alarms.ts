@@ -134,6 +134,15 @@ function releaseAlarms({ serverErrors, requests, liveFailures }: StageMetrics): 
   return { 'release-errors': errors, ...Object.fromEntries(failures) }
 }
 
+/** The probe of a stage could not do what people do, or did not run. */
+const unreachable = (metric: IMetric, what: string, behind: string): AlarmDefinition => ({
+  metric,
+  below: 1,
+  periods: [3, 3],
+  missing: 'failure',
+  description: `For 3 minutes nobody could ${what} through the public address. DNS, certificate, firewall, gateway, ${behind} fail, or the probe itself.`,
+})
+
 function definitions(watched: Watched, metrics: StageMetrics): Record<string, AlarmDefinition> {
   const { config } = watched
   const { own } = metrics
@@ -228,24 +237,14 @@ function definitions(watched: Watched, metrics: StageMetrics): Record<string, Al
       description:
         'In 3 of 5 minutes more than 5 invocations of open-credential failed. Other services get no vendor credential.',
     },
-    'sign-in-unreachable': {
-      metric: own('ProbeSucceeded', { period: MINUTE }),
-      below: 1,
-      periods: [3, 3],
-      missing: 'failure',
-      description:
-        'For 3 minutes nobody could sign in through the public address. DNS, certificate, firewall, gateway, functions or database fail, or the probe itself.',
-    },
+    'sign-in-unreachable': unreachable(own('ProbeSucceeded', { period: MINUTE }), 'sign in', 'functions or database'),
     ...(config.probesPages
       ? {
-          'pages-unreachable': {
-            metric: own('PagesProbeSucceeded', { period: MINUTE }),
-            below: 1,
-            periods: [3, 3],
-            missing: 'failure',
-            description:
-              'For 3 minutes nobody could open a page through the public address. DNS, certificate, firewall, gateway, front end or API fail, or the probe itself.',
-          } satisfies AlarmDefinition,
+          'pages-unreachable': unreachable(
+            own('PagesProbeSucceeded', { period: MINUTE }),
+            'open a page',
+            'front end or API',
+          ),
         }
       : {}),
     'firewall-blocks': {
