@@ -22,8 +22,8 @@ export const listTenants = endpoint({
       }),
     ),
   }),
-  async handle({ principal, sql }) {
-    const options = await list(sql, principal.ticket)
+  async handle({ principal, runtime }) {
+    const options = await list(runtime.database.uncleaned, principal.ticket)
     return ok({
       data: options.map((option) => ({
         membership_id: option.membership_id,

@@ -1,6 +1,6 @@
 import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
-import type { Sql } from '#shared/db/connect.ts'
+import type { Run, Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
@@ -67,7 +67,7 @@ export interface TenantOption {
   readonly role_rank: number
 }
 
-export const listTenants = (sql: Sql, ticket: Ticket): Promise<TenantOption[]> =>
+export const listTenants = (sql: Run, ticket: Ticket): Promise<TenantOption[]> =>
   ticket.present((bytes) => sql<TenantOption>`select * from app.tenants_of_session(${bytes})`)
 
 export interface SessionRow extends Omit<Tenant, 'id'> {

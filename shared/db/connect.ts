@@ -31,9 +31,10 @@ export interface Database {
   /** Runs each statement in a transaction of its own. */
   readonly sql: Sql
   /**
-   * Runs a statement as `sql` does, and does not clean the connection after it. For the session check alone: its text is
-   * fixed and calls one function, so it leaves nothing behind, and one message less makes every request faster. It may run
-   * twice: once more on a new connection, if a connection that was idle for a minute is lost before it responds.
+   * Runs a statement as `sql` does, and does not clean the connection after it. For the session check, and for a read of a
+   * session or a service: its text is fixed and calls functions of the database alone, so it leaves nothing behind, and one
+   * message less makes every request faster. It may run twice: once more on a new connection, if a connection that was idle
+   * for a minute is lost before it responds.
    */
   readonly uncleaned: Run
   /**

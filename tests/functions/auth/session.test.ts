@@ -275,6 +275,16 @@ describe('DELETE /v1/auth/session', () => {
 })
 
 describe('GET /v1/auth/tenants', () => {
+  it('takes two statements: the session check and the list', async () => {
+    const { ask, close } = await startCounted(service.database, group)
+    onTestFinished(close)
+    const { token } = await active()
+    const list = () =>
+      ask(gatewayEvent({ route: 'GET /v1/auth/tenants', headers: { authorization: `Bearer ${token}` } }))
+    await list()
+    expect(await list()).toMatchObject({ status: 200, cost: { statements: 2, roundTrips: 2 } })
+  })
+
   it('lists exactly the user’s live memberships in open tenants', async () => {
     const unlisted = ['suspended', 'cancelled', 'deleted', 'revoked', 'accepted'].map((what) => `not-${what}`)
     const slugs = ['listed-b', 'listed-a', ...unlisted]
