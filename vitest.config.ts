@@ -8,7 +8,7 @@ const SLOW = 'tests/**/*.slow.*'
 const ROUNDS = [
   'tests/guarantees/races/*.test.ts',
   'tests/guarantees/faults/{cache,postgres}.test.ts',
-  'tests/guarantees/isolation/http.test.ts',
+  'tests/guarantees/isolation/{guarantees,http}.test.ts',
   'tests/functions/deals/exactness.test.ts',
 ]
 // Tests of the templates of the stages: npm run test:stages.
@@ -41,7 +41,8 @@ export default defineConfig({
           name: 'main',
           include: ['tests/**/*.test.ts'],
           exclude: [TIMING, SLOW, STAGES, BROWSER, ASSEMBLY, NEW_GROUP, ISOLATED],
-          maxWorkers: 3,
+          // Twice the cores of a small machine: a worker often waits for Postgres, or for a part that hangs.
+          maxWorkers: 4,
           // A worker loads each module once for all its files, which saves a third of the time.
           isolate: false,
         },
