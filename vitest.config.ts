@@ -49,7 +49,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'main-isolated', include: [ISOLATED], maxWorkers: 3 },
+        test: { name: 'main-isolated', include: [ISOLATED], maxWorkers: 4 },
       },
       {
         extends: true,
