@@ -129,6 +129,9 @@ describe('the judge of the ledger', () => {
         recoverySeconds: 1.5,
       },
     ])
-    expect(summarize([...lines, ...request('d', { at: 4500 }, { status: 503 })], [])[0]?.recoverySeconds).toBeNull()
+    const late = [...lines, ...request('d', { at: 4500 }, { at: 4600, status: 503 })]
+    expect(summarize(late, [])[0]?.recoverySeconds).toBeNull()
+    const next = { what: 'mark', scenario: 'the next', phase: 'begins', at: 4550 } as const
+    expect(summarize([...late, next], [])[0]?.recoverySeconds).toBe(1.5)
   })
 })

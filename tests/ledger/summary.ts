@@ -13,7 +13,7 @@ export interface ScenarioSummary {
   readonly foreign: number
   /** Every other broken promise. */
   readonly other: number
-  /** From the return of the part until the last request failed that was sent after it. Null while requests still failed at the end. */
+  /** From the return of the part until the last request failed that was sent after it and over before the next fault. Null while requests still failed at the end. */
   readonly recoverySeconds: number | null
 }
 
@@ -50,7 +50,10 @@ export function summarize(lines: readonly Line[], findings: readonly Finding[]):
 function recoveryOf(scenario: string, sent: readonly Entry[], lines: readonly Line[]): number | null {
   const returned = lines.find((line) => line.what === 'mark' && line.scenario === scenario && line.phase === 'returned')
   if (returned === undefined) return 0
-  const after = sent.filter(({ at }) => at >= returned.at)
+  const next = lines.find((line) => line.what === 'mark' && line.phase === 'begins' && line.at > returned.at)
+  // What is in progress when the next fault begins fails by that one.
+  const isOver = ({ response }: Entry) => next === undefined || response === null || response.at < next.at
+  const after = sent.filter((entry) => entry.at >= returned.at && isOver(entry))
   const failed = after.filter(isFailure)
   const lastSent = Math.max(...after.map(({ at }) => at))
   if (failed.some(({ at }) => at > lastSent - CALM_MS)) return null
