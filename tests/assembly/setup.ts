@@ -32,7 +32,7 @@ declare module 'vitest' {
   }
 }
 
-const ROUNDS = 5
+const ROUNDS = 10
 
 /**
  * Synthesizes a stage (ASSEMBLY_STAGE, default dev) or copies the assembly in ASSEMBLY_FOLDER. Deploys it to its own cluster.
