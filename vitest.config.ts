@@ -26,6 +26,8 @@ export default defineConfig({
   test: {
     globalSetup: ['tests/support/setup/cluster.ts'],
     setupFiles: ['tests/support/setup/documented.ts', 'tests/support/setup/restored.ts'],
+    // The libraries that `npm run bench:peers` installs have tests of their own.
+    exclude: ['**/node_modules/**'],
     // Several times what the longest test takes on two free cores, so that a busy machine fails none.
     testTimeout: 120_000,
     hookTimeout: 180_000,
