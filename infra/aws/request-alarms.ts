@@ -1,0 +1,163 @@
+import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch'
+import {
+  type AlarmDefinition,
+  type AlarmDefinitions,
+  anyOf,
+  HOUR,
+  MAX_METRICS_PER_ALARM,
+  MINUTE,
+  percentage,
+} from './alarm-definition.ts'
+import { chunks, type StageMetrics, sumOf, type Watched } from './metrics.ts'
+
+// The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
+const ERROR_BUDGET_PERCENT = 0.1
+const FAST_BURN = 14.4
+const SLOW_BURN = 6
+
+/** The alarms that only stop a release. They count single minutes, because a release waits five minutes for them. */
+function releaseAlarms({ serverErrors, requests, liveFailures }: StageMetrics): AlarmDefinitions {
+  const common = { periods: [2, 5], missing: 'normal', ofReleases: true } as const
+  const errors: AlarmDefinition = {
+    ...common,
+    metric: new MathExpression({
+      label: '5xx, percent',
+      expression: 'IF(FILL(part, 0) > 0, 100 * FILL(part, 0) / whole, 0)',
+      usingMetrics: { part: serverErrors.with({ period: MINUTE }), whole: requests.with({ period: MINUTE }) },
+      period: MINUTE,
+    }),
+    over: 0.5,
+    description: 'In 2 of 5 minutes more than 0.5 % of the requests got a 5xx response.',
+  }
+  const failures = chunks(liveFailures, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
+    index === 0 ? 'release-failures' : `release-failures-${index + 1}`,
+    {
+      ...common,
+      metric: sumOf(part, 'failed'),
+      over: 0,
+      description: 'In 2 of 5 minutes an invocation of a function failed or timed out.',
+    },
+  ])
+  return { 'release-errors': errors, ...Object.fromEntries(failures) }
+}
+
+/** The probe of a stage could not do what people do, or did not run. */
+const unreachable = (metric: IMetric, what: string, behind: string): AlarmDefinition => ({
+  metric,
+  below: 1,
+  periods: [3, 3],
+  missing: 'failure',
+  description: `For 3 minutes nobody could ${what} through the public address. DNS, certificate, firewall, gateway, ${behind} fail, or the probe itself.`,
+})
+
+/** The alarms of what clients get: from the API, the pages, and the functions for other services. */
+export function requestAlarms({ config }: Watched, metrics: StageMetrics): AlarmDefinitions {
+  const { own } = metrics
+  return {
+    'api-errors': {
+      metric: percentage(metrics.serverErrors, metrics.requests, { from: 5, label: '5xx, percent', of: 'whole' }),
+      over: FAST_BURN * ERROR_BUDGET_PERCENT,
+      periods: [2, 2],
+      missing: 'normal',
+      description:
+        'For 10 minutes more than 1.44 % of the requests, and at least 5 in each 5 minutes, got a 5xx response. At this rate the errors that 99.9 % allows in a month are used up in 2 days.',
+    },
+    'api-errors-slow': {
+      metric: percentage(metrics.serverErrors.with({ period: HOUR }), metrics.requests.with({ period: HOUR }), {
+        from: 5,
+        label: '5xx, percent',
+        of: 'whole',
+      }),
+      over: SLOW_BURN * ERROR_BUDGET_PERCENT,
+      periods: [3, 6],
+      missing: 'normal',
+      description:
+        'In 3 of the last 6 hours more than 0.6 % of the requests, and at least 5 an hour, got a 5xx response. At this rate the errors that 99.9 % allows in a month are used up in 5 days.',
+    },
+    'api-latency': {
+      metric: metrics.latency('p99'),
+      over: 2000,
+      periods: [3, 3],
+      missing: 'normal',
+      description: 'For 15 minutes 1 % of the requests took longer than 2 seconds.',
+    },
+    'page-errors': {
+      metric: percentage(metrics.pages.serverErrors, metrics.pages.requests, {
+        from: 5,
+        label: '5xx, percent',
+        of: 'whole',
+      }),
+      over: FAST_BURN * ERROR_BUDGET_PERCENT,
+      periods: [2, 2],
+      missing: 'normal',
+      description: 'For 10 minutes more than 1.44 % of the pages, and at least 5 in each 5 minutes, were a 5xx.',
+    },
+    'page-latency': {
+      metric: metrics.pages.latency('p99'),
+      over: 4000,
+      periods: [3, 3],
+      missing: 'normal',
+      description: 'For 15 minutes 1 % of the pages took longer than 4 seconds.',
+    },
+    ...(config.canary ? releaseAlarms(metrics) : {}),
+    ...anyOf(
+      'functions-throttled',
+      metrics.throttles,
+      3,
+      'throttled',
+      'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
+    ),
+    'decisions-failing': {
+      metric: metrics.failedDecisions,
+      over: 5,
+      periods: [3, 5],
+      missing: 'normal',
+      description:
+        'In 3 of 5 minutes more than 5 invocations of authorize failed. Other services respond with 503 to those requests.',
+    },
+    'credentials-failing': {
+      metric: metrics.failedOpenings,
+      over: 5,
+      periods: [3, 5],
+      missing: 'normal',
+      description:
+        'In 3 of 5 minutes more than 5 invocations of open-credential failed. Other services get no vendor credential.',
+    },
+    'sign-in-unreachable': unreachable(own('ProbeSucceeded', { period: MINUTE }), 'sign in', 'functions or database'),
+    ...(config.probesPages
+      ? {
+          'pages-unreachable': unreachable(
+            own('PagesProbeSucceeded', { period: MINUTE }),
+            'open a page',
+            'front end or API',
+          ),
+        }
+      : {}),
+    'firewall-blocks': {
+      metric: sumOf([metrics.blocked, metrics.pages.blocked], 'blocked'),
+      over: 10_000,
+      periods: [3, 3],
+      missing: 'normal',
+      description: 'For 15 minutes the firewall refused more than 10,000 requests in each 5 minutes.',
+    },
+    'sign-in-failures': {
+      metric: percentage(own('SignInFailed'), own('SignInSucceeded'), {
+        from: 100,
+        label: 'failed, percent',
+        of: 'sum',
+      }),
+      over: 80,
+      periods: [2, 2],
+      missing: 'normal',
+      description:
+        'For 10 minutes more than 80 % of the sign-ins failed, and at least 100 in each 5 minutes. Either somebody guesses passwords, or nobody can sign in.',
+    },
+    'tokens-refused': {
+      metric: percentage(own('Unauthorized'), metrics.requests, { from: 500, label: '401, percent', of: 'whole' }),
+      over: 50,
+      periods: [2, 2],
+      missing: 'normal',
+      description: 'For 10 minutes more than half of the requests, and at least 500 in each 5 minutes, got a 401.',
+    },
+  }
+}
