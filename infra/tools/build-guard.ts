@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import { build } from 'esbuild'
+import { build, type BuildOptions } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '../..')
 const GUARD = join(ROOT, 'packages/guard')
@@ -33,18 +33,33 @@ const sources = Object.values(manifest.exports).map((file) => join(GUARD, file))
 const declarations = await mkdtemp(join(tmpdir(), 'tenantry-guard-'))
 try {
   await rm(out, { recursive: true, force: true })
-  await compile('--rewriteRelativeImportExtensions', '--rootDir', join(GUARD, 'src'), '--outDir', out, ...sources)
-  // The constructs share code with the stack, so they are bundled.
-  await build({
-    entryPoints: [CONSTRUCTS],
-    outfile: join(out, 'cdk.js'),
+  // The code that it shares with the service and the SDK's signer become a part of the package.
+  const bundle = {
     bundle: true,
     platform: 'node',
+    mainFields: ['module', 'main'],
     format: 'esm',
     target: 'node22',
-    external: ['aws-cdk-lib', 'aws-cdk-lib/*', 'constructs'],
     logLevel: 'warning',
+  } satisfies BuildOptions
+  const peers = Object.keys(manifest.peerDependencies)
+  await build({ ...bundle, entryPoints: sources, outdir: out, splitting: true, external: peers })
+  await build({
+    ...bundle,
+    entryPoints: [CONSTRUCTS],
+    outfile: join(out, 'cdk.js'),
+    external: ['aws-cdk-lib', 'aws-cdk-lib/*', 'constructs'],
   })
+  await compile(
+    '--allowImportingTsExtensions',
+    '--emitDeclarationOnly',
+    '--rootDir',
+    ROOT,
+    '--outDir',
+    declarations,
+    ...sources,
+  )
+  await cp(join(declarations, 'packages/guard/src'), out, { recursive: true })
   // Alone: the modules that it imports are no part of the package.
   const alone = [
     '--allowImportingTsExtensions',
@@ -80,4 +95,6 @@ const published = {
 }
 await writeFile(join(out, 'package.json'), `${JSON.stringify(published, null, 2)}\n`)
 await copyFile(join(GUARD, 'README.md'), join(out, 'README.md'))
+// The license of the signer that the package contains.
+await copyFile(join(ROOT, 'node_modules/@smithy/signature-v4/LICENSE'), join(out, 'LICENSE-smithy'))
 console.log(`${out} is the package`)

@@ -1,4 +1,5 @@
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import type { LambdaClient } from '@aws-sdk/client-lambda'
+import { bySdk, bySignature, canSign, DoorFailed } from './invoke-authorize.ts'
 import type { Principal } from './principal.ts'
 
 /** What Tenantry decided. */
@@ -12,24 +13,28 @@ export interface Question {
   readonly request_id: string
 }
 
-/** No decision came. Its message contains nothing of the question. */
-export class DoorFailed extends Error {
-  override readonly name = 'DoorFailed'
-}
-
 /** Asks Tenantry. Throws DoorFailed when no decision comes in time. */
 export type Ask = (question: Question) => Promise<Decision>
+
+/** `LambdaClient` of @aws-sdk/client-lambda is one. Its type is not imported, because the package is optional. */
+export interface InvokingClient {
+  send(command: never, options?: { abortSignal?: AbortSignal }): Promise<unknown>
+}
 
 /** Returns `Ask`, by way of an invocation of Tenantry's function `authorize`. */
 export function openDoor({
   functionName,
   timeoutMs,
-  client = new LambdaClient({ maxAttempts: 2 }),
+  client,
 }: {
   functionName: string
   timeoutMs: number
-  client?: LambdaClient | undefined
+  client?: InvokingClient | undefined
 }): Ask {
+  const invoke =
+    client === undefined && canSign(process.env)
+      ? bySignature(functionName, process.env)
+      : bySdk(functionName, client as LambdaClient | undefined)
   return async (question) => {
     const abort = new AbortController()
     // The signal alone does not end a wait of the SDK between two attempts.
@@ -39,13 +44,11 @@ export function openDoor({
       abort.abort()
     }, timeoutMs)
     try {
-      const command = new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(question) })
-      const sent = client.send(command, { abortSignal: abort.signal })
-      const { FunctionError, Payload } = await Promise.race([sent, expired])
-      if (FunctionError !== undefined) throw new DoorFailed(`the function failed: ${FunctionError}`)
-      return parse(Payload?.transformToString() ?? '')
+      const { functionError, payload } = await Promise.race([invoke(JSON.stringify(question), abort.signal), expired])
+      if (functionError !== null) throw new DoorFailed(`the function failed: ${functionError}`)
+      return parse(payload)
     } catch (error) {
-      // An error of the SDK may repeat what was sent.
+      // The message of another error may repeat what was sent.
       throw error instanceof DoorFailed ? error : new DoorFailed(`the invocation failed: ${nameOf(error)}`)
     } finally {
       clearTimeout(timer)
@@ -53,7 +56,11 @@ export function openDoor({
   }
 }
 
-const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  if (error.name === 'InvocationRefused') return error.message
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
 
 function parse(payload: string): Decision {
   const decision: Partial<Decision> | null = JSON.parse(payload)

@@ -1,10 +1,11 @@
-import type { LambdaClient } from '@aws-sdk/client-lambda'
-import { type Decision, DoorFailed, openDoor, type Question } from './door.ts'
+import { type Decision, type InvokingClient, openDoor, type Question } from './door.ts'
 import { credentialsOf, type GatewayEvent, isGet, requestIdOf, routeOf } from './event.ts'
+import { DoorFailed } from './invoke-authorize.ts'
 import { KeptDecisions } from './kept-decisions.ts'
 import type { Principal } from './principal.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 
+export type { InvokingClient } from './door.ts'
 export type { GatewayEvent, HttpEvent, RestEvent } from './event.ts'
 export type { Principal } from './principal.ts'
 export { type ProxyResponse, Refusal } from './refusal.ts'
@@ -21,8 +22,8 @@ export interface GuardOptions {
   readonly maxStaleSeconds?: number
   /** The beginning of the `type` of a problem. TENANTRY_PROBLEM_BASE_URL by default. */
   readonly problemBaseUrl?: string
-  /** A client of your own, for another region or account. */
-  readonly client?: LambdaClient
+  /** A client of your own, for another region or account. Without one the guard needs no SDK in a Lambda. */
+  readonly client?: InvokingClient
 }
 
 /** The permission that each route requires, by `METHOD /resource`. Null: every member of the tenant may. */
@@ -64,6 +65,7 @@ export interface Guard {
 const DEFAULT_TIMEOUT_MS = 2000
 const MOST_STALE_SECONDS = 5
 const DEFAULT_PROBLEM_BASE_URL = 'https://tenantry.example/problems'
+const WARNING = 'TenantryGuard'
 const ROUTE = /^[A-Z]+ \//
 
 /** Creates the guard of a service. Create it once, outside of the handler. */
@@ -97,7 +99,10 @@ export function createGuard(options: GuardOptions = {}): Guard {
     try {
       decision = await ask(question)
     } catch (error) {
-      throw refusal(event, 'unavailable', error instanceof DoorFailed ? error.message : 'the decision failed')
+      const reason = error instanceof DoorFailed ? error.message : 'the decision failed'
+      // A handler that `protect` wraps never sees the reason. The log of the Lambda has it.
+      process.emitWarning(`request ${question.request_id} gets a 503: ${reason}`, WARNING)
+      throw refusal(event, 'unavailable', reason)
     }
     if (decision.outcome === 'refused') throw refusal(event, kindOf(decision, authorization))
     if (mayBeKept) kept.keep(question, decision.principal, askedAt)

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
@@ -44,6 +45,21 @@ it('builds a package that a strict TypeScript project compiles against, with the
     ...Object.keys(files).map((name) => join(folder, name)),
   ]).catch(({ stdout }: { stdout: string }) => ({ stdout }))
   expect(compiled.stdout).toBe('')
-  const loaded = "import('@tenantry/guard').then(({ createGuard }) => createGuard({ functionName: 'f:live' }))"
-  await run(process.execPath, ['--input-type=module', '--eval', `await ${loaded}`], { cwd: folder })
+})
+
+it('builds a package that works alone with credentials in the environment, and asks for the SDK without them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'guard-alone-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await run(process.execPath, ['infra/tools/build-guard.ts', '--out', folder])
+  const asking = `const { createGuard } = await import('./guard.js')
+    const event = { httpMethod: 'GET', resource: '/', headers: { authorization: 'Bearer a' }, requestContext: { requestId: '' } }
+    await createGuard({ functionName: 'f:live' }).authorize(event, null).catch(({ message }) => console.log(message))`
+  const endpoint = { AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL_LAMBDA: 'http://127.0.0.1:1' }
+  const credentials = { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
+  const ask = async (env: Record<string, string>) => {
+    const options = { cwd: folder, env: { ...endpoint, ...env } }
+    return (await run(process.execPath, ['--input-type=module', '--eval', asking], options)).stdout
+  }
+  expect(await ask(credentials)).toBe('the invocation failed: ECONNREFUSED\n')
+  expect(await ask({})).toContain('@aws-sdk/client-lambda: install it')
 })

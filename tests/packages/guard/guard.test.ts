@@ -3,7 +3,18 @@ import { LambdaClient } from '@aws-sdk/client-lambda'
 import middy from '@middy/core'
 import { createGuard, type GuardOptions, type Principal, Refusal } from '@tenantry/guard'
 import type { APIGatewayProxyEvent, APIGatewayProxyEventV2, Context } from 'aws-lambda'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  type MockInstance,
+  onTestFinished,
+  vi,
+} from 'vitest'
 import { authorizer } from '#functions/authorize/authorizer.ts'
 import { job } from '#functions/authorize/job.ts'
 import { group } from '#functions/deals/group.ts'
@@ -11,8 +22,10 @@ import { type AuthorizerFailure, type GatewayFailure, gatewayResponse } from '#i
 import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
 import { type Api, serveApi, TimedOut } from '#infra/local/gateway/gateway.ts'
 import { lambda as groupLambda } from '#shared/http/lambda.ts'
+import { json, type LocalReply, type LocalRequest, startHttpServer } from '#infra/local/http-server.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { stubLambdaEnvironment } from '#tests/support/lambda-environment.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { useService } from '#tests/support/test.ts'
@@ -21,8 +34,8 @@ const service = useService()
 const ROUTES = { 'GET /v1/deals': 'deal.read', 'POST /v1/deals': 'deal.write', 'GET /v1/me': null } as const
 
 let local: LocalLambda
-let client: LambdaClient
 let asked = 0
+let warn: MockInstance
 beforeAll(async () => {
   local = await startLambda()
   const authorize = authorizer({ config: service.runtime.config, open: async () => service.runtime })
@@ -34,18 +47,20 @@ beforeAll(async () => {
   local.serve('failing', { job, invoke: async () => Promise.reject(new Error('planted')) })
   local.serve('odd', { job, invoke: async () => ({ outcome: 'allowed' }) })
   local.serve('hanging', { job, invoke: () => new Promise(() => {}) })
-  client = clientOf(local.url)
 })
-afterAll(async () => {
-  client.destroy()
-  await local.close()
+afterAll(() => local.close())
+beforeEach(() => {
+  stubLambdaEnvironment(local.url)
+  warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
 })
-
-const clientOf = (endpoint: string) =>
-  new LambdaClient({ endpoint, region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } })
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+})
 
 const guardOf = (options: GuardOptions = {}) =>
-  createGuard({ functionName: liveArn('authorize'), client, problemBaseUrl: PROBLEM_BASE_URL, ...options })
+  createGuard({ functionName: liveArn('authorize'), problemBaseUrl: PROBLEM_BASE_URL, ...options })
 
 /** A handler of another team, which lists the route, the principal and the arguments that it gets. */
 const ordersOf = (options?: GuardOptions) => {
@@ -157,22 +172,6 @@ describe('a decision', () => {
     expect(await ask(viewer.token, null)).toBeInstanceOf(Refusal)
   })
 
-  it.each([
-    ['fails', { functionName: 'failing:live' }],
-    ['hangs', { functionName: 'hanging:live', timeoutMs: 200 }],
-    ['does not exist', { functionName: 'missing:live' }],
-    ['returns no decision', { functionName: 'odd:live' }],
-    ['cannot be reached', { client: clientOf('http://127.0.0.1:1') }],
-  ])(
-    'is a 503 with Retry-After and never a 401 while authorize %s, and its error names no token',
-    async (_, options) => {
-      const token = 'A'.repeat(43)
-      const refusal = await outcome(guardOf(options).authorize(event('GET /a', token), null))
-      expect(refusal).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
-      expect(inspect(refusal, { depth: 9, showHidden: true })).not.toContain(token)
-    },
-  )
-
   it('is not kept unless asked for, and then for a GET, an allowed request and some seconds only', async () => {
     const { sales } = await service.newTenant('sales')
     const count = async (guard: ReturnType<typeof guardOf>, route: string, permission: string | null = null) => {
@@ -206,6 +205,125 @@ describe('a decision', () => {
     expect([statusCode, headers?.['x-request-id']]).toEqual([204, expect.stringMatching(/^[0-9a-f-]{36}$/)])
     expect(await handler(http(`Bearer ${sales.token},Bearer b`), null)).toMatchObject({ statusCode: 401 })
   })
+})
+
+/** How the guard invokes `authorize` at an address. */
+const WAYS = {
+  itself: (url: string): GuardOptions => {
+    stubLambdaEnvironment(url)
+    return {}
+  },
+  'through a client of the SDK': (endpoint: string): GuardOptions => {
+    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+    const client = new LambdaClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 2 })
+    onTestFinished(() => client.destroy())
+    return { client }
+  },
+} as const
+
+/** Starts a Lambda that gives one of these replies to each request in turn. Returns what it was sent. */
+async function replying(...replies: readonly (LocalReply | 'drop')[]) {
+  const requests: LocalRequest[] = []
+  const server = await startHttpServer({
+    answer: (request) => {
+      requests.push(request)
+      return replies[requests.length - 1] ?? replies.at(-1) ?? 'drop'
+    },
+  })
+  onTestFinished(() => server.close())
+  return { url: server.url, requests }
+}
+
+const THROTTLED = json(429, {}, { 'x-amzn-errortype': 'TooManyRequestsException' })
+const FAILED = json(500, {}, { 'x-amzn-errortype': 'ServiceException' })
+const REFUSED = { outcome: 'refused', status: 401 }
+
+describe.each(Object.entries(WAYS))('a guard that invokes authorize %s', (_way, at) => {
+  const token = 'A'.repeat(43)
+  const ask = (options: GuardOptions) => outcome(guardOf(options).authorize(event('GET /a', token), null))
+  const expectUnavailable = (refusal: Refusal | 'allowed') => {
+    expect(refusal).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    const { calls } = warn.mock
+    expect(calls).toEqual([[expect.stringMatching(/^request [0-9a-f-]{36} gets a 503: /), 'TenantryGuard']])
+    expect(inspect([refusal, calls], { depth: 9, showHidden: true })).not.toContain(token)
+  }
+
+  it('allows a request', async () => {
+    const { sales } = await service.newTenant('sales')
+    expect(await outcome(guardOf(at(local.url)).authorize(event('GET /a', sales.token), 'deal.read'))).toBe('allowed')
+  })
+
+  it.each([
+    ['fails', 'failing:live'],
+    ['hangs', 'hanging:live'],
+    ['does not exist', 'missing:live'],
+    ['returns no decision', 'odd:live'],
+    ['cannot be reached', liveArn('authorize'), 'http://127.0.0.1:1'],
+  ])('responds with 503 and never 401 while authorize %s', async (_what, functionName, url = local.url) => {
+    expectUnavailable(await ask({ ...at(url), functionName, timeoutMs: functionName === 'hanging:live' ? 200 : 5000 }))
+  })
+
+  it.each([
+    ['throttles it', THROTTLED, 2],
+    ['fails', FAILED, 2],
+    ['closes the connection', 'drop', 2],
+    ['refuses it', json(403, { message: token }, { 'x-amzn-errortype': 'AccessDeniedException' }), 1],
+    ['sends no JSON', { status: 200, body: token }, 1],
+    ['sends it elsewhere', { status: 307, headers: { location: '/' } }, 1],
+  ] as const)('responds with 503 and never 401 while Lambda %s', async (_what, reply, attempts) => {
+    const { url, requests } = await replying(reply)
+    expectUnavailable(await ask(at(url)))
+    expect(requests).toHaveLength(attempts)
+  })
+
+  it.each([
+    ['throttled it', THROTTLED],
+    ['failed', FAILED],
+    ['closed the connection', 'drop'],
+  ] as const)('takes the second decision when Lambda %s first', async (_what, reply) => {
+    const { url } = await replying(reply, json(200, REFUSED))
+    expect(await ask(at(url))).toMatchObject({ status: 401 })
+  })
+
+  it('passes on the trace of the request', async () => {
+    const { url, requests } = await replying(json(200, REFUSED))
+    vi.stubEnv('AWS_LAMBDA_FUNCTION_NAME', 'orders')
+    vi.stubEnv('_X_AMZN_TRACE_ID', 'Root=1-of-a-request')
+    await ask(at(url))
+    expect(requests[0]?.headers['x-amzn-trace-id']).toBe('Root=1-of-a-request')
+  })
+})
+
+it('passes on the trace of each request that an instance handles at the same time', async () => {
+  const { url, requests } = await replying(json(200, REFUSED))
+  vi.stubEnv('_X_AMZN_TRACE_ID', 'Root=1-of-the-environment')
+  vi.stubGlobal('awslambda', { InvokeStore: { getXRayTraceId: () => 'Root=1-of-the-request' } })
+  await outcome(guardOf(WAYS.itself(url)).authorize(event('GET /a', 'A'.repeat(43)), null))
+  expect(requests[0]?.headers['x-amzn-trace-id']).toBe('Root=1-of-the-request')
+})
+
+const AGENTS = { itself: ['itself'], 'the SDK': [expect.stringMatching(/^aws-sdk-js/)], nothing: [] }
+// The SDK names itself as the user agent. It refuses FIPS and dual stack at an address that the environment names.
+it.each([
+  ['itself', 'with credentials in the environment', {}],
+  ['itself', 'at the address of all services', { AWS_ENDPOINT_URL_LAMBDA: undefined, AWS_ENDPOINT_URL: 'url' }],
+  ['the SDK', 'without them', { AWS_ACCESS_KEY_ID: undefined, AWS_CONTAINER_CREDENTIALS_FULL_URI: 'url' }],
+  ['nothing', 'for FIPS', { AWS_USE_FIPS_ENDPOINT: 'true' }],
+  ['nothing', 'for dual stack', { AWS_USE_DUALSTACK_ENDPOINT: 'true' }],
+  ['nothing', 'for a profile that does not exist', { AWS_PROFILE: 'missing', AWS_CONFIG_FILE: '/dev/null' }],
+] as const)('sends %s %s', async (way, _when, env) => {
+  const container = { AccessKeyId: 'test', SecretAccessKey: 'test', Token: 'test', Expiration: '2100-01-01T00:00:00Z' }
+  const { url, requests } = await replying(json(200, { ...REFUSED, ...container }))
+  stubLambdaEnvironment(url)
+  // The SDK warns of a profile beside credentials.
+  vi.spyOn(console, 'warn').mockReturnValue()
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value === 'url' ? url : value)
+  const refusal = await outcome(guardOf().authorize(event('GET /a', 'A'.repeat(43)), null))
+  const agents = requests.flatMap(({ method, headers }) =>
+    method === 'POST' ? [headers['user-agent'] ?? 'itself'] : [],
+  )
+  expect(agents).toEqual(AGENTS[way])
+  expect(refusal).toMatchObject({ status: way === 'nothing' ? 503 : 401 })
 })
 
 it('guards a handler of middy', async () => {
