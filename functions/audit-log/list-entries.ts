@@ -3,13 +3,15 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
 import { isTimestamp } from '#shared/schema/timestamp.ts'
 import { ok } from '#shared/http/reply.ts'
-import { Entry, searchEntries } from './queries.ts'
+import { Entry, NamedMember, nameMembers, searchEntries } from './queries.ts'
 
 const Time = v.pipe(
   v.string('must be given once'),
   v.check(isTimestamp, 'must be a time by RFC 3339'),
   v.metadata({ format: 'date-time' }),
 )
+
+const MOST_MEMBERS = 100
 
 export const listEntries = endpoint({
   route: 'GET /v1/audit-log',
@@ -21,10 +23,23 @@ export const listEntries = endpoint({
     action: v.optional(v.pipe(v.string('must be given once'), v.regex(/^[a-z_]+\.[a-z_]+$/, 'must be an action'))),
     from: v.optional(Time),
     to: v.optional(Time),
+    include: v.optional(
+      v.pipe(
+        v.picklist(['members'], 'must be members'),
+        v.description(`\`members\` adds the oldest ${MOST_MEMBERS} members of the tenant, whose ids the entries name.`),
+      ),
+    ),
   }),
-  reply: pageOf(Entry),
-  async handle({ query: { limit, cursor = null, actor = null, action = null, from = null, to = null }, sql }) {
-    const rows = await searchEntries(sql, { limit, before: cursor, actor, action, from, to })
-    return ok(page(rows, limit))
+  reply: v.object({ ...pageOf(Entry).entries, members: v.optional(v.array(NamedMember)) }),
+  async handle({
+    query: { limit, cursor = null, actor = null, action = null, from = null, to = null, include },
+    principal,
+    sql,
+  }) {
+    const [rows, members] = await Promise.all([
+      searchEntries(sql, { limit, before: cursor, actor, action, from, to }),
+      include === 'members' ? nameMembers(sql, principal.ticket, MOST_MEMBERS) : undefined,
+    ])
+    return ok({ ...page(rows, limit), members })
   },
 })

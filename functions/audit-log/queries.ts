@@ -1,11 +1,14 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { END, type Key, type ListRow } from '#shared/schema/page.ts'
+import { BEGINNING, END, type Key, type ListRow } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
+import type { Ticket } from '#shared/session/ticket.ts'
 import { User } from '#shared/user/user.ts'
 
 const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))
+
+const Actor = v.object({ id: Id, email: User.entries.email, full_name: User.entries.full_name })
 
 /** An entry of the audit log, as the API shows it. */
 export const Entry = v.pipe(
@@ -13,7 +16,7 @@ export const Entry = v.pipe(
     id: Id,
     occurred_at: Timestamp,
     action: v.pipe(v.string(), v.examples(['membership.role_changed'])),
-    actor: v.nullable(v.object({ id: Id, email: User.entries.email, full_name: User.entries.full_name })),
+    actor: v.nullable(Actor),
     target: v.object({ type: v.pipe(v.string(), v.examples(['membership'])), id: v.nullable(Id) }),
     before: Change,
     after: Change,
@@ -25,6 +28,14 @@ export const Entry = v.pipe(
 )
 
 export type Entry = Readonly<v.InferOutput<typeof Entry>>
+
+/** Whom the ids in entries name: `id` is that of a membership or of an invitation. An invited person has no user. */
+export const NamedMember = v.pipe(
+  v.object({ id: Id, user: v.object({ ...Actor.entries, id: v.nullable(Id) }) }),
+  v.title('NamedMember'),
+)
+
+export type NamedMember = Readonly<v.InferOutput<typeof NamedMember>>
 
 export interface EntrySearch {
   readonly limit: number
@@ -84,4 +95,18 @@ async function entriesBetween(
      order by a.occurred_at desc, a.id desc
      limit ${limit + 1}`
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
+}
+
+/** Returns the members of the ticket's tenant, former and invited ones among them, oldest first. */
+export const nameMembers = (sql: TenantTransaction, ticket: Ticket, most: number): Promise<NamedMember[]> =>
+  ticket.present(async (bytes) => {
+    const rows = await sql<NamedRow>`
+      select id, user_id, email, full_name
+        from app.list_members(${bytes}, true, true, true, null, ${BEGINNING[0]}::text::timestamptz, ${BEGINNING[1]}, ${most})`
+    return rows.map(({ id, user_id, email, full_name }) => ({ id, user: { id: user_id, email, full_name } }))
+  })
+
+interface NamedRow extends Omit<NamedMember['user'], 'id'> {
+  readonly id: string
+  readonly user_id: string | null
 }

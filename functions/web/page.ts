@@ -78,7 +78,7 @@ interface Definition<
   /** The fields of the form, each a text. */
   readonly form?: F
   /**
-   * Reads what a GET shows. It runs beside the check of the session, so that a page takes as long as the slower of the two.
+   * Reads what a GET shows. Its responses bring the session along, so that a page needs one call of the API.
    * The API decides for itself what the caller may read.
    */
   readonly load?: (context: LoadContext<Readonly<Record<ParamNames<R>, string>>, Output<Q>>) => Promise<Data>

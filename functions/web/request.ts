@@ -28,9 +28,11 @@ export interface WebState {
   call: Client['call'] | null
   /** As `call`, with the ETag of the response. */
   callWithEtag: Client['callWithEtag'] | null
+  /** What `load` of the page calls the API with: its responses bring the session along. */
+  loader: Client | null
   form: URLSearchParams | null
   session: Me | null
-  /** What `load` of the page returns. It begins before the session is known. */
+  /** What `load` of the page returns. */
   loading: Promise<unknown> | null
   /** The random value behind the CSRF fields of forms that need no session. */
   readonly formSecret: string
@@ -71,6 +73,7 @@ export function beginPage(event: APIGatewayProxyEvent, requestId: string): WebSt
     runtime: null,
     call: null,
     callWithEtag: null,
+    loader: null,
     form: null,
     session: null,
     loading: null,

@@ -74,8 +74,13 @@ export interface ClientRequest {
   readonly body: string | null
 }
 
+/** What a client reads of a response. That of `fetch` is one. */
+export interface ClientResponse extends Pick<Response, 'ok' | 'status' | 'statusText' | 'json'> {
+  readonly headers: Pick<Headers, 'get'>
+}
+
 /** Sends a request. Throws when there is no response. */
-export type Send = (request: ClientRequest) => Promise<Response>
+export type Send = (request: ClientRequest) => Promise<ClientResponse>
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -137,7 +142,7 @@ function sendBy(baseUrl: string, use: Fetch = (url, init) => fetch(url, init)): 
 }
 
 /** Returns the problem of a response, or `about:blank` if it has none, such as a response of a proxy. */
-async function toProblemError(response: Response): Promise<ProblemError> {
+async function toProblemError(response: ClientResponse): Promise<ProblemError> {
   const retryAfter = response.headers.get('retry-after')
   const plain: ProblemBody = { type: 'about:blank', title: response.statusText, status: response.status }
   const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json') === true

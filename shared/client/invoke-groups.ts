@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { type ClientRequest, ProblemError, type Send } from '#shared/client/client.ts'
+import { type ClientRequest, type ClientResponse, ProblemError, type Send } from '#shared/client/client.ts'
 import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { describeError, log } from '#shared/log.ts'
+import { once } from '#shared/once.ts'
 
 /** The browser that a request is sent for. */
 export interface Browser {
@@ -28,11 +29,13 @@ export const invokeGroups =
   async (request) => {
     const group = GROUP_OF[request.path]
     if (group === undefined) throw new Error(`no route group serves ${request.path}`)
-    const abortSignal = AbortSignal.timeout(timeoutMs)
-    const invoke = () => invokeGroup(group, proxyEvent(request, browser), abortSignal)
+    // AbortSignal.timeout would keep what the request holds in memory for the whole time, also after the response.
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), timeoutMs)
+    const invoke = () => invokeGroup(group, proxyEvent(request, browser), timeout.signal)
     try {
       return await invoke().catch((error: unknown) => {
-        if (request.method !== 'GET' || abortSignal.aborted || error instanceof FunctionError) throw error
+        if (request.method !== 'GET' || timeout.signal.aborted || error instanceof FunctionError) throw error
         return invoke()
       })
     } catch (error) {
@@ -44,6 +47,8 @@ export const invokeGroups =
       })
       const problem = { type: 'dependency-unavailable', title: 'Service temporarily unavailable', status: 503 }
       throw new ProblemError(problem, RETRY_AFTER_SECONDS)
+    } finally {
+      clearTimeout(timer)
     }
   }
 
@@ -51,8 +56,10 @@ class FunctionError extends Error {
   override name = 'FunctionError'
 }
 
-async function invokeGroup(group: string, event: Event, abortSignal: AbortSignal): Promise<Response> {
-  const { invokeFunction } = await import('#shared/invoke-function.ts')
+const importInvoke = once(() => import('#shared/invoke-function.ts'))
+
+async function invokeGroup(group: string, event: Event, abortSignal: AbortSignal): Promise<ClientResponse> {
+  const { invokeFunction } = await importInvoke()
   const invocation = { type: 'RequestResponse', payload: JSON.stringify(event) } as const
   const { functionError, payload } = await invokeFunction(group, invocation, abortSignal)
   if (functionError !== null) throw new FunctionError(`${functionError}: ${payload}`)
@@ -98,9 +105,17 @@ function proxyEvent({ method, path, params, query, body, ...request }: ClientReq
   }
 }
 
-function toResponse({ statusCode: status, headers = {}, body }: ProxyResult): Response {
-  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    value === null ? [] : [[name, String(value)]],
-  )
-  return new Response(status === 204 ? null : body, { status, headers: pairs })
-}
+// A Response of the platform takes more time than all else that the client does with one.
+const toResponse = ({ statusCode: status, headers = {}, body }: ProxyResult): ClientResponse => ({
+  ok: status >= 200 && status < 300,
+  status,
+  statusText: '',
+  headers: {
+    get: (wanted) => {
+      const name = Object.keys(headers).find((each) => each.toLowerCase() === wanted)
+      const value = name === undefined ? null : headers[name]
+      return value === null || value === undefined ? null : String(value)
+    },
+  },
+  json: async () => JSON.parse(body),
+})

@@ -32,7 +32,8 @@ type SessionAccess = 'session' | { readonly session: true; readonly transaction:
 /**
  * Who may call. `service` is another service of the platform: `handle` passes its key to a statement, which checks it. `handle` runs in one transaction that commits with the reply: read-only for a GET of a tenant, and for a
  * write one that first checks the principal again under locks. With `transaction: 'own'` it opens such transactions
- * itself, because none may be open while it hashes a password, counts limits, or calls KMS or a vendor.
+ * itself, because none may be open while it hashes a password, counts limits, or calls KMS or a vendor; or it needs none, because
+ * it calls one function that checks the ticket.
  */
 export type Access = 'anyone' | 'service' | SessionAccess | TenantAccess
 
@@ -109,7 +110,7 @@ export interface LimitInput<Body> {
 type Schema = v.GenericSchema<unknown, unknown>
 type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> : null
 
-type Readable<T> = T extends Date ? T : T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
+type Readable<T> = T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
 
 /** A problem that the endpoint throws: a status of type `about:blank`, or a kind, with the schema of its members if any. */
 export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: ProblemKind; readonly members: Schema }

@@ -2,6 +2,7 @@ import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import { type DeclaredProblem, type Endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
+import { SESSION_HEADER } from '#shared/session/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import {
   type FailureStatus,
@@ -105,7 +106,7 @@ function problemResponse(
       'cache-control': header('NoStore'),
       ...(status === 401
         ? { 'x-amzn-remapped-www-authenticate': header('WwwAuthenticate') }
-        : { 'x-tenant-id': header('TenantIdIfAny') }),
+        : { 'x-tenant-id': header('TenantIdIfAny'), [SESSION_HEADER]: header('SessionIfPreferred') }),
       ...(status === 429 ? { ratelimit: header('RateLimit'), 'ratelimit-policy': header('RateLimitPolicy') } : {}),
       ...([429, 502, 503, 504].includes(status) ? { 'retry-after': header('RetryAfter') } : {}),
     },
@@ -168,6 +169,10 @@ export const HEADERS = {
     required: true,
     schema: { type: 'string', pattern: '^[1-9]\\d*$' },
   },
+  SessionIfPreferred: {
+    description: 'What `GET /v1/auth/session` returns, as JSON in base64url, if a read has `prefer: session`.',
+    schema: { type: 'string', pattern: '^[\\w-]+$' },
+  },
   StrictTransportSecurity: { required: true, schema: { const: FIXED_HEADERS['strict-transport-security'] } },
   TenantId: {
     description: 'The tenant of the request. If it is not the expected one, another tab has selected another tenant.',
@@ -197,9 +202,10 @@ const COMMON_HEADERS = {
 }
 
 /** Returns the headers of a success. */
-export const successHeaders = ({ access, cache, etag }: Endpoint): Part => ({
+export const successHeaders = ({ access, cache, etag, method }: Endpoint): Part => ({
   ...COMMON_HEADERS,
   ...(etag ? { etag: header('ETag') } : {}),
   'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
   ...(!requiresSession(access) ? {} : { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }),
+  ...(requiresSession(access) && method === 'GET' ? { [SESSION_HEADER]: header('SessionIfPreferred') } : {}),
 })

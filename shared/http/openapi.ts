@@ -38,6 +38,10 @@ checked before the request is parsed: an operation with \`x-permission\` returns
 A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`), which the response repeats. Otherwise the response has a new
 UUID. Timestamps are RFC 3339 in UTC. New fields may be added to responses: ignore unknown fields.
 
+A read by a session may carry \`prefer: session\`. Its response has \`x-session\` too, which saves a front end a request.
+A request may carry \`if-tenant\` with the id of a tenant. An operation of a tenant returns 403 \`tenant-not-selected\` if the session
+has selected another one, in another tab for example.
+
 The numbers in \`x-rate-limits\` are the defaults. A request over any of them returns 429.`
 
 /**

@@ -1,10 +1,11 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { createClient, ProblemError, type Send } from '#shared/client/client.ts'
+import { type ClientRequest, createClient, ProblemError, type Send } from '#shared/client/client.ts'
+import { decodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import { header } from '#shared/http/request.ts'
 import { type Page, PARAMS } from '#web/page.ts'
-import { sentToken, type WebMiddleware, type WebState } from '#web/request.ts'
+import { type Me, sentToken, type WebMiddleware, type WebState } from '#web/request.ts'
 import type { WebRuntime, WebSource } from '#web/runtime.ts'
 
 /** Opens the runtime, and finds the page by API Gateway's resource and the method. */
@@ -36,6 +37,12 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
   }
 }
 
+/** Once the session is known, the API refuses what would reach another shop: another tab may select one in between. */
+function inShop(request: ClientRequest, { session }: WebState): ClientRequest {
+  const tenant = session?.tenant ?? null
+  return tenant === null ? request : { ...request, headers: { ...request.headers, 'if-tenant': tenant.id } }
+}
+
 const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PARAMS, name)
 
 /** The API counts its limits by the address of the browser, and shows the browser in the list of sessions. */
@@ -48,8 +55,15 @@ function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: W
   })
   // Without a response, the API counts as failed: the cookies are kept.
   const send: Send = (request) =>
-    toApi(request).catch((error: unknown) => {
+    toApi(inShop(request, state)).catch((error: unknown) => {
       throw error instanceof ProblemError ? error : unavailable(error)
     })
-  return createClient({ send, ...(token === null ? {} : { token }) })
+  const open = (through: Send) => createClient({ send: through, ...(token === null ? {} : { token }) })
+  const loader = open(async (request) => {
+    const response = await send({ ...request, headers: { ...request.headers, ...PREFER_SESSION } })
+    const session = response.headers.get(SESSION_HEADER)
+    if (session !== null) state.session = decodeSession(session) as Me
+    return response
+  })
+  return { ...open(send), loader }
 }

@@ -17,7 +17,7 @@ export const pageFailures = (render: Render): WebMiddleware => ({
     const { error } = request
     const state = request.context.request
     try {
-      if (error instanceof NoShop) {
+      if (error instanceof NoShop || (error instanceof ProblemError && error.kind === 'tenant-not-selected')) {
         request.response = render(state, redirect(withQuery('/shops', { next: returnAddress(state) })))
         return
       }

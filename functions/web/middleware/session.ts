@@ -1,3 +1,4 @@
+import { ProblemError } from '#shared/client/client.ts'
 import { forbidden, unauthorized } from '#shared/problem.ts'
 import { setCookie } from '#web/cookies.ts'
 import { formField, isSame, needsSession } from '#web/csrf.ts'
@@ -20,16 +21,14 @@ export const session = (): WebMiddleware => ({
     if (sentToken(state) === null) throw unauthorized('the browser sent no session token')
     if (page.method === 'POST') checkField(state, state.cookies.get('csrf') ?? '')
     if (page.load !== null) {
-      state.loading = page.load({
-        params,
-        query: parseQuery(page, state),
-        call,
-        callWithEtag: given(state.callWithEtag),
+      state.loading = page.load({ params, query: parseQuery(page, state), ...given(state.loader) })
+      // The page meets a refusal later. Without a session or a response, there is nothing to show it in.
+      await state.loading.catch((error: unknown) => {
+        if (state.session === null && error instanceof ProblemError && (error.status === 401 || error.status >= 500))
+          throw error
       })
-      // The page waits for it later. Until then a refusal has nobody who handles it.
-      state.loading.catch(() => {})
     }
-    state.session = await call('GET /v1/auth/session')
+    state.session ??= await call('GET /v1/auth/session')
     const { csrf_token: csrfToken } = state.session
     if (page.method === 'POST') checkField(state, csrfToken)
     else if (state.cookies.get('csrf') !== csrfToken) state.setCookies.push(setCookie('csrf', csrfToken))

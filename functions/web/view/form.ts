@@ -52,10 +52,18 @@ export interface Option {
   readonly label: string
 }
 
-const optionsWith = (options: readonly Option[], chosen: string): Html[] =>
-  options.map(
-    ({ value, label }) => html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
+/** The options of a list, none of them chosen. */
+const written = new WeakMap<readonly Option[], readonly Html[]>()
+
+/** Returns the options. A list that is kept, such as that of hundreds of time zones, is written once. */
+function optionsWith(options: readonly Option[], chosen: string): Content {
+  const known =
+    written.get(options) ?? options.map(({ value, label }) => html`<option value="${value}">${label}</option>`)
+  written.set(options, known)
+  return options.map(({ value, label }, at) =>
+    value === chosen ? html`<option value="${value}" selected>${label}</option>` : (known[at] ?? null),
   )
+}
 
 interface FieldParts {
   readonly name: string

@@ -1,23 +1,39 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { encodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
-import { type Middleware, type PipelineContext, responseId } from '#shared/http/request.ts'
+import { header, type Middleware, type PipelineContext, responseId } from '#shared/http/request.ts'
+import { describePrincipal, type Principal } from '#shared/session/session.ts'
 
 /** Sets the common headers on every response, also on a failure. */
 export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })
 
 function finish(request: {
+  event: APIGatewayProxyEvent
   context: PipelineContext
   response?: { headers?: object; statusCode: number } | null
 }): void {
-  const { response, context } = request
+  const { response, context, event } = request
   if (response === undefined || response === null) return
   const { request: state } = context
   // A 401 is the same for every cause, so a session that ended during its request reveals no tenant.
-  const tenant = response.statusCode === 401 ? null : (state.principal?.tenant ?? null)
+  const principal = response.statusCode === 401 ? null : state.principal
+  const tenant = principal?.tenant ?? null
   response.headers = {
     'x-request-id': responseId(state),
     'cache-control': response.statusCode < 400 ? (state.matched?.endpoint.cache ?? 'no-store') : 'no-store',
     ...FIXED_HEADERS,
     ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),
+    ...(principal === null ? {} : sessionHeader(event, principal)),
     ...response.headers,
   }
+}
+
+// API Gateway fails a response with more than 10,240 bytes of headers.
+const MOST_CHARACTERS = 8192
+
+/** A write may have changed the session, so only a read brings it along. */
+function sessionHeader(event: APIGatewayProxyEvent, principal: Principal) {
+  if (event.httpMethod !== 'GET' || header(event, 'prefer') !== PREFER_SESSION.prefer) return {}
+  const session = encodeSession(describePrincipal(principal))
+  return session.length > MOST_CHARACTERS ? {} : { [SESSION_HEADER]: session }
 }

@@ -187,6 +187,26 @@ describe('GET /v1/audit-log', () => {
     ).toHaveLength(1)
   })
 
+  it('names the members whose ids entries name, invited and former ones among them, when asked', async () => {
+    const email = `invited@${slug}.test`
+    const { body: invitation } = await service.request('POST /v1/members/invite', {
+      token: owner.token,
+      body: { email, role: 'sales' },
+    })
+    await service.request(`DELETE /v1/members/${sales.membershipId}`, { token: owner.token })
+    const [alone, together] = [(await list()).body, (await list('?include=members')).body]
+    const { members } = together
+    expect(together).toEqual({ ...alone, members })
+    expect(members).toContainEqual({ id: invitation.id, user: { id: null, email, full_name: null } })
+    expect(members).toContainEqual({
+      id: sales.membershipId,
+      user: { id: sales.userId, email: expect.any(String), full_name: 'Person sales' },
+    })
+    expect(members).toHaveLength(
+      (await service.request('GET /v1/members?status=active,invited,revoked', owner)).body.data.length,
+    )
+  })
+
   it('rejects malformed filters with 422', async () => {
     for (const query of [
       'actor=me',

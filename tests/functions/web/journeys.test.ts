@@ -80,7 +80,7 @@ describe('the sign-in', () => {
     await first.signIn('production@acme.test')
     expect(first.page.status).toBe(429)
     expect(Number(first.page.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(first.page.body).toMatch(/Too many attempts\. Try again in \d+ (minute|second)s?\./)
+    expect(first.page.body).toMatch(/Too many attempts\. Try again in \d+ (hour|minute|second)s?\./)
     await second.signIn('production@acme.test')
     expect(second.page.body).toContain('<h1>Acme Print</h1>')
   })

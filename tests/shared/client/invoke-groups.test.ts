@@ -101,7 +101,7 @@ describe('a client that invokes the route groups', () => {
     onTestFinished(() => server.close())
     await (await through(server.url))().call('DELETE /v1/auth/session')
     const [{ method, url, headers, body } = expect.fail()] = requests
-    expect(`${url.pathname}${url.search}`).toBe('/2015-03-31/functions/tenantry-test-auth/invocations?Qualifier=live')
+    expect(url.pathname).toBe('/2015-03-31/functions/tenantry-test-auth%3Alive/invocations')
     expect(headers).toMatchObject({
       'x-amz-invocation-type': 'RequestResponse',
       'x-amz-security-token': 'a-session-token',
@@ -112,7 +112,8 @@ describe('a client that invokes the route groups', () => {
       ) ?? []
     const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex')
     const lines = signed.split(';').map((name) => `${name}:${String(headers[name])}\n`)
-    const canonical = [method, url.pathname, url.search.slice(1), lines.join(''), signed, sha256(body)].join('\n')
+    const path = url.pathname.replaceAll('%', '%25')
+    const canonical = [method, path, '', lines.join(''), signed, sha256(body)].join('\n')
     const toSign = ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, sha256(canonical)].join('\n')
     const key = scope
       .split('/')

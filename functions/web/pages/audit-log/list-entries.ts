@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
-import type { Client } from '#shared/client/client.ts'
+import type { Client, ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/addresses.ts'
 import { html } from '#web/html.ts'
 import { page } from '#web/page.ts'
@@ -9,7 +9,7 @@ import { view } from '#web/reply.ts'
 import { filters } from '#web/view/filters.ts'
 import { empty, paging } from '#web/view/parts.ts'
 import { startOfDay, when } from '#web/view/time.ts'
-import { type Member, nameOf } from '#web/pages/members/people.ts'
+import { nameOf } from '#web/pages/members/people.ts'
 import { sentence } from '#web/pages/audit-log/sentence.ts'
 
 const ACTIONS = Object.keys(AUDIT_ACTIONS)
@@ -26,37 +26,26 @@ const Query = v.object({
 type Search = v.InferOutput<typeof Query>
 
 /** The days of the filter are days of the shop, so only a search without them can begin before the session is known. */
-const find = (call: Client['call'], { actor, action, from, to, cursor }: Search, timezone: string) =>
-  call('GET /v1/audit-log', {
-    query: present({
-      actor,
-      action,
-      cursor,
-      from: from && startOfDay(from, timezone),
-      to: to && startOfDay(to, timezone, 1),
-    }),
-  })
+const find = (call: Client['call'], { actor, action, from, to, cursor }: Search, timezone: string) => {
+  const days = { from: from && startOfDay(from, timezone), to: to && startOfDay(to, timezone, 1) }
+  return call('GET /v1/audit-log', { query: { ...present({ actor, action, cursor, ...days }), include: 'members' } })
+}
 
 export const listEntries = page({
   route: 'GET /s/{slug}/audit-log',
   access: { permission: 'member.manage' },
   query: Query,
-  async load({ call, query }) {
-    const [entries, members] = await Promise.all([
-      query.from === null && query.to === null ? find(call, query, 'UTC') : null,
-      call('GET /v1/members', { query: { status: 'active,revoked,invited', limit: 100 } }),
-    ])
-    return { entries, members: members.data }
-  },
+  load: async ({ call, query }) => (query.from === null && query.to === null ? find(call, query, 'UTC') : null),
   async handle(context) {
     const { call, query, data, session, t } = context
     const { auditLog: texts } = t
     const { timezone } = session.tenant
-    const entries = data.entries ?? (await find(call, query, timezone))
+    const entries = data ?? (await find(call, query, timezone))
+    const { members = [] } = entries
     const path = shopPath(session.tenant.slug, '/audit-log')
     // The target of an entry is a membership, an invitation or a user.
     const names = new Map(
-      data.members.flatMap((member) => [member.id, member.user.id ?? ''].map((id) => [id, nameOf(member)] as const)),
+      members.flatMap((member) => [member.id, member.user.id ?? ''].map((id) => [id, nameOf(member)] as const)),
     )
     const { actor, action, from, to } = query
     return view({
@@ -66,7 +55,7 @@ export const listEntries = page({
           name: 'actor',
           label: texts.actor,
           value: actor,
-          options: [{ value: '', label: texts.anybody }, ...actors(data.members)],
+          options: [{ value: '', label: texts.anybody }, ...actors(members)],
         },
         {
           name: 'action',
@@ -87,9 +76,10 @@ ${paging({ ...context, path }, { query: { actor, action, from, to }, cursor: que
   },
 })
 
+type Found = ReplyOf<'GET /v1/audit-log'>
 type Texts = Parameters<typeof sentence>[0]
 
-const actors = (members: readonly Member[]) =>
+const actors = (members: NonNullable<Found['members']>) =>
   members.flatMap((member) => (member.user.id === null ? [] : [{ value: member.user.id, label: nameOf(member) }]))
 
 const actions = ({ actions: labels }: Texts) =>

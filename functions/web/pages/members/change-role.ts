@@ -14,8 +14,8 @@ interface Found {
 }
 
 async function findMember(call: Client['call'], id: string): Promise<Found> {
-  const [member, roles] = await Promise.all([call('GET /v1/members/{id}', { params: { id } }), call('GET /v1/roles')])
-  return { member, roles: roles.data }
+  const member = await call('GET /v1/members/{id}', { params: { id }, query: { include: 'roles' } })
+  return { member, roles: member.roles ?? [] }
 }
 
 export const chooseRole = page({

@@ -19,11 +19,8 @@ interface Found {
 }
 
 async function findInvitations(call: Client['call'], cursor: string | null): Promise<Found> {
-  const [invitations, roles] = await Promise.all([
-    call('GET /v1/members/invitations', { query: present({ cursor }) }),
-    call('GET /v1/roles'),
-  ])
-  return { invitations, roles: roles.data, cursor }
+  const invitations = await call('GET /v1/members/invitations', { query: { ...present({ cursor }), include: 'roles' } })
+  return { invitations, roles: invitations.roles ?? [], cursor }
 }
 
 export const listInvitations = page({

@@ -14,7 +14,8 @@ export function stateOf({ accepted_at, revoked_at, user }: Member): 'removed' | 
 }
 
 /** The name of a person, or the address of one who has none yet. */
-export const nameOf = ({ user }: Pick<Member, 'user'>): string => user.full_name ?? user.email
+export const nameOf = ({ user }: { readonly user: Pick<Member['user'], 'full_name' | 'email'> }): string =>
+  user.full_name ?? user.email
 
 /** The roles that a person of this rank may give, as options. */
 export const optionsOf = (roles: readonly ListedRole[], rank: number): { value: string; label: string }[] =>
