@@ -74,24 +74,26 @@ export async function startHttpServer(options: {
   return { url: `http://127.0.0.1:${port}`, port, close: () => closeServer(server) }
 }
 
-function send(outgoing: ServerResponse, reply: LocalReply): void {
-  const body = Buffer.from(reply.body ?? '')
-  outgoing.writeHead(reply.status, { 'cache-control': 'no-store', ...reply.headers, 'content-length': body.length })
+function send(outgoing: ServerResponse, { status, headers, body = '' }: LocalReply): void {
+  const length = Buffer.byteLength(body)
+  outgoing.writeHead(status, { 'cache-control': 'no-store', ...headers, 'content-length': length })
   outgoing.end(body)
 }
 
 // Another site can resolve its own name to 127.0.0.1 and then read the replies (DNS rebinding). The Host header names it.
 const isLoopback = (host: string | undefined): boolean => /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '')
 
-async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>()
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of incoming) {
-    const part = Buffer.from(chunk)
-    bytes += part.length
-    if (bytes <= BODY_MAX_BYTES) chunks.push(part)
-  }
-  return bytes > BODY_MAX_BYTES ? undefined : Buffer.concat(chunks, bytes)
+  incoming.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= BODY_MAX_BYTES) chunks.push(chunk)
+  })
+  incoming.on('end', () => resolve(bytes > BODY_MAX_BYTES ? undefined : Buffer.concat(chunks, bytes)))
+  incoming.on('error', reject)
+  return promise
 }
 
 function closeServer(server: Server): Promise<void> {

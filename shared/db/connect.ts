@@ -31,12 +31,24 @@ export interface Database {
   /** Runs each statement in a transaction of its own. */
   readonly sql: Sql
   /**
-   * Runs a statement as `sql` does, and does not clean the connection after it. For the session check, and for a read of a
-   * session or a service: its text is fixed and calls functions of the database alone, so it leaves nothing behind, and one
-   * message less makes every request faster. It may run twice: once more on a new connection, if a connection that was idle
-   * for a minute is lost before it responds.
+   * Runs a statement as `sql` does, and does not clean the connection after it. For the session check, for counting attempts, for the
+   * salt of a password, and for a call by a ticket or of a service: its text is fixed and calls functions of the database alone, so it
+   * leaves nothing behind, and one message less makes every request faster. It may run twice: once more on a new connection, if a
+   * connection that was idle for a minute is lost before it responds.
    */
   readonly uncleaned: Run
+  /** As `uncleaned`, and never runs twice. For a call by a ticket that writes. */
+  readonly call: Run
+  /** Invokes a job after a `call` that committed, as `invoking` of `sql` does. */
+  readonly invoke: (job: InvokedJob, mode?: 'rehearsal') => Promise<void>
+  /**
+   * Runs one statement in a transaction whose commit travels with it. `rows` resolves before the commit, so that other work runs at the
+   * same time. `committed` resolves after it, and rejects without one: confirm nothing to a client before it.
+   */
+  readonly committing: <Row extends object>(
+    text: TemplateStringsArray,
+    ...values: readonly SqlValue[]
+  ) => { readonly rows: Promise<Row[]>; readonly committed: Promise<void> }
   /**
    * Runs `work` in one transaction. Commits when `work` resolves; rolls back when it rejects or one of its statements failed.
    * BEGIN travels with the first statement, without a round trip of its own. After the end, or after the connection was
@@ -83,11 +95,13 @@ const wasIdleLong = ({ usedAt }: PooledConnection): boolean => Date.now() - used
  */
 export function connect(readLogin: ReadLogin, options: ConnectOptions, invocations: Invocations = new Map()): Database {
   const trust = trustFor(options)
+  const pause = { until: 0 }
   const pool = Array.from({ length: options.connections }, (): PooledConnection => {
     const open = (): Connection =>
       openConnection(readLogin, {
         prepare: options.prepare,
         trust,
+        pause,
         onClose: () => {
           pooled.connection = open()
           pooled.ending = null
@@ -226,6 +240,10 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
         return responseBy(deadline)
       }
     })
+  const call: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+    withConnection(false, ({ connection, client }, deadline) =>
+      responseTo(connection, client<Row[]>(text, ...values), deadline),
+    )
   const statement: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
     withConnection(false, async ({ connection, client }, deadline) => {
       const response = responseTo(connection, client<Row[]>(text, ...values), deadline)
@@ -233,6 +251,23 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       await responseTo(connection, client.unsafe(CLEAN), deadline)
       return response
     })
+  const committing: Database['committing'] = <Row extends object>(
+    text: TemplateStringsArray,
+    ...values: readonly SqlValue[]
+  ) => {
+    const { promise: rows, resolve, reject } = Promise.withResolvers<Row[]>()
+    // A caller may wait for the commit alone.
+    rows.catch(() => {})
+    const committed = withConnection(true, async ({ connection, client }, deadline) => {
+      // If it fails alone, the statement commits itself.
+      client.unsafe('begin').catch(() => {})
+      const response = client<Row[]>(text, ...values)
+      response.then(resolve, reject)
+      await responseTo(connection, Promise.all([response, client.unsafe(`commit; ${CLEAN}`)]), deadline)
+    })
+    committed.catch(reject)
+    return { rows, committed }
+  }
   const invoking: Sql['invoking'] = (job, mode) => {
     const invoke = invocation(job, mode)
     const run: Run = async <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => {
@@ -246,6 +281,9 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
   return {
     sql: Object.assign(statement, { invoking }),
     uncleaned,
+    call,
+    invoke: (job, mode) => invocation(job, mode)(),
+    committing,
     transaction,
     close: async () => {
       await Promise.all(pool.map(({ connection }) => connection.end()))

@@ -5,6 +5,7 @@ import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
 import { log } from '#shared/log.ts'
 import { startupSettings } from '#shared/db/role-settings.ts'
 import { countMetric, recordMetric } from '#shared/metrics.ts'
+import { timestampText } from '#shared/schema/timestamp.ts'
 import type { SecretVersion } from '#shared/secret/secrets-manager.ts'
 
 /**
@@ -34,11 +35,31 @@ const FORGED = 'TN500'
 // A server that is alive responds within the role's statement_timeout of 2 s (migration 0001).
 const RESPONSE_TIMEOUT_MS = 2500
 
+const OID = 1184
+const TIMESTAMPTZ = {
+  to: OID,
+  from: [OID],
+  serialize: (time: Date | string) => (typeof time === 'string' ? time : time.toISOString()),
+  parse: timestampText,
+}
+
 export const deadlineFromNow = (): number => Date.now() + RESPONSE_TIMEOUT_MS
+
+// After the server left a new connection without a response for so long, the next one waits for the pause.
+const SILENT_MS = 1000
+const PAUSE_MS = 500
+
+/** Shared by the connections of a pool: until then, in milliseconds since the epoch, none is opened. */
+export interface OpeningPause {
+  until: number
+}
 
 /**
  * Creates a connection that reads its login and connects on first use. Calls `onClose` once, when the connection is lost or
  * discarded.
+ *
+ * When a server does not respond to a new connection, each request would wait for it, and each that comes meanwhile would
+ * start an instance of Lambda. So for half a second after that, opening a connection throws DatabaseUnavailable immediately.
  *
  * When the server rejects the password, a rotation may have just replaced it: between the change in the database and the
  * change of the secret, the new password is the secret's AWSPENDING version. That one is tried once.
@@ -46,11 +67,18 @@ export const deadlineFromNow = (): number => Date.now() + RESPONSE_TIMEOUT_MS
  */
 export function openConnection(
   readLogin: ReadLogin,
-  { prepare, trust, onClose }: { prepare: boolean; trust: SecureContext | null; onClose: () => void },
+  {
+    prepare,
+    trust,
+    pause,
+    onClose,
+  }: { prepare: boolean; trust: SecureContext | null; pause: OpeningPause; onClose: () => void },
 ): Connection {
   let isLost = false
   let isOpen = false
   let client: postgres.Sql | null = null
+  // By a clock that does not jump.
+  let askedAt: number | null = null
   let opening: Promise<postgres.Sql> | null = null
   const end = (ended: postgres.Sql | null) => void ended?.end({ timeout: 0 }).catch(() => {})
   const discard = () => {
@@ -67,11 +95,14 @@ export function openConnection(
     if (isLost) throw new DatabaseUnavailable('the connection was discarded before it was opened')
     const made = postgres({
       ...clientOptions(login, trust),
+      // When the server closes a connection, the library opens another for what is queued. Without a password, that one times out.
+      password: () => (isLost ? new Promise(() => {}) : login.password),
       max: 1,
       prepare,
       // A pooler in front of the server may refuse a connection with settings.
       connection: prepare ? startupSettings(login.username) : {},
       fetch_types: false,
+      types: { timestamptz: TIMESTAMPTZ },
       connect_timeout: RESPONSE_TIMEOUT_MS / 1000,
       max_lifetime: null,
       onnotice: ({ code }) => {
@@ -87,9 +118,9 @@ export function openConnection(
       },
     })
     client = made
-    const since = performance.now()
+    askedAt = performance.now()
     await made`select`
-    recordMetric('DatabaseConnect', performance.now() - since)
+    recordMetric('DatabaseConnect', performance.now() - askedAt)
     isOpen = true
     return made
   }
@@ -107,7 +138,9 @@ export function openConnection(
     ready: (deadline) => {
       if (isOpen && client !== null) return client
       if (opening !== null) return within(deadline, opening)
+      if (Date.now() < pause.until) throw new DatabaseUnavailable('the database did not respond a moment ago')
       opening = within(deadline, signInTwice()).catch((error: unknown) => {
+        if (askedAt !== null && performance.now() - askedAt > SILENT_MS) pause.until = Date.now() + PAUSE_MS
         discard()
         throw error
       })

@@ -1,48 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createFaults } from '#infra/local/faults.ts'
-import { urlFor } from '#infra/local/postgres/database.ts'
-import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
-import type { Database } from '#shared/db/connect.ts'
-import { isUnavailable } from '#shared/db/failure.ts'
-import { connectTo } from '#tests/support/access.ts'
-import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { connect } from '#shared/db/connect.ts'
+import { loginOf } from '#infra/local/postgres/database.ts'
+import { expectUnavailable, useConnections } from './connections.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.admin`create table app.planted_marks (mark uuid primary key)`
-  await database.admin`grant select, insert on app.planted_marks to identity_app`
-})
-afterAll(() => database.drop())
+const { database, opened, behindWire, marked } = useConnections()
+afterEach(() => vi.useRealTimers())
 
-function opened(url: string): Database {
-  const db = connectTo(url)
-  onTestFinished(() => db.close())
-  return db
-}
+const passHalfASecond = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 500 })
 
-/** A database behind a proxy that can stop responding. */
-async function behindWire() {
-  const { hostname, port } = new URL(database.appUrl)
-  const faults = createFaults()
-  const wire = await startPostgresWire({ host: hostname, port: Number(port), faults })
-  onTestFinished(() => wire.close())
-  return { db: opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: wire.port })), faults }
-}
-
-const marked = async (mark: string): Promise<boolean> =>
-  (await database.admin`select from app.planted_marks where mark = ${mark}`).length > 0
-
-async function expectUnavailable(work: Promise<unknown>): Promise<void> {
+async function expectSoonUnavailable(work: Promise<unknown>, withinMs = 3000): Promise<void> {
   const asked = performance.now()
-  const error = await work.then(
-    () => null,
-    (reason: unknown) => reason,
-  )
-  expect(isUnavailable(error), String(error)).toBe(true)
-  expect(performance.now() - asked).toBeLessThan(3000)
+  await expectUnavailable(work)
+  expect(performance.now() - asked).toBeLessThan(withinMs)
 }
 
 describe('an unresponsive server', () => {
@@ -63,12 +34,34 @@ describe('an unresponsive server', () => {
               await faults.set({ part: 'postgres', mode: 'hang' })
               await db.sql`insert into app.planted_marks (mark) values (${mark})`
             })()
-      await expectUnavailable(work)
+      await expectSoonUnavailable(work)
       await faults.set({ part: 'postgres', mode: 'ok' })
+      if (kind === 'a first connection') passHalfASecond()
       expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
       expect(await marked(mark)).toBe(false)
     },
   )
+
+  it('rejects work immediately for half a second after a new connection got no response', async () => {
+    const { db, faults } = await behindWire()
+    await faults.set({ part: 'postgres', mode: 'hang' })
+    await expectSoonUnavailable(db.sql`select 1`)
+    await faults.set({ part: 'postgres', mode: 'ok' })
+    await expectSoonUnavailable(db.sql`select 1`, 100)
+    passHalfASecond()
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+  })
+
+  it('opens a connection immediately after Secrets Manager returned a login too late', async () => {
+    const login = loginOf(database.appUrl)
+    let wait = 2600
+    const read = () => delay(wait, login)
+    const db = connect(read, { connections: 1, prepare: true, tls: 'disable', caFile: '' })
+    onTestFinished(() => db.close())
+    await expectSoonUnavailable(db.sql`select 1`)
+    wait = 0
+    expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
+  })
 
   it('rejects work that waits for a connection within 3 s when the server does not respond', async () => {
     const { db, faults } = await behindWire()
@@ -77,7 +70,7 @@ describe('an unresponsive server', () => {
     await Promise.all(
       Array.from({ length: 4 }, async (_, index) => {
         await delay(index * 200)
-        await expectUnavailable(
+        await expectSoonUnavailable(
           index % 2 === 0 ? db.sql`select 1` : db.transaction('read only', (sql) => sql`select 1`),
         )
       }),
@@ -93,7 +86,7 @@ describe('an unresponsive server', () => {
         finish = resolve
       })
     })
-    await expectUnavailable(db.sql`select 1`)
+    await expectSoonUnavailable(db.sql`select 1`)
     finish()
     await occupied
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
