@@ -27,6 +27,7 @@ create table app.roles (
   unique (scope, id)
 );
 create unique index roles_one_per_code on app.roles (scope, code) where deleted_at is null;
+create index roles_by_tenant on app.roles (tenant_id);
 select app.enforce_tenant('app.roles', p_system_rows => true);
 -- A later migration may add to the roles and permissions of the platform.
 create policy platform_write on app.roles to identity_owner using (tenant_id is null) with check (tenant_id is null);
@@ -78,7 +79,7 @@ create function app.update_permissions() returns trigger
   as $$
 begin
   update app.roles r set permissions = r.permissions where r.id in (select c.role_id from changed c);
-  if exists (select from changed c where c.role_id < 100) then
+  if exists (select from changed c where c.tenant_id is null) then
     update app.roles r set permissions = r.permissions where r.based_on in (select c.role_id from changed c);
   end if;
   return null;

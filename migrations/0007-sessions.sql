@@ -276,7 +276,6 @@ begin
     values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_request_id, p_client_request_id,
             app.tenant_ip_hash(p_ip_hash, p_tenant));
   end if;
-  perform app.set_tenant(p_tenant, v_user);
   return query select l.* from app.live_sessions l where l.session_id = v_session;
 end
 $$;
@@ -333,6 +332,8 @@ create function app.sessions_of_session(
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
   as $$
 #variable_conflict use_column
 begin
@@ -414,14 +415,19 @@ create function app.end_unused_sessions(
   set client_min_messages = warning
   as $$
 declare
+  -- Apart from the write below: with this search in it, Postgres plans the write again at each sign-in. Few sign-ins have a session to end.
+  v_unused uuid[] := array(
+    select l.id from app.sessions l
+     where l.user_id = p_user and l.revoked_at is null and l.idle_expires_at > now() and l.absolute_expires_at > now()
+     order by l.last_seen_at desc, l.id offset p_kept);
   v_ended integer;
 begin
+  if v_unused = '{}' then
+    return 0;
+  end if;
   with ended as (
     update app.sessions s set revoked_at = now()
-     where s.revoked_at is null and s.id in (
-       select l.id from app.sessions l
-        where l.user_id = p_user and l.revoked_at is null and l.idle_expires_at > now() and l.absolute_expires_at > now()
-        order by l.last_seen_at desc, l.id offset p_kept)
+     where s.revoked_at is null and s.id = any (v_unused)
     returning s.id, s.tenant_id
   ), audited as (
     insert into app.audit_log

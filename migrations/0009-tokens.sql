@@ -5,8 +5,8 @@ set local role identity_owner;
 
 create table app.tokens (
   id          uuid not null default gen_random_uuid(),
-  token_hash  bytea primary key check (length(token_hash) = 32),
-  purpose     text not null check (purpose in ('email_verify', 'invite', 'password_reset')),
+  token_hash  app.hash primary key,
+  purpose     text not null,
   user_id     uuid references app.users,
   tenant_id   uuid references app.tenants,
   email       app.email_address,
@@ -26,16 +26,20 @@ create table app.tokens (
   constraint tokens_role foreign key (role_scope, role_id) references app.roles (scope, id),
   constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
-    case purpose
-      when 'invite' then tenant_id is not null and email is not null and role_id is not null
-      else user_id is not null and tenant_id is null and role_id is null
+    case
+      when purpose = 'invite' then tenant_id is not null and email is not null and role_id is not null
+      when purpose in ('email_verify', 'password_reset') then user_id is not null and tenant_id is null and role_id is null
+      else false
     end)
 );
 create index tokens_open_by_user on app.tokens (user_id, purpose) where consumed_at is null;
 create index tokens_by_expiry on app.tokens (expires_at);
 -- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
-create index tokens_open_invites_by_age on app.tokens (tenant_id, created_at, id) where purpose = 'invite' and consumed_at is null;
+-- Only a list names its condition on role_id, which every invitation fulfils. Without it, a plan that was made while the table was small
+-- would search an address in all invitations of the tenant by this index.
+create index tokens_open_invites_by_age on app.tokens (tenant_id, created_at, id)
+  where purpose = 'invite' and consumed_at is null and role_id is not null;
 
 -- A membership that was never accepted ends with its invitation, no matter who deletes that.
 alter table app.memberships add foreign key (invitation_id, tenant_id) references app.tokens (id, tenant_id) on delete cascade;
@@ -65,7 +69,7 @@ create policy gate on app.tokens to identity_gate using (true);
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
-grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, issued_at, bounced_at), delete,
+grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, bounced_at), delete,
   update (role_id, invited_by) on app.tokens to identity_app;
 grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at),
   update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_gate;
@@ -76,9 +80,9 @@ grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, p
 -- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
 -- nothing of the user whom the address may belong to: a tenant must not learn whether there is one.
 create view app.invitations with (security_invoker = true) as
-select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.issued_at, t.expires_at, t.bounced_at
+select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at, t.bounced_at
   from app.tokens t
- where t.purpose = 'invite' and t.consumed_at is null and t.tenant_id = (select app.current_tenant());
+ where t.purpose = 'invite' and t.consumed_at is null and t.role_id is not null and t.tenant_id = (select app.current_tenant());
 grant select on app.invitations to identity_app;
 
 -- Returns whether a token with these values may still be consumed.
@@ -97,109 +101,151 @@ $$;
 revoke all on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) from public;
 grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) to identity_gate;
 
--- The functions below run as identity_gate. Each takes two hashes of a token, because the pepper may be rotating. The hash is the
--- proof, and no function returns one.
+-- The functions below run as identity_gate. A ticket or the hash of a token is the proof, and no function returns a hash. Those that
+-- find a token take two hashes of it, because the pepper may be rotating.
 
--- Creates an invitation in the name of the transaction's actor, in its tenant, or replaces the token of the open one for the
--- address. Returns what the caller does not know of it. If the address has a user who never accepted, also creates or changes their membership.
--- It runs the same statements for any address, and does not say whether there is a user.
-create function app.put_invitation(
-    p_email text, p_role integer, p_token_hash bytea, p_ttl_seconds integer)
-  returns table (id uuid, created_at timestamptz, expires_at timestamptz, bounced_at timestamptz)
+-- Invites an address to the tenant of a ticket, in the name of its user, or replaces the token of the open invitation for the
+-- address. Without p_role it renews an open invitation and keeps its role. Adds the mail and the audit entry. If the address has a user
+-- who never accepted, also creates or changes their membership. It runs the same statements for any address, and does not say whether
+-- there is a user. A recipient who got enough mails today gets none: the job is added and taken back.
+-- Checks and locks the session and its permission as every write does. Nobody gives a role above their own, or replaces one.
+-- Returns why it refused, and for how long. Otherwise returns what the caller does not know of the invitation: its address, if an
+-- open one spells it in another way.
+create function app.issue_invitation(
+    p_ticket bytea, p_email text, p_role text, p_token_hash bytea, p_ttl_seconds integer, p_resend_seconds integer, p_nonce text,
+    p_recipient_key bytea, p_recipient_limit integer, p_recipient_seconds integer,
+    p_request_id text, p_client_request_id text, p_ip_hash bytea)
+  returns table (refusal text, wait_seconds integer, mailed boolean, id uuid, email text, role text, created_at timestamptz,
+                 expires_at timestamptz, bounced_at timestamptz)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  -- As app.authenticate: one plan by indexes, also while a table is small.
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
   as $$
 #variable_conflict use_column
 declare
-  v_tenant uuid := app.current_tenant();
-  v_actor uuid := app.current_actor();
+  v_tenant uuid;
+  v_actor uuid;
+  v_open uuid;
+  v_role integer;
+  v_rank integer;
+  v_open_rank integer;
+  v_own_rank integer;
+  v_is_member boolean;
+  v_payload jsonb;
 begin
+  perform app.enter_to_write(p_ticket, 'member.manage', true);
+  v_tenant := encode(substr(p_ticket, 1, 16), 'hex');
+  v_actor := encode(substr(p_ticket, 17, 16), 'hex');
+  -- Not now(): this statement may have begun before the one that issued the invitation, and have waited for it.
+  select i.id, i.email::text, i.role_id, (select r.rank from app.roles r where r.id = i.role_id),
+         greatest(0, ceil(extract(epoch from i.issued_at - clock_timestamp()) + p_resend_seconds)),
+         (select r.rank from app.roles r
+           where r.id = (select o.role_id from app.memberships o where o.tenant_id = v_tenant and o.user_id = v_actor)),
+         exists (select from app.users u join app.memberships m on m.tenant_id = v_tenant and m.user_id = u.id
+                  where u.email = p_email and m.accepted_at is not null and m.revoked_at is null)
+    into v_open, email, v_role, v_open_rank, wait_seconds, v_own_rank, v_is_member
+    from (select) as always
+    left join app.tokens i on i.tenant_id = v_tenant and i.email = p_email and i.purpose = 'invite' and i.consumed_at is null;
+  if p_role is null then
+    select r.code, r.rank into role, v_rank from app.roles r where r.id = v_role;
+  else
+    select r.id, r.code, r.rank into v_role, role, v_rank from app.roles r
+     where r.scope in (v_tenant, '00000000-0000-0000-0000-000000000000') and r.code = p_role and r.deleted_at is null;
+  end if;
+  refusal := case when p_role is null and v_open is null then 'no-invitation'
+                  when v_role is null then 'no-role'
+                  when (v_rank <= v_own_rank) is not true then 'role-outranks'
+                  when v_open_rank > v_own_rank then 'invitation-outranks'
+                  when p_role is not null and v_is_member then 'already-member'
+                  when wait_seconds > 0 then 'too-soon' end;
+  if refusal is not null then
+    return next;
+    return;
+  end if;
   insert into app.tokens as t (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
-  values (p_token_hash, 'invite', v_tenant, p_email, p_role, v_actor, now() + make_interval(secs => p_ttl_seconds))
+  values (p_token_hash, 'invite', v_tenant, p_email, v_role, v_actor, now() + make_interval(secs => p_ttl_seconds))
   on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
   do update set token_hash = excluded.token_hash, role_id = excluded.role_id, invited_by = excluded.invited_by,
                 expires_at = excluded.expires_at, issued_at = excluded.issued_at
   returning t.id, t.created_at, t.expires_at, t.bounced_at into id, created_at, expires_at, bounced_at;
   insert into app.memberships as m (tenant_id, user_id, role_id, invited_by, invitation_id)
-  select v_tenant, u.id, p_role, v_actor, put_invitation.id from app.users u where u.email = p_email
+  select v_tenant, u.id, v_role, v_actor, issue_invitation.id from app.users u where u.email = p_email
   on conflict (tenant_id, user_id) do update
     set role_id = excluded.role_id, invited_by = excluded.invited_by, invitation_id = excluded.invitation_id, revoked_at = null
     where m.accepted_at is null;
+  -- Counted in this transaction, so that only an invitation that commits counts.
+  select c.allowed into mailed from app.count_attempt(p_recipient_key, p_recipient_limit, p_recipient_seconds, null) c;
+  v_payload := jsonb_build_object('template', 'invitation', 'invitation_id', id, 'nonce', p_nonce);
+  if mailed then
+    perform app.enqueue('mail', v_payload);
+  else
+    perform app.rehearse_enqueue('mail', v_payload);
+  end if;
+  insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
+  values (v_tenant, v_actor,
+          case when p_role is null then 'invitation.resent' when v_open is null then 'invitation.created' else 'invitation.replaced' end,
+          'invitation', id, case when p_role is not null then jsonb_build_object('email', coalesce(email, p_email), 'role', role) end,
+          p_request_id, p_client_request_id, app.tenant_ip_hash(p_ip_hash, v_tenant));
   return next;
 end
 $$;
 
--- Returns people of the transaction's tenant, oldest first: members, former members, and who has an open invitation. An invited
+-- Returns people of a ticket's tenant, oldest first: members, former members, and who has an open invitation. An invited
 -- person has no user here: a tenant must not learn whether there is one. p_pattern searches the address and the name.
 -- A query of a tenant's role would prove for each user that they are a member. Here the join with the memberships is the proof.
+-- It sets no tenant: nothing else runs in its transaction. Times are text, because the service sends them as text.
 create function app.list_members(
-    p_active boolean, p_revoked boolean, p_invited boolean, p_pattern text, p_after timestamptz, p_after_id uuid, p_most integer)
+    p_ticket bytea, p_active boolean, p_revoked boolean, p_invited boolean, p_pattern text, p_after timestamptz, p_after_id uuid,
+    p_most integer)
   returns table (id uuid, user_id uuid, email text, full_name text, avatar_url text, disabled boolean,
                  role_id integer, role_code text, role_label text, role_rank integer, invited_by uuid,
-                 accepted_at timestamptz, revoked_at timestamptz, created_at timestamptz, sort_key text)
+                 accepted_at text, revoked_at text, created_at text)
   language plpgsql stable security definer rows 50
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  -- One plan, which reads both tables in the order of the page.
+  -- One plan, which reads memberships and invitations in the order of the page, and the users of the page by their key. It expects
+  -- few hits of a search, and would else search all users first, also for a page without a search.
   set plan_cache_mode = force_generic_plan
   set enable_sort = off
   set enable_bitmapscan = off
+  set enable_material = off
   as $$
-#variable_conflict use_column
 declare
-  v_tenant uuid := app.current_tenant();
+  v_tenant uuid;
 begin
-  -- Two statements: with `p_pattern is null or`, the one plan expects few hits and reads every member for a page without a search.
-  if p_pattern is null then
-    return query
-    (select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null,
-            r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, m.created_at::text as sort_key
-       from app.memberships m
-       join app.users u on u.id = m.user_id
-       join app.roles r on r.id = m.role_id
-      where m.tenant_id = v_tenant and m.accepted_at is not null
-        and case when m.revoked_at is null then p_active else p_revoked end
-        and (m.created_at, m.id) > (p_after, p_after_id)
-      order by m.created_at, m.id
-      limit p_most)
-    union all
-    (select i.id, null, i.email::text, null, null, false,
-            r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at, i.created_at::text
-       from app.tokens i
-       join app.roles r on r.id = i.role_id
-      where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null
-        and (i.created_at, i.id) > (p_after, p_after_id)
-      order by i.created_at, i.id
-      limit p_most)
-    order by created_at, id
-    limit p_most;
-  else
-    return query
-    (select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null,
-            r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, m.created_at::text as sort_key
-       from app.memberships m
-       join app.users u on u.id = m.user_id
-       join app.roles r on r.id = m.role_id
-      where m.tenant_id = v_tenant and m.accepted_at is not null
-        and case when m.revoked_at is null then p_active else p_revoked end
-        and (m.created_at, m.id) > (p_after, p_after_id)
-        and (lower(u.email collate "C") like p_pattern or lower(u.full_name) like p_pattern)
-      order by m.created_at, m.id
-      limit p_most)
-    union all
-    (select i.id, null, i.email::text, null, null, false,
-            r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at, i.created_at::text
-       from app.tokens i
-       join app.roles r on r.id = i.role_id
-      where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null
-        and (i.created_at, i.id) > (p_after, p_after_id)
-        and lower(i.email collate "C") like p_pattern
-      order by i.created_at, i.id
-      limit p_most)
-    order by created_at, id
-    limit p_most;
+  select t.tenant_id into v_tenant from app.check_ticket(p_ticket) t;
+  if v_tenant is null then
+    raise exception 'the list of members needs a ticket with a tenant' using errcode = 'TN500';
   end if;
+  return query
+    select l.id, l.user_id, l.email, l.full_name, l.avatar_url, l.disabled, l.role_id, l.code, l.label, l.rank, l.invited_by,
+           l.accepted_at::text, l.revoked_at::text, l.created_at::text
+      from ((select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null as disabled,
+                    r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at
+               from app.memberships m
+               join app.users u on u.id = m.user_id
+               join app.roles r on r.id = m.role_id
+              where m.tenant_id = v_tenant and m.accepted_at is not null
+                and case when m.revoked_at is null then p_active else p_revoked end
+                and (m.created_at, m.id) > (p_after, p_after_id)
+                and (p_pattern is null or lower(u.email collate "C") like p_pattern or lower(u.full_name) like p_pattern)
+              order by m.created_at, m.id
+              limit p_most)
+            union all
+            (select i.id, null, i.email::text, null, null, false,
+                    r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at
+               from app.tokens i
+               join app.roles r on r.id = i.role_id
+              where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
+                and (i.created_at, i.id) > (p_after, p_after_id)
+                and (p_pattern is null or lower(i.email collate "C") like p_pattern)
+              order by i.created_at, i.id
+              limit p_most)) l
+     order by l.created_at, l.id
+     limit p_most;
 end
 $$;
 
@@ -391,18 +437,18 @@ begin
 end
 $$;
 
-revoke all on function app.put_invitation(text, integer, bytea, integer),
-  app.list_members(boolean, boolean, boolean, text, timestamptz, uuid, integer), app.find_invitation(bytea, bytea),
+revoke all on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea),
+  app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer), app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) from public;
-grant execute on function app.put_invitation(text, integer, bytea, integer),
-  app.list_members(boolean, boolean, boolean, text, timestamptz, uuid, integer) to identity_app;
+grant execute on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea),
+  app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer) to identity_app;
 grant execute on function app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
-alter function app.put_invitation(text, integer, bytea, integer) owner to identity_gate;
-alter function app.list_members(boolean, boolean, boolean, text, timestamptz, uuid, integer) owner to identity_gate;
+alter function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea) owner to identity_gate;
+alter function app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer) owner to identity_gate;
 alter function app.find_invitation(bytea, bytea) owner to identity_gate;
 alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) owner to identity_gate;
 alter function app.verify_email(bytea, bytea) owner to identity_gate;

@@ -2,20 +2,23 @@
 -- and each partition have the tenant guard.
 set local role identity_owner;
 
+create domain app.audit_action as text constraint audit_action_check check (value ~ '^[a-z_]+\.[a-z_]+$');
+create domain app.audit_target as text constraint audit_target_check check (value ~ '^[a-z_]+$');
+
 create table app.audit_log (
   id            uuid not null default gen_random_uuid(),
   tenant_id     uuid not null references app.tenants,
   occurred_at   timestamptz not null default clock_timestamp(),
   actor_user_id uuid references app.users,
-  action        text not null check (action ~ '^[a-z_]+\.[a-z_]+$'),
-  target_type   text not null check (target_type ~ '^[a-z_]+$'),
+  action        app.audit_action not null,
+  target_type   app.audit_target not null,
   target_id     uuid,
   before        jsonb,
   after         jsonb,
-  request_id    text check (length(request_id) <= 128),
+  request_id    app.request_id,
   -- What the client sent as x-request-id. Two requests may have the same.
-  client_request_id text check (length(client_request_id) <= 128),
-  ip_hash       bytea check (length(ip_hash) = 32),
+  client_request_id app.request_id,
+  ip_hash       app.hash,
   primary key (tenant_id, occurred_at, id)
 ) partition by range (occurred_at);
 create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occurred_at, id);
@@ -102,9 +105,9 @@ grant execute on function app.tenant_ip_hash(bytea, uuid)
 create table app.failed_sign_ins (
   id                bigint generated always as identity primary key,
   user_id           uuid,
-  request_id        text check (length(request_id) <= 128),
-  client_request_id text check (length(client_request_id) <= 128),
-  ip_hash           bytea check (length(ip_hash) = 32),
+  request_id        app.request_id,
+  client_request_id app.request_id,
+  ip_hash           app.hash,
   occurred_at       timestamptz not null default clock_timestamp()
 );
 grant insert (user_id, request_id, client_request_id, ip_hash) on app.failed_sign_ins to identity_gate;

@@ -2,12 +2,18 @@
 -- SKIP LOCKED, under a lease with a token. A worker that lost its lease to another cannot complete the job.
 set local role identity_owner;
 
+create domain app.job_kind as text constraint job_kind_check check (value ~ '^[a-z]+(-[a-z]+)*$');
+create domain app.job_payload as jsonb
+  constraint job_payload_check check (jsonb_typeof(value) = 'object' and length(value::text) <= 4000);
+create domain app.idempotency_key as text constraint idempotency_key_check check (length(value) between 1 and 200);
+create domain app.job_error as text constraint job_error_check check (length(value) <= 200);
+
 create table app.jobs (
   id              uuid primary key default gen_random_uuid(),
   tenant_id       uuid references app.tenants,
-  kind            text not null check (kind ~ '^[a-z]+(-[a-z]+)*$'),
-  payload         jsonb not null check (jsonb_typeof(payload) = 'object' and length(payload::text) <= 4000),
-  idempotency_key text not null check (length(idempotency_key) between 1 and 200),
+  kind            app.job_kind not null,
+  payload         app.job_payload not null,
+  idempotency_key app.idempotency_key not null,
   run_at          timestamptz not null default now(),
   attempts        integer not null default 0,
   -- How many leases in a row expired because the worker died.
@@ -16,7 +22,7 @@ create table app.jobs (
   leased_until    timestamptz,
   completed_at    timestamptz,
   dead_at         timestamptz,
-  last_error      text check (length(last_error) <= 200),
+  last_error      app.job_error,
   created_at      timestamptz not null default now(),
   unique nulls not distinct (tenant_id, kind, idempotency_key)
 ) with (fillfactor = 70);
@@ -65,7 +71,7 @@ create policy resolver_enqueue on app.jobs to identity_resolver
 grant select (id, tenant_id, kind, idempotency_key), insert (tenant_id, kind, payload, idempotency_key)
   on app.jobs to identity_resolver;
 revoke all on function app.enqueue(text, jsonb, text) from public;
-grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_operator;
+grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_operator, identity_gate;
 grant create on schema app to identity_resolver;
 alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
 revoke create on schema app from identity_resolver;
@@ -83,7 +89,7 @@ exception when sqlstate 'TN000' then
 end
 $$;
 revoke all on function app.rehearse_enqueue(text, jsonb) from public;
-grant execute on function app.rehearse_enqueue(text, jsonb) to identity_auth, identity_app;
+grant execute on function app.rehearse_enqueue(text, jsonb) to identity_auth, identity_gate;
 
 -- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job whose
 -- workers died twelve times in a row, or whose last lease of p_attempts expired. Without p_attempts, the worker alone decides
@@ -119,7 +125,7 @@ begin
            lost_leases = case when j.leased_until is null then 0 else j.lost_leases + 1 end,
            leased_until = now() + make_interval(secs => p_lease_seconds)
       from due where j.id = due.id
-    returning j.id, j.tenant_id, j.payload, j.attempts, j.lease_token, j.created_at;
+    returning j.id, j.tenant_id, j.payload::jsonb, j.attempts, j.lease_token, j.created_at;
 end
 $$;
 

@@ -14,7 +14,7 @@ create function app.leased_mail(p_job uuid, p_lease_token uuid)
   set search_path = pg_catalog, pg_temp
   as $$
 begin
-  return query select j.tenant_id, j.payload, j.created_at from app.jobs j
+  return query select j.tenant_id, j.payload::jsonb, j.created_at from app.jobs j
     where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null and j.kind = 'mail';
   if not found then
     raise exception 'no lease of a mail' using errcode = 'TN403';

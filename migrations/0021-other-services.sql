@@ -44,6 +44,8 @@ create function app.enter(p_proof bytea, p_permission text) returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
   as $$
 declare
   v_body bytea := substr(p_proof, 1, 60);

@@ -1,6 +1,10 @@
+import type { Run } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
+import type { RequestSource } from '#shared/schema/client.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { InvitationRecord } from '#shared/membership/member.ts'
+import type { Ticket } from '#shared/session/ticket.ts'
 
 // Each search has a statement of its own. With `is null or`, Postgres plans one statement for all of them at each call.
 
@@ -34,50 +38,60 @@ export async function findInvitation(sql: TenantTransaction, id: string): Promis
   return found ?? null
 }
 
-/** What the tenant knows of an address. */
-export interface Invitee {
-  /** As the open invitation spells it, else as it was searched for. */
-  readonly email: string
-  /** The rank of the role that the open invitation gives, or null without one. */
-  readonly rank: number | null
-  /** For how many more seconds the open invitation may not be mailed again. */
+/** Why an invitation is refused. */
+export type InvitationRefusal =
+  | 'no-invitation'
+  | 'no-role'
+  | 'role-outranks'
+  | 'invitation-outranks'
+  | 'already-member'
+  | 'too-soon'
+
+interface RefusedInvitation {
+  readonly refusal: InvitationRefusal
   readonly wait_seconds: number
-  readonly is_member: boolean
 }
 
-/** Returns what the tenant knows of an address. */
-export async function findInvitee(sql: TenantTransaction, email: string, resendSeconds: number): Promise<Invitee> {
-  // Not now(): this transaction may have begun before the one that issued the invitation, and have waited for it.
-  const [found] = await sql<Invitee>`
-    select coalesce(i.email::text, ${email}) as email, r.rank,
-           greatest(0, ceil(extract(epoch from i.issued_at - clock_timestamp()) + ${resendSeconds}::int))::int as wait_seconds,
-           exists (select from app.memberships m join app.users u on u.id = m.user_id
-                    where u.email = ${email} and m.accepted_at is not null and m.revoked_at is null) as is_member
-      from (select) as always
-      left join (app.invitations i join app.roles r on r.id = i.role_id) on i.email = ${email}`
-  if (found === undefined) throw new Error('the search of an address returned no row')
-  return found
+interface IssuedInvitation extends Pick<InvitationRecord, 'id' | 'created_at' | 'expires_at' | 'bounced_at'> {
+  readonly refusal: null
+  /** Whether its mail was added. */
+  readonly mailed: boolean
+  /** As the open invitation spells it, or null without one. */
+  readonly email: string | null
+  readonly role: string
 }
-
-/** What the database adds to a new invitation. */
-export type StoredInvitation = Pick<InvitationRecord, 'id' | 'created_at' | 'expires_at' | 'bounced_at'>
 
 export interface NewInvitation {
   readonly email: string
-  readonly roleId: number
+  /** Null renews the open invitation for the address. */
+  readonly role: string | null
+  readonly nonce: string
   readonly tokenHash: Buffer
   readonly ttlSeconds: number
+  readonly resendSeconds: number
+  readonly recipientLimit: Limit
+  readonly source: Required<RequestSource>
 }
 
 /**
- * Creates an invitation in the name of the principal, or replaces the token of the open one for the address. If the address has
- * a user who never accepted, also creates or changes their membership. It runs the same statements for any address.
+ * Creates an invitation in the name of the ticket's user, or replaces the token of the open one for the address. Adds its mail and
+ * its audit entry. One call is the whole transaction, so that no lock waits for the service. It runs the same statements for any
+ * address. Rejects with the PostgresError TN401 or TN403 when the session or its permission is gone.
  */
-export async function putInvitation(sql: TenantTransaction, invitation: NewInvitation): Promise<StoredInvitation> {
-  const { email, roleId, tokenHash, ttlSeconds } = invitation
-  const [row] = await sql<StoredInvitation>`
-    select * from app.put_invitation(${email}, ${roleId}::integer, ${tokenHash}, ${ttlSeconds})`
-  if (row === undefined) throw new Error('app.put_invitation returned no row')
+export async function putInvitation(
+  run: Run,
+  ticket: Ticket,
+  { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, recipientLimit, source }: NewInvitation,
+): Promise<RefusedInvitation | IssuedInvitation> {
+  const { subject, limit, windowSeconds } = recipientLimit
+  const { requestId, clientRequestId, ipHash } = source
+  const [row] = await ticket.present(
+    (bytes) => run<RefusedInvitation | IssuedInvitation>`
+      select * from app.issue_invitation(
+        ${bytes}, ${email}, ${role}, ${tokenHash}, ${ttlSeconds}, ${resendSeconds}, ${nonce}, ${subject}, ${limit}, ${windowSeconds},
+        ${requestId}, ${clientRequestId}, ${ipHash})`,
+  )
+  if (row === undefined) throw new Error('app.issue_invitation returned no row')
   return row
 }
 

@@ -1,45 +1,78 @@
-import { type AuditEntry, type MemberContext, recordAudit } from '#shared/audit/record-audit.ts'
+import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import type { Invitation, InvitationRecord } from '#shared/membership/member.ts'
-import { enqueue, rehearseEnqueue } from '#shared/queue/queries.ts'
-import { countAttempt } from '#shared/rate-limit/queries.ts'
-import type { Role } from '#shared/role/role.ts'
+import { forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
+import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
-import { type Invitee, putInvitation } from './invitation-queries.ts'
+import { type InvitationRefusal, type NewInvitation, putInvitation } from './invitation-queries.ts'
 import { recipientLimit } from './invite-limits.ts'
 
+/** What issues an invitation needs. */
+type InviterContext = AuditContext & {
+  readonly principal: TenantPrincipal
+  readonly runtime: RuntimeFor<'database' | 'pepper' | 'mail-key'>
+}
+
 /**
- * Creates or renews an invitation, enqueues its mail and records both, all in the caller's transaction. Sends no mail to a
- * recipient who got enough today: the response must not tell a tenant what others send. Throws `rate-limited` when the
- * invitation was mailed a short time ago.
+ * Creates or renews an invitation, enqueues its mail and records both, in one transaction. Sends no mail to a recipient who got
+ * enough today: the response must not tell a tenant what others send. Throws the problem of a refusal.
  */
 export async function issueInvitation(
-  context: MemberContext & { readonly runtime: RuntimeFor<'pepper' | 'mail-key'> },
-  { email, wait_seconds: waitSeconds }: Invitee,
-  role: Role,
-  entry: Omit<AuditEntry, 'targetId'>,
+  context: InviterContext,
+  { email, role }: Pick<NewInvitation, 'email' | 'role'>,
 ): Promise<Invitation> {
-  const { sql, runtime, principal } = context
-  const { ttlSeconds, resendSeconds } = runtime.config.invite
-  if (waitSeconds > 0) {
-    const limit = { name: 'invite-resend', limit: 1, windowSeconds: resendSeconds }
-    throw rateLimited({ limit, retryAfterSeconds: waitSeconds })
-  }
+  const { runtime, principal } = context
+  const { config, database, pepper, mailKey } = runtime
+  const { ttlSeconds, resendSeconds } = config.invite
   const nonce = newNonce()
-  const tokenHash = hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce))
-  const [stored, refusal] = await Promise.all([
-    putInvitation(sql, { email, roleId: role.id, tokenHash, ttlSeconds }),
-    // Counted in this transaction, so that only an invitation that commits counts.
-    countAttempt(sql, [recipientLimit(runtime, email)]),
-  ])
-  const add = refusal === null ? enqueue : rehearseEnqueue
+  const issued = await putInvitation(database.call, principal.ticket, {
+    email,
+    role,
+    nonce,
+    tokenHash: hashToken(pepper, mailToken(mailKey, 'invite', nonce)),
+    ttlSeconds,
+    resendSeconds,
+    recipientLimit: recipientLimit(runtime, email),
+    source: requestSource(context),
+  })
+  if (issued.refusal !== null) throw problemOf(issued.refusal, issued.wait_seconds, resendSeconds)
   await Promise.all([
-    add(sql, 'mail', { template: 'invitation', invitation_id: stored.id, nonce }),
-    recordAudit(context, { ...entry, targetId: stored.id }),
+    // Also when no mail was added, so that response time does not reveal it.
+    database.invoke('deliver-mail', issued.mailed ? undefined : 'rehearsal'),
+    database.invoke('publish-events'),
   ])
-  return { ...stored, email, role: role.code, status: 'pending', invited_by: principal.user.id }
+  return {
+    id: issued.id,
+    email: issued.email ?? email,
+    role: issued.role,
+    status: 'pending',
+    invited_by: principal.user.id,
+    created_at: issued.created_at,
+    expires_at: issued.expires_at,
+    bounced_at: issued.bounced_at,
+  }
+}
+
+function problemOf(refusal: InvitationRefusal, retryAfterSeconds: number, resendSeconds: number): Problem {
+  switch (refusal) {
+    case 'no-invitation':
+      return notFound('no open invitation with this id')
+    case 'no-role':
+      return invalid([{ pointer: '#/role', detail: 'is not a role' }])
+    case 'role-outranks':
+      return forbidden('the role of the invitation outranks the principal')
+    case 'invitation-outranks':
+      return forbidden('the role of the open invitation outranks the principal')
+    case 'already-member':
+      return new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
+    case 'too-soon':
+      return rateLimited({
+        limit: { name: 'invite-resend', limit: 1, windowSeconds: resendSeconds },
+        retryAfterSeconds,
+      })
+  }
 }
 
 /** Converts an invitation to its form in the API, with the role as its code. */

@@ -1,5 +1,8 @@
+import type { Run } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
+import { timestampText } from '#shared/schema/timestamp.ts'
+import type { Ticket } from '#shared/session/ticket.ts'
 import { invitedMember, type Member } from '#shared/membership/member.ts'
 import { findInvitation } from './invitation-queries.ts'
 
@@ -13,35 +16,40 @@ export interface MemberSearch {
 }
 
 /**
- * Returns members of the tenant, oldest first: up to `limit` + 1 of them. Invited persons come from the invitations alone,
- * so that those with an account look like those without.
+ * Returns members of the ticket's tenant, oldest first: up to `limit` + 1 of them. Invited persons come from the invitations
+ * alone, so that those with an account look like those without.
  */
-export async function searchMembers(sql: TenantTransaction, search: MemberSearch): Promise<ListRow<Member>[]> {
+export function searchMembers(run: Run, ticket: Ticket, search: MemberSearch): Promise<ListRow<Member>[]> {
   const { statuses, after, limit, q } = search
   const [createdAfter, idAfter] = after ?? BEGINNING
   const pattern = q === null ? null : `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const has = (status: MemberStatus) => statuses.includes(status)
-  const rows = await sql<MemberRow>`
-    select * from app.list_members(${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
-                                   ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
-  return rows.map((row) => ({
-    item: memberOf(row),
-    // Computed when it is read: a page needs the key of its last item alone.
-    get key(): Key {
-      return [isoOf(row.sort_key), row.id]
-    },
-  }))
+  return ticket.present(async (bytes) => {
+    const rows = await run<MemberRow>`
+      select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
+                                     ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
+    return rows.map((row) => ({
+      item: memberOf(row),
+      // Computed when it is read: a page needs the key of its last item alone.
+      get key(): Key {
+        return [isoOf(row.created_at), row.id]
+      },
+    }))
+  })
 }
 
-interface MemberRow extends Omit<Member, 'user' | 'role'>, Omit<Member['user'], 'id'> {
+interface MemberRow extends Omit<Member['user'], 'id'>, Pick<Member, 'id' | 'invited_by'> {
   readonly user_id: string | null
   readonly role_id: number
   readonly role_code: string
   readonly role_label: string
   readonly role_rank: number
-  /** The time of creation, with microseconds. */
-  readonly sort_key: string
+  readonly accepted_at: string | null
+  readonly revoked_at: string | null
+  readonly created_at: string
 }
+
+const timeOrNull = (text: string | null) => (text === null ? null : timestampText(text))
 
 const memberOf = (row: MemberRow): Member => ({
   id: row.id,
@@ -54,9 +62,9 @@ const memberOf = (row: MemberRow): Member => ({
   },
   role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
   invited_by: row.invited_by,
-  accepted_at: row.accepted_at,
-  revoked_at: row.revoked_at,
-  created_at: row.created_at,
+  accepted_at: timeOrNull(row.accepted_at),
+  revoked_at: timeOrNull(row.revoked_at),
+  created_at: timestampText(row.created_at),
 })
 
 /** Returns a time as `to_json` writes it. Postgres writes UTC as `+00`. */
@@ -100,8 +108,8 @@ export async function setRole(sql: TenantTransaction, membershipId: string, role
 export async function revokeMembership(
   sql: TenantTransaction,
   membershipId: string,
-): Promise<{ user_id: string; revoked_at: Date }> {
-  const [revoked] = await sql<{ user_id: string; revoked_at: Date }>`
+): Promise<{ user_id: string; revoked_at: string }> {
+  const [revoked] = await sql<{ user_id: string; revoked_at: string }>`
     update app.memberships set revoked_at = now() where id = ${membershipId} returning user_id, revoked_at`
   if (revoked === undefined) throw new Error('the locked membership is gone')
   await sql`

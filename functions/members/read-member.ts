@@ -1,17 +1,24 @@
+import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { notFound } from '#shared/problem.ts'
+import { IncludedRoles, IncludeRoles } from '#shared/role/listed-role.ts'
+import { searchRoles } from '#shared/role/queries.ts'
 import { findMember } from './member-queries.ts'
 
 export const readMember = endpoint({
   route: 'GET /v1/members/{id}',
   access: { permission: 'member.manage' },
   summary: 'A member, or an invited person by the id of the invitation',
-  reply: Member,
-  async handle({ params, sql }) {
-    const found = await findMember(sql, params.id)
+  query: v.object({ include: IncludeRoles }),
+  reply: v.object({ ...Member.entries, roles: IncludedRoles }),
+  async handle({ params, query, sql }) {
+    const [found, roles] = await Promise.all([
+      findMember(sql, params.id),
+      query.include === 'roles' ? searchRoles(sql) : undefined,
+    ])
     if (found === null) throw notFound('no member with this id')
-    return ok(found)
+    return ok({ ...found, roles })
   },
 })

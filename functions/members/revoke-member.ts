@@ -22,7 +22,7 @@ export const revokeMember = endpoint({
     if (member.revoked_at !== null) return ok(member)
     if (member.accepted_at === null) {
       await withdrawInvitation(context, { id: member.id, email: member.user.email, role: member.role })
-      return ok({ ...member, revoked_at: new Date() })
+      return ok({ ...member, revoked_at: new Date().toISOString() })
     }
     const { user_id, revoked_at } = await revokeMembership(sql, member.id)
     await recordAudit(context, {

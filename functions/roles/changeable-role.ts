@@ -1,8 +1,8 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { forbidden, notFound } from '#shared/problem.ts'
+import type { ListedRole } from '#shared/role/listed-role.ts'
+import { searchRoles } from '#shared/role/queries.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
-import { searchRoles } from './queries.ts'
-import type { ListedRole } from './tenant-role.ts'
 
 /**
  * Returns a role that the principal may change: one of the tenant, which they do not hold and which does not outrank them.

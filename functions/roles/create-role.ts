@@ -4,10 +4,12 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { forbidden, invalid, Problem } from '#shared/problem.ts'
 import { holdsAll } from '#shared/role/permissions.ts'
+import { ListedRole } from '#shared/role/listed-role.ts'
+import { searchRoles } from '#shared/role/queries.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
 import { isOwnerRole } from '#shared/role/role.ts'
-import { addPermissions, insertRole, requireRole, searchRoles } from './queries.ts'
-import { AddedPermissions, ListedRole, NewRoleCode, RoleLabel } from './tenant-role.ts'
+import { addPermissions, insertRole, requireRole } from './queries.ts'
+import { AddedPermissions, NewRoleCode, RoleLabel } from './tenant-role.ts'
 
 const MOST_ROLES = 20
 

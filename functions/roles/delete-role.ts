@@ -2,9 +2,9 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Problem } from '#shared/problem.ts'
+import { ListedRole } from '#shared/role/listed-role.ts'
 import { changeableRole } from './changeable-role.ts'
 import { hideRole, isInUse } from './queries.ts'
-import { ListedRole } from './tenant-role.ts'
 
 export const deleteRole = endpoint({
   route: 'DELETE /v1/roles/{id}',

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { searchRoles } from './queries.ts'
-import { ListedRole } from './tenant-role.ts'
+import { ListedRole } from '#shared/role/listed-role.ts'
+import { searchRoles } from '#shared/role/queries.ts'
 
 export const listRoles = endpoint({
   route: 'GET /v1/roles',

@@ -1,17 +1,7 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { ListedRole } from '#shared/role/listed-role.ts'
 import type { Permission } from '#shared/role/permissions.ts'
-import type { ListedRole } from './tenant-role.ts'
-
-/** Returns the roles of the platform and those of the tenant, the highest rank first, or the one with this id. */
-export function searchRoles(sql: TenantTransaction, id: number | null = null): Promise<ListedRole[]> {
-  return sql<ListedRole>`
-    select r.id, r.code, r.label, r.rank, r.tenant_id is not null as tenant_role, b.code as based_on,
-           r.permissions
-      from app.roles r
-      left join app.roles b on b.id = r.based_on
-     where r.deleted_at is null and (${id}::integer is null or r.id = ${id}::integer)
-     order by r.rank desc, r.id`
-}
+import { searchRoles } from '#shared/role/queries.ts'
 
 /** Returns the role with this id, which must exist. */
 export async function requireRole(sql: TenantTransaction, id: number): Promise<ListedRole> {

@@ -3,10 +3,11 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { forbidden } from '#shared/problem.ts'
+import { ListedRole } from '#shared/role/listed-role.ts'
 import { holdsAll } from '#shared/role/permissions.ts'
 import { changeableRole } from './changeable-role.ts'
 import { replaceAdded, requireRole, setLabel } from './queries.ts'
-import { AddedPermissions, ListedRole, RoleLabel } from './tenant-role.ts'
+import { AddedPermissions, RoleLabel } from './tenant-role.ts'
 
 export const updateRole = endpoint({
   route: 'PATCH /v1/roles/{id}',

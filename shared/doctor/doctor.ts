@@ -9,6 +9,7 @@ import {
   isolation,
   partitions,
   powerfulLogins,
+  rolePermissions,
   roleSettings,
   serverVersion,
   serviceTimeouts,
@@ -68,6 +69,7 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
       ...(await serviceTimeouts(tx)),
       ...(await invalidObjects(tx)),
       ...(await partitions(tx)),
+      ...(await rolePermissions(tx)),
       ...(await deadLetteredJobs(tx)),
     )
   }

@@ -272,16 +272,37 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
   return [...late, ...caught.flat()]
 }
 
-export async function deadLetteredJobs(tx: Transaction): Promise<Diagnosis[]> {
+/** Returns whether this login sees every row of a table, or null if there is no such table. */
+async function seesAll(tx: Transaction, name: string, worker: boolean): Promise<boolean | null> {
   const [table] = await tx<{ visible: boolean }[]>`
     select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
-             and (current_user = 'identity_worker'
+             and ((${worker} and current_user = 'identity_worker')
                   or (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)) as visible
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = 'app' and c.relname = 'jobs'`
-  if (table === undefined) return []
+     where n.nspname = 'app' and c.relname = ${name}`
+  return table?.visible ?? null
+}
+
+/** Checks what the triggers of roles keep. A copy that is filled with triggers off, such as a logical restore, lacks it. */
+export async function rolePermissions(tx: Transaction): Promise<Diagnosis[]> {
+  const check = 'role-permissions'
+  const visible = await seesAll(tx, 'roles', false)
+  if (visible === null) return []
+  if (!visible) return [unseen(check, 'app.roles', 'its rows are hidden from this login', AS_SUPERUSER)]
+  const [row] = await tx<{ count: number }[]>`
+    select count(*)::int as count from app.roles r
+     where r.permissions <> to_jsonb(array(select distinct p.permission collate "C" from app.role_permissions p
+                                            where p.role_id in (r.id, r.based_on) order by 1))`
+  if (row === undefined || row.count === 0) return []
+  const what = `the session check grants ${row.count === 1 ? 'one role' : `${row.count} roles`} other permissions than app.role_permissions has`
+  return [fault(check, 'app.roles', what, 'update app.roles set permissions = permissions;')]
+}
+
+export async function deadLetteredJobs(tx: Transaction): Promise<Diagnosis[]> {
   const check = 'dead-lettered-jobs'
-  if (!table.visible) return [unseen(check, 'app.jobs', 'its rows are hidden from this login', AS_SUPERUSER)]
+  const visible = await seesAll(tx, 'jobs', true)
+  if (visible === null) return []
+  if (!visible) return [unseen(check, 'app.jobs', 'its rows are hidden from this login', AS_SUPERUSER)]
   const rows = await tx<{ kind: string; count: number }[]>`
     select kind, count(*)::int as count from app.jobs where dead_at is not null and completed_at is null group by 1 order by 1`
   return rows.map(({ kind, count }) => {

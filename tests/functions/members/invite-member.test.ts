@@ -297,6 +297,20 @@ describe('open invitations', () => {
   })
 })
 
+describe('the cost of an invitation', () => {
+  it('is three statements: the check of the session, the count of the limit, and a call that is the whole transaction', async () => {
+    const counted = await startCounted(service.database, group)
+    onTestFinished(() => counted.close())
+    const costOf = async (name: string) => {
+      const headers = { authorization: `Bearer ${owner.token}` }
+      const body = { email: `${name}@${slug}.test`, role: 'sales' }
+      return (await counted.ask(gatewayEvent({ route: 'POST /v1/members/invite', headers, body }))).cost
+    }
+    await costOf('warming')
+    expect(await costOf('counted')).toEqual({ statements: 3, roundTrips: 3, cache: 1, invoked: 2, started: 2 })
+  })
+})
+
 describe('an invited person', () => {
   it('gets the same responses and audit entries, at the same cost, with an account, disabled, or without', async () => {
     const counted = await startCounted(service.database, group, { INVITE_RESEND_SECONDS: '0' })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/members/group.ts'
 import { type MemberStatus, searchMembers } from '#functions/members/member-queries.ts'
-import type { TenantTransaction } from '#shared/db/scope.ts'
+import { Ticket } from '#shared/session/ticket.ts'
 import { type Counted, startCounted } from '#tests/support/counted.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
@@ -61,6 +61,18 @@ describe('GET /v1/members', () => {
       user: { id: row?.['user_id'], email: `owner@${slug}.test`, full_name: 'Person owner' },
       created_at: row?.['created_at'].toISOString(),
     })
+  })
+
+  it('shows each time as JavaScript writes it, whatever its fraction of a second', async () => {
+    await newTenant()
+    for (const fraction of ['', '.1', '.05', '.123', '.1234', '.123456', '.999999', '.1000009']) {
+      const time = `2026-03-29 01:59:59${fraction}+00`
+      await service.sql`update app.memberships set created_at = ${time}::text::timestamptz where tenant_id = ${tenant}`
+      const [row] = await service.sql<{ created_at: Date }[]>`
+        select created_at from app.memberships where tenant_id = ${tenant} limit 1`
+      const { body } = await list('?status=active')
+      expect(body.data[0].created_at, fraction).toBe(row?.created_at.toISOString())
+    }
   })
 
   it('shows which members are disabled, and of an invited person not even that', async () => {
@@ -248,7 +260,7 @@ describe('the cost of a page among many tenants', () => {
         limit: Number(limit ?? 50),
       }
       await app.begin(async (tx) => {
-        await tx`select app.enter_to_write(${await ticketFor(database.admin, manyTenant)}, null, false)`
+        const ticket = new Ticket(await ticketFor(database.admin, manyTenant))
         const read = async () => {
           const rows = await tx<{ name: string; scanned: number; fetched: number }[]>`
           select relname as name, seq_tup_read::int as scanned, idx_tup_fetch::int as fetched
@@ -256,7 +268,7 @@ describe('the cost of a page among many tenants', () => {
           return new Map(rows.map((row) => [row.name, row]))
         }
         const before = await read()
-        await searchMembers(tx as unknown as TenantTransaction, search)
+        await searchMembers(tx, ticket, search)
         // Each page starts at its cursor in the index and stops when it is full. A fifth of the memberships is not active.
         const full = q === null && status === 'active,invited' ? Math.ceil((search.limit + 1) * 1.25) : SHOP
         for (const [name, { scanned, fetched }] of await read()) {

@@ -54,6 +54,16 @@ it('lists to every member the roles of the platform and of the tenant, the highe
   expect(made.id).toBeGreaterThanOrEqual(100)
 })
 
+it('brings the roles along with the open invitations and with a member, when asked', async () => {
+  const read = async (path: string) => (await service.request(`GET ${path}`, { token: shop.owner.token })).body
+  const { data: roles } = await read('/v1/roles')
+  for (const path of ['/v1/members/invitations', `/v1/members/${shop.sales.membershipId}`]) {
+    const [alone, together] = [await read(path), await read(`${path}?include=roles`)]
+    expect(together).toEqual({ ...alone, roles })
+    expect(alone).not.toHaveProperty('roles')
+  }
+})
+
 it('gives a member added permissions from their next request on, and nobody else', async () => {
   const { body: role } = await create(shop.owner.token)
   const [before] = await Promise.all([permissionsOf(shop.sales.token), permissionsOf(shop.production.token)])

@@ -294,6 +294,16 @@ const PLANTED: readonly {
     plant: ["update pg_index set indisvalid = false where indexrelid = 'app.jobs_due'::regclass"],
     names: ['index-invalid: app.jobs_due'],
   },
+  {
+    what: 'a role whose permissions were not computed',
+    plant: [
+      'set local session_replication_role = replica',
+      "update app.roles set permissions = '[]' where code = 'sales'",
+      'set local session_replication_role = origin',
+    ],
+    names: ['role-permissions: app.roles'],
+    repairs: true,
+  },
 ]
 
 describe('the doctor as a superuser', () => {
@@ -398,6 +408,7 @@ describe('the doctor as a login that may only read the catalogue', () => {
     expect(named(asOutsider.filter(({ severity }) => severity === 'unseen'))).toEqual([
       'migrations: migrations.applied',
       'default-partition: app.audit_log_default',
+      'role-permissions: app.roles',
       'dead-lettered-jobs: app.jobs',
     ])
     await admin`alter table app.styles force row level security`
