@@ -45,19 +45,20 @@ export const login = endpoint({
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
   counting: 'own',
   async handle({ body, sql, sentToken, client, requestId, runtime }) {
-    const { config, pepper, limiter } = runtime
+    const { config, database, pepper, limiter } = runtime
     const limits = loginLimits({ email: body.email, client, config, pepper })
     const password = normalize(body.password)
-    const counted = await limiter.attemptWhileReading(limits, () => findSalt(sql, body.email, config.argon2))
+    const reading = () => findSalt(database.uncleaned, body.email, config.argon2)
+    const counted = await limiter.attemptWhileReading(limits, reading)
     if ('limit' in counted) throw rateLimited(counted)
     const salt = counted.found
-    const digest = await digestPassword(password, salt, config.argon2)
+    // Another thread computes it. What does not depend on it is prepared at the same time.
+    const digesting = digestPassword(password, salt, config.argon2)
     const token = newToken()
     const csrfSecret = new CsrfSecret()
     const source = requestSource({ client, requestId, runtime })
-    const signedIn = await signIn(sql, {
+    const prepared = {
       email: body.email,
-      digest,
       tokenHash: hashToken(pepper, token),
       csrfSecret,
       networkKey: networkKey({ email: body.email, client, pepper }),
@@ -68,7 +69,16 @@ export const login = endpoint({
       sentHashes: sentToken === null ? null : tokenHashes(runtime, sentToken),
       limits,
       source,
-    })
+    }
+    const digest = await digesting
+    const { signedIn, committed } = await signIn(database, { ...prepared, digest })
+    const settled = signedIn === null ? null : limiter.settleInCache(limits)
+    try {
+      await committed
+    } finally {
+      // Also after a failure: Lambda would stop a call that is under way.
+      await settled
+    }
     if (signedIn === null) {
       countSignIn('failed')
       throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
@@ -82,11 +92,8 @@ export const login = endpoint({
       session_id: session.id,
       ip_hash: source.ipHash.toString('hex'),
     })
-    const rehash = async (): Promise<void> => {
-      if (!isOutdated(salt, config.argon2)) return
+    if (isOutdated(salt, config.argon2))
       await rehashPassword(sql, body.email, digest, await hashPassword(password, config.argon2))
-    }
-    await Promise.all([limiter.settleInCache(limits), rehash()])
     return ok({ token, token_type: 'Bearer', csrf_token: csrfSecret.tokenOf(session.id), session, user })
   },
 })

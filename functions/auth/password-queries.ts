@@ -1,5 +1,5 @@
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
-import type { Sql } from '#shared/db/connect.ts'
+import type { Run, Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { phcParameters } from '#shared/password/argon2.ts'
 import type { Cost } from '#shared/password/derive.ts'
@@ -10,7 +10,7 @@ import type { Ticket } from '#shared/session/ticket.ts'
  * Returns the scheme, cost and salt of the password of the user with this address, regardless of case. For an address without a
  * password it returns the current cost and a salt that is the same each time.
  */
-export async function findSalt(sql: Sql, email: string, cost: Cost): Promise<string> {
+export async function findSalt(sql: Run, email: string, cost: Cost): Promise<string> {
   const [row] = await sql<{ salt: string }>`select app.password_salt(${email}, ${phcParameters(cost)}) as salt`
   if (row === undefined) throw new Error('the database returned no salt')
   return row.salt

@@ -7,20 +7,18 @@ import { Me, describePrincipal } from '#shared/session/session.ts'
 
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
-  // No guarded write: app.select_tenant checks the session itself and must lock the tenant before it.
+  // One call of a function, which checks the session itself and must lock the tenant before it.
   access: { session: true, transaction: 'own' },
   summary: 'Select the tenant that the session acts for',
   reply: Me,
   async handle(context) {
     const { principal, params, runtime } = context
-    const selected = await runtime.database.transaction('read write', (tx) =>
-      select(tx, {
-        principal,
-        tenantId: params.id,
-        idleSeconds: runtime.config.session.idleSeconds,
-        source: requestSource(context),
-      }),
-    )
+    const selected = await select(runtime.database.call, {
+      principal,
+      tenantId: params.id,
+      idleSeconds: runtime.config.session.idleSeconds,
+      source: requestSource(context),
+    })
     if (selected === null) throw notFound('the user has no live membership in an open tenant with this id')
     return ok(describePrincipal(selected), { headers: { 'x-tenant-id': params.id } })
   },

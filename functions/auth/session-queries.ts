@@ -1,6 +1,6 @@
 import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
-import type { Run, Sql } from '#shared/db/connect.ts'
+import type { Database, Run, Sql } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
@@ -36,13 +36,16 @@ export interface SignIn {
  * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network becomes a
  * known one of the user. Otherwise returns null and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
  * log of each of the user's tenants. It does the same work without a user, and for a user of many tenants, so that response time
- * reveals neither.
+ * reveals neither. `committed` resolves after the commit, which the result does not wait for.
  */
-export async function signIn(sql: Sql, given: SignIn): Promise<{ session: Session; user: User } | null> {
+export async function signIn(
+  database: Pick<Database, 'committing'>,
+  given: SignIn,
+): Promise<{ readonly signedIn: { session: Session; user: User } | null; readonly committed: Promise<void> }> {
   const { requestId, clientRequestId, ipHash: hash } = given.source
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
-  const [row] = await given.csrfSecret.present(
-    (csrf) => sql<
+  const { rows, committed } = given.csrfSecret.present(
+    (csrf) => database.committing<
       Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string; readonly settled: unknown }
     >`
     select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(
@@ -50,9 +53,11 @@ export async function signIn(sql: Sql, given: SignIn): Promise<{ session: Sessio
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId},
       ${sent}, ${sentPrevious}) s`,
   )
-  if (row === undefined) return null
+  const [row] = await rows
+  if (row === undefined) return { signedIn: null, committed }
   const { session_id, idle_expires_at, absolute_expires_at, user_id, settled: _settled, ...user } = row
-  return { session: { id: session_id, idle_expires_at, absolute_expires_at }, user: { id: user_id, ...user } }
+  const session = { id: session_id, idle_expires_at, absolute_expires_at }
+  return { signedIn: { session, user: { id: user_id, ...user } }, committed }
 }
 
 /** A tenant that the user may select. */
@@ -73,8 +78,8 @@ export const listTenants = (sql: Run, ticket: Ticket): Promise<TenantOption[]> =
 export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly id: string
   readonly user_agent: string | null
-  readonly created_at: Date
-  readonly last_seen_at: Date
+  readonly created_at: string
+  readonly last_seen_at: string
   readonly tenant_id: string | null
 }
 

@@ -1,6 +1,7 @@
 import { Ratelimit } from '@upstash/ratelimit'
 import { Redis } from '@upstash/redis'
-import type { Sql } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { type CacheAccess, cacheRequester } from '#shared/rate-limit/cache-requester.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
 import { SLIDING_WINDOWS } from '#shared/rate-limit/sliding-windows.ts'
 import { countAttempt, forgetWithParts } from '#shared/rate-limit/queries.ts'
@@ -58,10 +59,11 @@ const windowKeys = (
   return [`${identifier}:${window}`, `${identifier}:${window - 1}`]
 }
 
-/** The REST API of the cache. */
-export interface CacheAccess {
-  readonly url: string
-  readonly token: string
+/** Sends the commands that are issued together in one request. With a requester of ours, the library does it only when it is told. */
+class PipeliningRedis extends Redis {
+  pipelining(): Redis {
+    return this.autoPipeline()
+  }
 }
 
 /**
@@ -71,18 +73,16 @@ export interface CacheAccess {
  * `degraded` at each failure. `budgetMs` replaces what a call may take, for tests that count calls on a busy machine.
  */
 export function createLimiter(
-  options: CacheAccess & { readonly sql: Sql; readonly degraded: (error: unknown) => void; readonly budgetMs?: number },
+  options: CacheAccess & {
+    readonly database: Pick<Database, 'sql' | 'uncleaned'>
+    readonly degraded: (error: unknown) => void
+    readonly budgetMs?: number
+  },
 ): Limiter {
+  const { sql, uncleaned } = options.database
   const countBudgetMs = options.budgetMs ?? COUNT_BUDGET_MS
   const settleBudgetMs = options.budgetMs ?? SETTLE_BUDGET_MS
-  const client = (timeoutMs: number) =>
-    new Redis({
-      url: options.url,
-      token: options.token,
-      retry: false,
-      enableTelemetry: false,
-      signal: () => AbortSignal.timeout(timeoutMs),
-    })
+  const client = (timeoutMs: number) => new PipeliningRedis(cacheRequester(options, timeoutMs)).pipelining()
   const redis = client(countBudgetMs)
   const count = redis.createScript<number>(SLIDING_WINDOWS)
   const windows = new Map<string, Ratelimit>()
@@ -141,14 +141,14 @@ export function createLimiter(
   return {
     attemptInConstantSteps: async (limits) => {
       const refusal = await withCache(countBudgetMs, () => countInCache(limits))
-      return countAttempt(options.sql, limits, refusal)
+      return countAttempt(uncleaned, limits, refusal)
     },
     attempt: async (limits) =>
-      (await withCache(countBudgetMs, () => countInCache(limits))) ?? countAttempt(options.sql, limits),
+      (await withCache(countBudgetMs, () => countInCache(limits))) ?? countAttempt(uncleaned, limits),
     attemptWhileReading: async (limits, read) => {
       const refusal = await withCache(countBudgetMs, () => countInCache(limits))
       if (refusal !== null) return refusal
-      const [refused, found] = await Promise.all([countAttempt(options.sql, limits), read()])
+      const [refused, found] = await Promise.all([countAttempt(uncleaned, limits), read()])
       return refused ?? { found }
     },
     settleInCache: async (all) => {
@@ -161,7 +161,7 @@ export function createLimiter(
       await withCache(settleBudgetMs, () => Promise.all(limits.map(settle)))
     },
     forgetWithParts: async (limit, parts) => {
-      const subjects = await forgetWithParts(options.sql, limit)
+      const subjects = await forgetWithParts(sql, limit)
       const { name, windowSeconds } = parts
       const keys = [
         ...windowKeys(limit),

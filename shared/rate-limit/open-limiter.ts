@@ -2,17 +2,16 @@ import type { Database } from '#shared/db/connect.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { once } from '#shared/once.ts'
-import type { CacheAccess, Limiter } from '#shared/rate-limit/limiter.ts'
+import type { CacheAccess } from '#shared/rate-limit/cache-requester.ts'
+import type { Limiter } from '#shared/rate-limit/limiter.ts'
 
 /** Returns the limiter of a function. It loads the client of the cache at its first call, and does not connect before. */
-export function openLimiter(cache: CacheAccess, { sql }: Database): Limiter {
+export function openLimiter(cache: CacheAccess, database: Database): Limiter {
   const opened = once(async () => {
     const { createLimiter } = await import('#shared/rate-limit/limiter.ts')
-    // Makes Node.js load what fetch needs. The first call of the cache would spend most of its time on that.
-    Reflect.get(globalThis, 'Headers')
     return createLimiter({
       ...cache,
-      sql,
+      database,
       degraded: (error) => {
         log.error('the cache failed; counting rate limits in the database alone', { error: describeError(error) })
         countMetric('LimiterDegraded')

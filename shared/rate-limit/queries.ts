@@ -1,4 +1,4 @@
-import type { Sql } from '#shared/db/connect.ts'
+import type { Run, Sql } from '#shared/db/connect.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
 
 const hex = (bytes: Buffer | undefined): string | null => bytes?.toString('hex') ?? null
@@ -9,7 +9,7 @@ const hex = (bytes: Buffer | undefined): string | null => bytes?.toString('hex')
  * work.
  */
 export async function countAttempt(
-  sql: Sql,
+  sql: Run,
   limits: readonly Limit[],
   refused: Refusal | null = null,
 ): Promise<Refusal | null> {

@@ -1,6 +1,6 @@
 import type { Config } from '#shared/config.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
-import type { Run, Sql } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/connect.ts'
 import { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
@@ -84,7 +84,7 @@ export const slideStep = (idleSeconds: number, slideStepSeconds: number): number
  * user has no live membership there or the tenant is not open. Rejects with the PostgresError TN401 when the session is no longer live.
  */
 export async function selectTenant(
-  sql: Sql,
+  run: Run,
   {
     principal: { ticket, csrfSecret },
     tenantId,
@@ -99,7 +99,7 @@ export async function selectTenant(
 ): Promise<Principal | null> {
   const { requestId, clientRequestId, ipHash } = source
   const [row] = await ticket.present(
-    (bytes) => sql<LiveSessionRow>`
+    (bytes) => run<LiveSessionRow>`
       select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
   )
   return row === undefined ? null : toPrincipal(row, { ticket, csrfSecret })

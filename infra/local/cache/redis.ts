@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { access, constants, mkdtemp, rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -59,6 +61,8 @@ async function findProgram(names: readonly string[], path: string): Promise<stri
   return undefined
 }
 
+const ACCEPTED = 'net.server.socket'
+
 function inProcess(): RedisServer {
   let close = async () => {}
   return {
@@ -67,8 +71,15 @@ function inProcess(): RedisServer {
       // Loaded only here: it compiles a WebAssembly module that the real servers do not need.
       const { createRedisMock } = await import('js-redis-server')
       const server = await createRedisMock({ databaseCount: 1 })
+      // It leaves Nagle's algorithm on: the second reply of a pipeline would wait 40 ms for a delayed acknowledgement.
+      const sendDirectly = (message: unknown) => {
+        const { socket } = message as { readonly socket: Socket }
+        if (socket.localPort === server.port) socket.setNoDelay()
+      }
+      subscribe(ACCEPTED, sendDirectly)
       close = async () => {
         close = async () => {}
+        unsubscribe(ACCEPTED, sendDirectly)
         await server.close()
       }
       return { url: server.url }

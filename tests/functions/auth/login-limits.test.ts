@@ -7,13 +7,13 @@ import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { rounds } from '#tests/support/rounds.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { type Answer, PASSWORD, PEPPER, startService, type TestService } from '#tests/support/service.ts'
+import { TEST_SETTINGS } from '#tests/support/settings.ts'
 import { useService } from '#tests/support/test.ts'
 
 const PER_EMAIL = 10
 const PER_ACCOUNT = 25
 const PER_IP = 100
-// A day, so that windows begin at midnight UTC and rarely end during a test.
-const WINDOW_SECONDS = 86_400
+const WINDOW_SECONDS = Number(TEST_SETTINGS['LOGIN_WINDOW_SECONDS'])
 
 const login = (service: TestService, email: string, password = 'a wrong password', headers = {}): Promise<Answer> =>
   service.request('POST /v1/auth/login', { body: { email, password }, headers })
@@ -52,7 +52,6 @@ describe.each(['cache', 'database'])('login limits counted in the %s', (store) =
       LOGIN_EMAIL_LIMIT: String(PER_EMAIL),
       LOGIN_ACCOUNT_LIMIT: String(PER_ACCOUNT),
       LOGIN_IP_LIMIT: String(PER_IP * 1000),
-      LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS),
     },
   })
   beforeAll(async () => {
@@ -192,7 +191,7 @@ describe.each(['cache', 'database'])('login limits counted in the %s', (store) =
 describe('a cache that fails between attempts', () => {
   it('keeps the attempts already counted when the cache fails', async () => {
     const service = await startService({
-      env: { LOGIN_EMAIL_LIMIT: String(PER_EMAIL), LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) },
+      env: { LOGIN_EMAIL_LIMIT: String(PER_EMAIL) },
     })
     onTestFinished(() => service.close())
     const statuses = await times(PER_EMAIL - 2, async () => (await login(service, 'owner@bolt.test')).status)
@@ -206,7 +205,6 @@ describe('the login limit per client address', () => {
   const service = useService({
     env: {
       LOGIN_IP_LIMIT: String(PER_IP),
-      LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS),
       TRUSTED_PROXIES: '203.0.113.0/24',
     },
   })
@@ -275,7 +273,7 @@ describe('the login limit per client address', () => {
 })
 
 describe('the window of a limit', () => {
-  const service = useService({ env: { LOGIN_EMAIL_LIMIT: '20', LOGIN_WINDOW_SECONDS: String(WINDOW_SECONDS) } })
+  const service = useService({ env: { LOGIN_EMAIL_LIMIT: '20' } })
   // The tests move time in rows, so the attempts are counted in the database.
   beforeAll(() => service.cache.stop())
 

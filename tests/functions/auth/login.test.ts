@@ -59,6 +59,18 @@ describe('a successful login', () => {
     expect(row.absolute_expires_at.toISOString()).toBe(body.session.absolute_expires_at)
   })
 
+  it('returns no token for a session that is not committed', async () => {
+    const { admin } = service.database
+    await admin`create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`
+    await admin`
+      create constraint trigger refused after insert on app.sessions deferrable initially deferred
+        for each row execute function public.refuse()`
+    const { status, body } = await login('owner@bolt.test')
+    await admin`drop function public.refuse cascade`
+    expect([status, body.token]).toEqual([500, undefined])
+    expect((await login('owner@bolt.test')).status).toBe(200)
+  })
+
   it('finds the user by email in any case and returns the stored spelling', async () => {
     for (const email of ['SALES@ACME.TEST', 'Sales@Acme.Test', 'sales@acme.test']) {
       expect((await login(email)).body.user.email).toBe('sales@acme.test')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { group } from '#functions/auth/group.ts'
+import { decodeSession, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { createUser, createTenant, mintSession, tenantId } from '#tests/support/minted-session.ts'
@@ -58,6 +59,33 @@ describe('GET /v1/auth/session', () => {
     expect(selected.body.csrf_token).toBe(expected)
     expect((await read(token)).body.csrf_token).toBe(expected)
     expect((await read((await active()).token)).body.csrf_token).not.toBe(expected)
+  })
+
+  it('comes along with a read that prefers it, also a refused one, and with nothing else', async () => {
+    const { token } = await active('viewer@acme.test')
+    const { body: me } = await read(token)
+    const found = { ...me, session: { ...me.session, idle_expires_at: expect.any(String) } }
+    const brought = async (
+      route: string,
+      { by = token, prefer = 'session', body }: { by?: string; prefer?: string; body?: object } = {},
+    ) => {
+      const { headers } = await service.request(route, { token: by, headers: { prefer }, body })
+      return headers.get(SESSION_HEADER)
+    }
+    for (const route of [
+      'GET /v1/roles',
+      'GET /v1/members',
+      'GET /v1/auth/tenants',
+      `GET /v1/catalog/styles/${me.session.id}`,
+    ])
+      expect(decodeSession((await brought(route)) ?? expect.fail(route)), route).toEqual(found)
+    expect(await brought('GET /v1/roles', { prefer: 'return=minimal' })).toBeNull()
+    expect(await brought('GET /v1/roles', { by: 'A'.repeat(43) })).toBeNull()
+    expect(await brought('PATCH /v1/tenant', { body: {} })).toBeNull()
+    // API Gateway refuses 10 KB of headers.
+    await service.sql`update app.users set avatar_url = repeat('界', 2000) where email = 'viewer@acme.test'`
+    expect(await brought('GET /v1/roles')).toBeNull()
+    await service.sql`update app.users set avatar_url = null where email = 'viewer@acme.test'`
   })
 
   it('lists each role’s permissions as stored, sorted, with * for an owner', async () => {

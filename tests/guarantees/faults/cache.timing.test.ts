@@ -37,7 +37,7 @@ async function timed(
 ): Promise<number> {
   const db = connectTo(database.appUrl)
   onTestFinished(() => db.close())
-  const limits = createLimiter({ url: cache.url, token: cache.token, sql: db.sql, degraded: () => {} })
+  const limits = createLimiter({ url: cache.url, token: cache.token, database: db, degraded: () => {} })
   await limits.attempt([newLimit()])
   await faults.set({ part: 'cache', ...fault })
   onTestFinished(async () => {
