@@ -6,7 +6,8 @@ import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { type DatabaseRole, databaseRole, INVOKED_JOBS, type InvokedJob, type Need } from '#shared/needs.ts'
 import { once } from '#shared/once.ts'
-import type { CacheAccess, Limiter } from '#shared/rate-limit/limiter.ts'
+import type { CacheAccess } from '#shared/rate-limit/cache-requester.ts'
+import type { Limiter } from '#shared/rate-limit/limiter.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
 import {
   type MailKey,

@@ -81,8 +81,8 @@ export async function insertDeal(
 export async function updateDeal(
   sql: TenantTransaction,
   { id, customerName, status }: { id: string; customerName: string; status: Status },
-): Promise<Date> {
-  const [row] = await sql<{ updated_at: Date }>`
+): Promise<string> {
+  const [row] = await sql<{ updated_at: string }>`
     update app.deals set customer_name = ${customerName}, status = ${status}, updated_at = clock_timestamp()
      where id = ${id} returning updated_at`
   if (row === undefined) throw new Error('the locked deal is gone')

@@ -33,7 +33,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
   }
-  if (Date.now() - job.created_at.getTime() > lifetimes[mail.template] * 1000)
+  if (Date.now() - Date.parse(job.created_at) > lifetimes[mail.template] * 1000)
     throw new Expired('the email could not be sent in time')
   const requireTenant = () => {
     if (job.tenant_id === null) throw new UnreadableJob(`the mail ${mail.template} needs a tenant`)

@@ -12,7 +12,7 @@ interface Recipient {
 
 /** The token in a link, and who gets it. */
 interface Link extends Recipient {
-  readonly expires_at: Date
+  readonly expires_at: string
   /** The place of the stored token, from 1. */
   readonly token: number
 }

@@ -1,10 +1,10 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import { timestampText } from '#shared/schema/timestamp.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { Asset, Design, ListedDesign, NewAsset } from './design.ts'
 
-type AssetRow = Omit<Asset, 'created_at'> & { readonly created_at: string }
-
-const toAsset = (row: AssetRow): Asset => ({ ...row, created_at: new Date(row.created_at) })
+/** Returns an asset that Postgres wrote as JSON. */
+const toAsset = (json: Asset): Asset => ({ ...json, created_at: timestampText(json.created_at) })
 
 /** Returns the designs of the tenant with their primary assets, newest first: up to `limit` + 1 of them. */
 export async function searchDesigns(
@@ -12,9 +12,7 @@ export async function searchDesigns(
   { before, limit }: { before: Key | null; limit: number },
 ): Promise<ListRow<ListedDesign>[]> {
   const [createdAt, id] = before ?? END
-  const rows = await sql<
-    Omit<ListedDesign, 'primary_asset'> & { readonly primary_asset: AssetRow | null; readonly sort_key: string }
-  >`
+  const rows = await sql<ListedDesign & { readonly sort_key: string }>`
     select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_at, to_json(d.created_at) as sort_key,
            (select json_build_object('id', a.id, 'file_name', a.file_name, 'media_type', a.media_type,
                      'size_bytes', a.size_bytes, 'sha256', a.sha256, 'is_primary', a.is_primary, 'created_at', a.created_at)
@@ -33,7 +31,7 @@ export async function searchDesigns(
 
 /** Returns the design with its assets, oldest first, or null. */
 export async function findDesign(sql: TenantTransaction, id: string): Promise<Design | null> {
-  const [row] = await sql<Omit<Design, 'assets'> & { readonly assets: readonly AssetRow[] }>`
+  const [row] = await sql<Design>`
     select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_at,
            (select coalesce(json_agg(json_build_object('id', a.id, 'file_name', a.file_name, 'media_type', a.media_type,
                      'size_bytes', a.size_bytes, 'sha256', a.sha256, 'is_primary', a.is_primary, 'created_at', a.created_at)
@@ -92,8 +90,12 @@ export async function deleteAsset(sql: TenantTransaction, designId: string, asse
 }
 
 /** Sets who approved the design, or clears the approval. Returns the time of the approval. */
-export async function setApproval(sql: TenantTransaction, id: string, approvedBy: string | null): Promise<Date | null> {
-  const [row] = await sql<{ approved_at: Date | null }>`
+export async function setApproval(
+  sql: TenantTransaction,
+  id: string,
+  approvedBy: string | null,
+): Promise<string | null> {
+  const [row] = await sql<{ approved_at: string | null }>`
     update app.designs
        set approved_at = case when ${approvedBy}::uuid is not null then now() end, approved_by = ${approvedBy}::uuid
      where id = ${id}

@@ -3,7 +3,7 @@ import { createPartitions, DELETIONS } from './queries.ts'
 
 const MONTHS_AHEAD = 3
 /** Small enough that a batch holds its locks for less than 100 ms. */
-const BATCH = 500
+const BATCH = 200
 const KEPT_DAYS = 30
 
 /**

@@ -107,7 +107,7 @@ export async function revokeServiceTenant(sql: TenantTransaction, tenantId: stri
 
 export interface FoundUser {
   readonly id: string
-  readonly disabled_at: Date | null
+  readonly disabled_at: string | null
 }
 
 export async function findUser(sql: Sql, email: string): Promise<FoundUser | null> {

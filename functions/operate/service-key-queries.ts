@@ -26,13 +26,13 @@ export async function expireKeys(
   overlapHours: number,
   { operator, reason }: Instruction,
 ): Promise<Date> {
-  const rows = await sql<{ expires_at: Date }>`
+  const rows = await sql<{ expires_at: string }>`
     update app.service_keys
        set expires_at = least(expires_at, now() + make_interval(hours => ${overlapHours}::int)),
            ended_by = ${operator}, ended_reason = ${reason}
      where name = ${name} and revoked_at is null and (expires_at is null or expires_at > now())
     returning expires_at`
-  return new Date(Math.max(...rows.map(({ expires_at }) => expires_at.getTime())))
+  return new Date(Math.max(...rows.map(({ expires_at }) => Date.parse(expires_at))))
 }
 
 /** Revokes the keys of a service. Returns how many were valid. */

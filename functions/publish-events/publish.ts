@@ -50,7 +50,7 @@ async function put(eventBridge: EventBridgeClient, bus: string, events: readonly
       EventBusName: bus,
       Source: SOURCE,
       DetailType: event.action,
-      Time: event.occurred_at,
+      Time: new Date(event.occurred_at),
       Detail: JSON.stringify(eventOf(event)),
     })),
   })

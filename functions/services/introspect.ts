@@ -71,7 +71,7 @@ export const introspect = endpoint({
       // An owner holds every permission that exists, so that nobody else needs to know what `*` is.
       scope: PERMISSIONS.filter((permission) => holds(session.permissions, permission)).join(' '),
       sid: session.session_id,
-      exp: Math.floor(session.expires_at.getTime() / 1000),
+      exp: Math.floor(Date.parse(session.expires_at) / 1000),
     })
   },
 })

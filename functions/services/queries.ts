@@ -14,7 +14,7 @@ interface Asking {
 /** A live session in its tenant. */
 export interface Introspected {
   readonly session_id: string
-  readonly expires_at: Date
+  readonly expires_at: string
   readonly user_id: string
   readonly tenant_id: string
   readonly role_code: string

@@ -10,7 +10,7 @@ export interface SyncRun {
   readonly vendor: string
   readonly vendor_account_id: string
   readonly started_by: string | null
-  readonly started_at: Date
+  readonly started_at: string
   /** The products to read, or null before they are listed. */
   readonly products: readonly string[] | null
   /** How many of them were read. */

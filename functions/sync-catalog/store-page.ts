@@ -164,11 +164,11 @@ async function insertSkus(sql: TenantTransaction, vendor: string, rows: string):
 
 async function storePrices(
   sql: TenantTransaction,
-  { vendor, syncedAt, rows }: { vendor: string; syncedAt: Date; rows: string },
+  { vendor, syncedAt, rows }: { vendor: string; syncedAt: string; rows: string },
 ): Promise<void> {
   await sql`
     insert into app.vendor_prices as p (tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at)
-    select tenant.id, r.id, tenant.id, ${vendor}, round(price, 4), currency, ${syncedAt}
+    select tenant.id, r.id, tenant.id, ${vendor}, round(price, 4), currency, ${syncedAt}::timestamptz
       from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, price numeric, currency text),
            (select app.current_tenant() as id offset 0) as tenant
      where round(price, 4) < 1e10

@@ -111,7 +111,7 @@ const SYNCED_PRODUCTS = 12
 /** Inserts a finished sync run of each tenant, as if an account that is revoked by now had read the first products of a vendor. */
 async function seedSyncRun(tx: postgres.TransactionSql, slug: string): Promise<void> {
   await tx`select app.set_tenant(id) from app.tenants where slug = ${slug}`
-  const [run] = await tx<{ id: string; vendor: string; started_at: Date }[]>`
+  const [run] = await tx<{ id: string; vendor: string; started_at: string }[]>`
     with account as (
       insert into app.vendor_accounts (tenant_id, vendor, label, account_number, status, created_by, revoked_at)
       select m.tenant_id, 'ss-activewear', 'Earlier account', '50000', 'revoked', m.user_id, now()
@@ -120,7 +120,7 @@ async function seedSyncRun(tx: postgres.TransactionSql, slug: string): Promise<v
       returning *)
     insert into app.sync_runs (tenant_id, vendor, vendor_account_id, status, started_by, started_at)
     select tenant_id, vendor, id, 'running', created_by, now() from account
-    returning id, vendor, started_at`
+    returning id, vendor, started_at::text as started_at`
   if (run === undefined) throw new Error(`${slug} has no owner`)
   const styles = localProducts('ss-activewear', 2 * SYNCED_PRODUCTS)
     .slice(0, SYNCED_PRODUCTS)

@@ -2,7 +2,7 @@
 export interface EventRow {
   readonly id: string
   readonly tenant_id: string
-  readonly occurred_at: Date
+  readonly occurred_at: string
   readonly action: string
   readonly actor_user_id: string | null
   readonly target_type: string
@@ -15,7 +15,7 @@ export interface EventRow {
 export const eventOf = (row: EventRow) => ({
   id: row.id,
   schema: 1 as const,
-  occurred_at: row.occurred_at.toISOString(),
+  occurred_at: row.occurred_at,
   tenant_id: row.tenant_id,
   actor: {
     type: row.actor_user_id === null ? ('platform' as const) : ('user' as const),

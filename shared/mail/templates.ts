@@ -8,9 +8,11 @@ const link = (webBaseUrl: string, page: string, token: string): string => `${web
 
 const LOCALES: Readonly<Record<Language, string>> = { en: 'en-US', es: 'es' }
 
-function formatTime(at: Date, timeZone: string, language: Language): string {
+function formatTime(at: string, timeZone: string, language: Language): string {
   const format = (zone: string) =>
-    new Intl.DateTimeFormat(LOCALES[language], { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(at)
+    new Intl.DateTimeFormat(LOCALES[language], { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(
+      new Date(at),
+    )
   try {
     return `${format(timeZone)} (${timeZone})`
   } catch {
@@ -25,7 +27,7 @@ export interface Recipient {
 }
 
 interface TokenMail extends Recipient {
-  readonly expiresAt: Date
+  readonly expiresAt: string
   readonly token: string
   readonly webBaseUrl: string
 }

@@ -9,7 +9,7 @@ export interface LeasedJob<Payload = unknown> {
   readonly payload: Payload
   readonly attempts: number
   readonly lease_token: string
-  readonly created_at: Date
+  readonly created_at: string
 }
 
 /** Returns the tag that invokes the Lambda of a kind after the commit of its statement, if the kind has one. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Database, Sql } from '#shared/db/connect.ts'
 import { proofFor } from '#tests/support/proof.ts'
 import { backoffSeconds } from '#shared/queue/backoff.ts'
@@ -81,10 +81,11 @@ const makeDue = (kind: string) => database.admin`update app.jobs set run_at = no
 describe('enqueue', () => {
   const mail = { template: 'password-changed', user_id: randomUUID() } as const
   const invoked: string[] = []
+  const invoke = async (mode = 'start') => void invoked.push(`deliver-mail${mode === 'start' ? '' : ` ${mode}`}`)
+  const connected = (url: string) => connectTo(url, undefined, new Map([['deliver-mail', invoke]]))
   let invoking: Database
   beforeAll(() => {
-    const invoke = async (mode = 'start') => void invoked.push(`deliver-mail${mode === 'start' ? '' : ` ${mode}`}`)
-    invoking = connectTo(database.appUrl, undefined, new Map([['deliver-mail', invoke]]))
+    invoking = connected(database.appUrl)
   })
   beforeEach(() => {
     invoked.length = 0
@@ -128,8 +129,10 @@ describe('enqueue', () => {
 
   it('leaves no job and starts nothing in a rehearsal, and keeps the rest of its transaction', async () => {
     const [mails, others] = [await rowsOf('mail'), await rowsOf('verify-vendor')]
-    await rehearseEnqueue(invoking.sql, 'mail', mail)
-    await invoking.transaction('read write', async (sql) => {
+    const auth = connected(database.urls.auth)
+    onTestFinished(() => auth.close())
+    await rehearseEnqueue(auth.sql, 'mail', mail)
+    await auth.transaction('read write', async (sql) => {
       await enqueue(sql, 'verify-vendor', { account_id: randomUUID() })
       await rehearseEnqueue(sql, 'mail', mail)
     })
