@@ -24,7 +24,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_gate: 'a new password ends sessions',
   },
   'insert on app.tokens.token_hash': {
-    identity_gate: 'app.put_invitation and app.mail_of_user issue tokens',
+    identity_gate: 'app.issue_invitation and app.mail_of_user issue tokens',
     identity_operator: 'invites the first owner; a policy refuses every other token',
   },
   'update on app.tokens.token_hash': {
@@ -32,7 +32,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_operator: 'inviting the first owner again replaces the hash',
   },
   'insert on app.memberships.role_id': {
-    identity_gate: 'app.accept_invitation and app.put_invitation check the proof',
+    identity_gate: 'app.accept_invitation and app.issue_invitation check the proof',
     identity_operator: 'invites the first owner',
   },
   'update on app.memberships.role_id': {
@@ -101,6 +101,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_auth: 'endpoints add mails',
     identity_app: 'endpoints add jobs',
     identity_operator: 'commands add mails',
+    identity_gate: 'app.issue_invitation adds the mail',
   },
   'app.add_event()': {},
   'app.collect_permissions()': {},
@@ -174,8 +175,9 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)': {
     identity_auth: 'signs in',
   },
-  'app.put_invitation(text, integer, bytea, integer)': { identity_app: 'invites people' },
-  'app.list_members(boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)': {
+  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea)':
+    { identity_app: 'invites people' },
+  'app.list_members(bytea, boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)': {
     identity_app: 'lists the people of a tenant',
   },
   'app.find_invitation(bytea, bytea)': { identity_auth: 'shows an invitation' },

@@ -18,7 +18,7 @@ export const made = (sql: postgres.Sql, statement: string, parameters: (string |
     return row?.made ?? ''
   })
 
-const ticketFor = (sql: postgres.Sql, tenant: string) =>
+export const ticketFor = (sql: postgres.Sql, tenant: string) =>
   made(sql, `encode(app.operator_ticket($1, 'a test'), 'hex')`, [tenant])
 
 export const ticketOf = (sql: postgres.Sql, session: string) =>
@@ -42,6 +42,13 @@ export async function unset(sql: postgres.Sql, work: () => Promise<void>): Promi
 }
 
 const ENTRIES = [`app.enter_to_read(decode($1, 'hex'))`, `app.enter_to_write(decode($1, 'hex'), 'company.read', false)`]
+
+// All that read a ticket with a tenant.
+const READERS = [
+  ...ENTRIES,
+  `app.issue_invitation(decode($1, 'hex'), 'new@shops.test', 'viewer', sha256('x'), 60, 60, 'n', sha256('x'), 9, 60, 'r', null, null)`,
+  `app.list_members(decode($1, 'hex'), true, true, true, null, '-infinity', gen_random_uuid(), 9)`,
+]
 
 /** A ticket opens the tenant that it was sealed for. */
 export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
@@ -70,7 +77,7 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
         return bytes.toString('hex')
       }),
     ]
-    for (const entry of ENTRIES) {
+    for (const entry of READERS) {
       const outcomes = await Promise.all(forged.map((text) => attempt(sql, `select ${entry}`, [text])))
       assert.deepEqual(new Set(outcomes.map(({ code }) => code)), new Set(['TN500']))
     }
@@ -80,7 +87,9 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
           lateral (select substr(app.platform_ticket($1, true), 1, 52) || timestamptz_send(now() - interval '1 s') as body))`,
       [own],
     )
-    for (const entry of ENTRIES) assert.equal((await attempt(sql, `select ${entry}`, [expired])).code, 'TN401')
+    for (const entry of READERS) assert.equal((await attempt(sql, `select ${entry}`, [expired])).code, 'TN401')
+    const pending = await ticketOf(sql, sessions.pending)
+    assert.equal((await attempt(sql, `select ${READERS.at(-1)}`, [pending])).code, 'TN500', 'without a tenant')
   },
 })
 

@@ -7,7 +7,8 @@ import { SERVICE_ROLES } from '#shared/needs.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { proofFor, ticketFor } from '#tests/support/proof.ts'
-import { ATTACKS, type Attack, POOLED } from './hostile-sql.ts'
+import { ATTACKS, POOLED } from './hostile-sql.ts'
+import type { Attack } from './hostile-sql/attack.ts'
 
 // Each attack is SQL that an injection could run as a role of the service, in the scope of tenant A. Everything that comes
 // back is searched for what belongs to tenant B, and for any hash or key: rows, counts, errors with detail, and notices.

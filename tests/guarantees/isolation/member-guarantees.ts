@@ -127,3 +127,40 @@ export const revocationGuarantee = ({ own, sessions, admin }: TwoTenants) => ({
     }
   },
 })
+
+/** The functions that compute the permissions of roles. */
+export const permissionsGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: 'guarantee 6: a role has the permissions of its base and its own, and none of another tenant',
+  holds: async (sql) => {
+    for (const call of ['collect_permissions()', 'update_permissions()'])
+      assert.equal((await attempt(sql, `select app.${call}`)).code, REFUSED, call)
+    await as(sql, 'none', async () => {
+      // The fixture drops every trigger.
+      await sql.unsafe(`
+        create trigger collects before insert or update on app.roles for each row execute function app.collect_permissions();
+        create trigger updates after insert on app.role_permissions referencing new table as changed
+          for each statement execute function app.update_permissions()`)
+      const roles = await sql<{ id: number; tenant_id: string }[]>`
+        insert into app.roles (tenant_id, code, label, rank, based_on)
+        select unnest(${[own, other]}::uuid[]), 'collected', 'x', 40, 6 returning id, tenant_id`
+      // One role gains its own before its base gains, and the other after it.
+      const add = async (tenant: string, permission: string) => {
+        const id = roles.find(({ tenant_id }) => tenant_id === tenant)?.id ?? 0
+        await sql`insert into app.role_permissions values (${id}, ${permission}, ${tenant})`
+      }
+      await add(own, 'own.thing')
+      await sql`insert into app.role_permissions values (6, 'base.thing')`
+      await add(other, 'other.thing')
+      const found = await sql<{ tenant_id: string; gained: string[] }[]>`
+        select tenant_id, permissions - array(select jsonb_array_elements_text(permissions) from app.roles where id = 7) as gained
+          from app.roles where code = 'collected' order by tenant_id = ${own} desc`
+      assert.deepEqual(
+        [...found],
+        [
+          { tenant_id: own, gained: ['base.thing', 'own.thing'] },
+          { tenant_id: other, gained: ['base.thing', 'other.thing'] },
+        ],
+      )
+    })
+  },
+})

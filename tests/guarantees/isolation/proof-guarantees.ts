@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { ticketFor, ticketGuarantee, ticketOf } from './gate-guarantees.ts'
 import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -162,50 +163,125 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
 })
 
 /** The list of members bypasses the policies of its tables. */
-export const memberListGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+export const memberListGuarantee = (world: TwoTenants): Guarantee => ({
   title:
-    'guarantee 6: app.list_members returns the members and open invitations of the set tenant, and no user of the latter',
+    "guarantee 6: app.list_members returns the members and open invitations of its ticket's tenant, and no user of the latter",
   holds: async (sql) => {
-    for (const tenant of [null, own, other]) {
-      await enterTenant(sql, tenant)
-      for (const pattern of [null, '%']) {
-        const rows = await sql<{ id: string; user_id: string | null; accepted_at: Date | null }[]>`
-          select * from app.list_members(true, true, true, ${pattern}, '-infinity', ${randomUUID()}, 1000)`
-        const expected = await as(
-          sql,
-          'none',
-          () => sql<{ id: string }[]>`
-            select id from app.memberships where tenant_id = ${tenant} and accepted_at is not null
-            union all
-            select id from app.tokens where tenant_id = ${tenant} and purpose = 'invite' and consumed_at is null`,
-        )
-        assert.deepEqual(rows.map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
-        assert.ok(rows.every((row) => (row.user_id === null) === (row.accepted_at === null)))
+    const { own, other, sessions } = world
+    await ticketGuarantee(world).holds(sql)
+    const listed = (ticket: string, pattern: string | null) =>
+      sql<{ id: string; user_id: string | null; accepted_at: string | null }[]>`
+        select * from app.list_members(decode(${ticket}, 'hex'), true, true, true, ${pattern}, '-infinity', ${randomUUID()}, 1000)`
+    for (const [session, tenant] of [
+      [sessions.own, own],
+      [sessions.other, other],
+    ] as const) {
+      const ticket = await ticketOf(sql, session)
+      const expected = await as(
+        sql,
+        'none',
+        () => sql<{ id: string }[]>`
+          select id from app.memberships where tenant_id = ${tenant} and accepted_at is not null
+          union all
+          select id from app.tokens where tenant_id = ${tenant} and purpose = 'invite' and consumed_at is null`,
+      )
+      for (const entered of [null, own, other]) {
+        await enterTenant(sql, entered)
+        for (const pattern of [null, '%']) {
+          const rows = await listed(ticket, pattern)
+          assert.deepEqual(rows.map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
+          assert.ok(rows.every((row) => (row.user_id === null) === (row.accepted_at === null)))
+        }
       }
     }
   },
 })
 
-/** An invitation belongs to the transaction's tenant, and does not say whether the address has a user. */
-export const newInvitationGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
-  title: 'guarantee 6: app.put_invitation writes in the set tenant alone, and makes nobody a member or visible',
+// Nobody knows the first. The second left both tenants, and stays a former member until they accept.
+const NOBODY_WAITS = ['new@shops.test', 'former@shops.test']
+
+/** An invitation belongs to the ticket's tenant, gives no role above the inviter's, and does not say whether the address has a user. */
+export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenants): Guarantee => ({
+  title:
+    "guarantee 6: app.issue_invitation writes in its ticket's tenant alone, for a session that may, and makes nobody a member or visible",
   holds: async (sql) => {
-    for (const tenant of [own, other]) {
-      await sql`savepoint invited`
+    const role = (code: 'sales' | 'admin') =>
+      as(
+        sql,
+        'none',
+        () => sql`
+        update app.memberships set role_id = (select id from app.roles where code = ${code} and tenant_id is null)
+         where user_id = ${users[0]?.id ?? null}`,
+      )
+    const call = `app.issue_invitation(decode($1, 'hex'), $2, $3, sha256(convert_to($4, 'UTF8')), 60, 60, 'n', sha256('x'), 99, 60, 'r', null, null)`
+    const refused = async (ticket: string) =>
+      (await attempt(sql, `select ${call}`, [ticket, 'new@shops.test', 'viewer', 'x'])).code
+    await sql`savepoint invited`
+    await as(sql, 'none', () => sql`insert into app.users (email) values ('stranger@shops.test')`)
+    await as(
+      sql,
+      'none',
+      () => sql`
+        with person as (insert into app.users (email) values ('former@shops.test') returning id)
+        insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at)
+        select t.id, person.id, 7, now(), now() from app.tenants t, person where t.id in (${own}, ${other})`,
+    )
+    await as(
+      sql,
+      'none',
+      () => sql`
+        insert into app.roles (tenant_id, code, label, rank, based_on, deleted_at)
+        select t.id, c.code, c.code, r.rank, r.id, case c.code when 'gone' then now() end
+          from app.roles r, app.tenants t, unnest(array['gone', t.slug]) as c (code)
+         where r.id = 7 and t.id in (${own}, ${other})`,
+    )
+    await role('sales')
+    assert.equal(await refused(await ticketOf(sql, sessions.own)), 'TN403', 'without the permission')
+    await role('admin')
+    const ended = await ticketOf(sql, sessions.own)
+    await sql`savepoint ended`
+    await as(sql, 'none', () => sql`update app.sessions set revoked_at = now() where id = ${sessions.own}`)
+    assert.equal(await refused(ended), 'TN401', 'an ended session')
+    await sql`rollback to savepoint ended`
+    assert.equal(await refused('00'.repeat(92)), 'TN500', 'an invented ticket')
+    for (const [tenant, session, owner, ours, theirs] of [
+      [own, sessions.own, 'owner@acme.test', 'acme-print', 'bolt-apparel'],
+      [other, sessions.other, 'owner@bolt.test', 'bolt-apparel', 'acme-print'],
+    ] as const) {
+      const ticket = await ticketOf(sql, session)
+      const issue = async (email: string, code: string | null, by = ticket) => {
+        const [row] = await sql.unsafe<{ refusal: string | null; id: string | null }[]>(
+          `select refusal, id from ${call}`,
+          [by, email, code, randomUUID()],
+        )
+        return row
+      }
       await enterTenant(sql, tenant)
-      for (const email of ['owner@acme.test', 'owner@bolt.test', 'new@shops.test']) {
+      for (const email of ['owner@acme.test', 'owner@bolt.test', ...NOBODY_WAITS, 'stranger@shops.test']) {
         const seen = () => attempt(sql, 'select id from app.users')
         const before = await seen()
-        const [row] = await sql<{ id: string }[]>`
-          select id from app.put_invitation(${email}, 7::smallint, ${randomBytes(32)}, 60)`
-        assert.deepEqual(await tenantsOf(sql, 'app.tokens', 'id = $1', [row?.id ?? '']), [tenant])
-        assert.deepEqual(
-          await tenantsOf(sql, 'app.memberships', 'invitation_id = $1 and accepted_at is not null', [row?.id ?? '']),
-          [],
-        )
+        const row = await issue(email, 'viewer')
+        assert.equal(row?.refusal, email === owner ? 'already-member' : null, email)
+        if (email !== owner) assert.deepEqual(await tenantsOf(sql, 'app.tokens', 'id = $1', [row?.id ?? '']), [tenant])
+        const waiting = await tenantsOf(sql, 'app.memberships', 'invitation_id = $1', [row?.id ?? null])
+        assert.deepEqual(waiting, email === owner || NOBODY_WAITS.includes(email) ? [] : [tenant])
         assert.deepEqual(await seen(), before, email)
       }
-      await sql`rollback to savepoint invited`
+      await as(
+        sql,
+        'none',
+        () => sql`
+        insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+        values (${randomBytes(32)}, 'invite', ${tenant}, 'boss@shops.test', 1, now())`,
+      )
+      assert.equal((await issue('new1@shops.test', ours))?.refusal, null, 'a role of the tenant')
+      for (const code of [theirs, 'gone'])
+        assert.equal((await issue('new2@shops.test', code))?.refusal, 'no-role', code)
+      assert.equal((await issue('new2@shops.test', 'owner'))?.refusal, 'role-outranks')
+      assert.equal((await issue('boss@shops.test', 'viewer'))?.refusal, 'invitation-outranks')
+      const job = await issue('new2@shops.test', 'viewer', await ticketFor(sql, tenant))
+      assert.deepEqual(job, { refusal: 'role-outranks', id: null }, 'a ticket without a session')
     }
+    await sql`rollback to savepoint invited`
   },
 })

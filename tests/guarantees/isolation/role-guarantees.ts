@@ -256,7 +256,7 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
     })
     const token = (purpose: string, tenant: string | null) =>
       `insert into app.tokens (token_hash, purpose, user_id${tenant === null ? '' : ', tenant_id, email, role_id'}, expires_at)
-       values ('${randomUUID()}', '${purpose}', '${users[0]?.id}'${tenant === null ? '' : `, '${tenant}', 'new@shops.test', 7`}, now())`
+       values (sha256('${randomUUID()}'), '${purpose}', '${users[0]?.id}'${tenant === null ? '' : `, '${tenant}', 'new@shops.test', 7`}, now())`
     for (const tenant of [null, own]) {
       await enterTenant(sql, tenant)
       for (const [role, command, table, column, rows] of REACHED) {

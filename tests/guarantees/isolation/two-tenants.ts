@@ -293,13 +293,16 @@ function valueOf(type: string, category: string): string {
   if (type === 'json' || type === 'jsonb') return `'{}'`
   if (type === 'inet' || type === 'cidr') return `'192.0.2.1'`
   if (type === 'character') return `'x'`
+  if (type === 'audit_action') return `'planted.row'`
+  if (type === 'job_payload') return `'{}'`
+  if (type === 'hash') return valueOf('bytea', category)
   const ofCategory: Readonly<Record<string, string>> = {
     A: `'{}'`,
     B: 'false',
     D: 'now()',
     N: '(random() * 30000)::integer',
     R: `'empty'`,
-    S: `'x' || left(md5(random()::text), 8)`,
+    S: `'x' || translate(left(md5(random()::text), 8), '0123456789', 'ghijklmnop')`,
     T: `'1 day'`,
   }
   const value = ofCategory[category]

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { checkCatalogue } from '#shared/doctor/catalogue.ts'
+import { as, attempt, enterTenant, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import type { TwoTenants } from './two-tenants.ts'
+
+/** app.audit_failed_sign_ins, called by the worker for failed sign-ins of users and of other ids. */
+export const failedSignInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} refuses identity_app, and audits each failed sign-in in the tenants of the user`,
+  holds: async (sql) => {
+    assert.equal((await attempt(sql, 'select app.audit_failed_sign_ins(9)')).code, REFUSED)
+    const { own, other, users } = world
+    const entries = `request_id = $1 and target_id is not distinct from $2 and target_type = 'user'
+      and action = 'session.sign_in_failed' and actor_user_id is null`
+    const count = async () => (await tenantsOf(sql, 'app.audit_log', 'true', [])).length
+    for (const tenant of [null, own, other]) {
+      for (const { what, id, tenants } of users) {
+        const before = await count()
+        const request = randomUUID()
+        await enterTenant(sql, tenant)
+        await as(
+          sql,
+          'none',
+          () => sql`insert into app.failed_sign_ins (user_id, request_id) values (${id}, ${request})`,
+        )
+        assert.equal(await count(), before, what)
+        const [row] = await as(
+          sql,
+          'identity_worker',
+          () => sql<{ taken: number }[]>`select app.audit_failed_sign_ins(9) as taken`,
+        )
+        assert.equal(row?.taken, 1, what)
+        assert.deepEqual(await tenantsOf(sql, 'app.audit_log', entries, [request, id]), tenants.toSorted(), what)
+        assert.equal(await count(), before + tenants.length, what)
+      }
+    }
+  },
+})
+
+/** app.create_audit_partition, which runs as the owner. Requires a connection that may become any role. */
+export const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} refuses identity_app, and creates a guarded partition for the worker`,
+  holds: async (sql) => {
+    await enterTenant(sql, own)
+    const [ahead] = await sql<{ day: string; month: string }[]>`
+      select (now() + interval '11 months')::date::text as day, to_char(now() + interval '11 months', 'YYYY_MM') as month`
+    const { day = '', month = '' } = ahead ?? {}
+    const partition = `audit_log_${month}`
+    const create = (kept: boolean, of = day) =>
+      attempt(sql, 'select app.create_audit_partition($1::text::date)', [of], kept)
+    assert.equal((await create(false)).code, REFUSED, 'identity_app')
+    await as(sql, 'none', async () => {
+      for (const tenant of [own, other]) {
+        await sql`
+          insert into app.audit_log (tenant_id, occurred_at, action, target_type)
+          values (${tenant}, date_trunc('month', ${day}::text::timestamp) at time zone 'UTC', 'tenant.read', 'tenant')`
+      }
+    })
+    for (const unneeded of ['2040-02-29', '1999-12-31']) {
+      const refused = await as(sql, 'identity_worker', () => create(false, unneeded))
+      assert.equal(refused.code, '22023', unneeded)
+    }
+    for (let time = 1; time <= 2; time++) {
+      assert.deepEqual(await as(sql, 'identity_worker', () => create(true)), { count: 1, code: '' }, 'the worker')
+      const moved = await tenantsOf(sql, `app.${partition}`, 'true', [])
+      assert.deepEqual(moved, [own, other].toSorted())
+      assert.deepEqual(await checkCatalogue(sql), [])
+      await enterTenant(sql, own)
+      const seen =
+        await sql`select tenant_id from app.audit_log where occurred_at >= date_trunc('month', ${day}::text::timestamp)`
+      assert.deepEqual([...seen], [{ tenant_id: own }])
+    }
+    await as(sql, 'identity_owner', async () => {
+      for (const table of ['audit_log', partition, 'audit_log_default']) {
+        await enterTenant(sql, null)
+        assert.deepEqual(await attempt(sql, `table app.${table}`), { count: 0, code: '' }, table)
+      }
+    })
+  },
+})
+
+/** The functions of the events: one event for each audit entry, of its tenant, which leases alone show. */
+export const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: an audit entry adds one event of its tenant, which only the publisher leases and only its lease ends',
+  holds: async (sql) => {
+    // The fixture drops every trigger.
+    const adds = 'create trigger adds_event after insert on app.audit_log for each row execute function app.add_event()'
+    await as(sql, 'none', () => sql.unsafe(adds))
+    for (const call of ['add_event()', 'claim_events(9, 9)', `end_event_leases('${own}', '[]')`])
+      assert.equal((await attempt(sql, `select app.${call}`)).code, REFUSED, call)
+    await as(sql, 'none', () => sql`delete from app.events`)
+    for (const tenant of [own, other])
+      for (const action of ['deal.created', 'session.revoked'])
+        await as(
+          sql,
+          'none',
+          () => sql`insert into app.audit_log (tenant_id, action, target_type) values (${tenant}, ${action}, 'deal')`,
+        )
+    assert.deepEqual(await tenantsOf(sql, 'app.events', 'true', []), [own, other].toSorted())
+    await as(sql, 'identity_publisher', async () => {
+      const claim = () =>
+        sql<
+          { xact: string; id: string; tenant_id: string; lease_token: string }[]
+        >`select * from app.claim_events(9, 60)`
+      const leased = await claim()
+      assert.deepEqual(leased.map((event) => event.tenant_id).toSorted(), [own, other].toSorted())
+      assert.equal((await claim()).length, 0, 'leased events')
+      const outcomes = JSON.stringify(leased.map(({ xact, id }) => ({ xact, id, error: null, delay: null })))
+      const end = async (token: string) => {
+        const [row] = await sql<
+          { ended: number }[]
+        >`select app.end_event_leases(${token}, ${outcomes}::text::jsonb) as ended`
+        return row?.ended
+      }
+      assert.equal(await end(randomUUID()), 0, 'an invented lease')
+      assert.equal(await end(leased[0]?.lease_token ?? ''), 2)
+      assert.equal(await end(leased[0]?.lease_token ?? ''), 0, 'an ended lease')
+    })
+    assert.deepEqual(await tenantsOf(sql, 'app.events', 'published_at is null', []), [])
+  },
+})

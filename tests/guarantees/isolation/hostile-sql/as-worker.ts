@@ -1,0 +1,61 @@
+import { type Attack, attacks, MEMBERS, planting, printing } from './attack.ts'
+
+export const AS_WORKER: readonly Attack[] = [
+  ...attacks(
+    'identity_worker',
+    'reads',
+    ['sets the tenant of another', `select app.set_tenant('{B}')`, MEMBERS, 'select id, status from app.tenants'],
+    [
+      'reads mails',
+      `select payload from app.claim_jobs('mail', 9, 60, 3)`,
+      `select * from app.claim_jobs('MAIL', 9, 60, 3)`,
+    ],
+    [
+      'reads rows of other tenants',
+      'select id, absolute_expires_at from app.sessions',
+      'select id, expires_at from app.tokens',
+    ],
+  ),
+  ...attacks(
+    'identity_worker',
+    'refused',
+    [
+      'reads what no job needs',
+      'select id from app.users',
+      'select email, full_name from app.users',
+      'select password_hash from app.users',
+      'select token_hash from app.tokens',
+      'select email from app.tokens',
+      'select id from app.memberships',
+      'table app.roles',
+      'select token_key from app.sessions',
+      'select csrf_secret from app.sessions',
+      'select payload from app.jobs',
+      'table app.vendor_accounts',
+      'table app.data_keys',
+      'select * from app.audit_log',
+      'select slug from app.tenants',
+      'select legal_name from app.tenants',
+    ],
+    [
+      'sends mail, or makes a token',
+      'select app.claim_mails(9, 60)',
+      `select app.claim_jobs('mail', 9, 60, 3)`,
+      `select app.lease_jobs('mail', 9, 60, 3)`,
+      `select app.mail_of_user('{session}', '{session}', array[sha256('x')], 60)`,
+      `select app.enqueue('mail', '{"template":"password-reset","email":"{email}"}')`,
+      `insert into app.tokens (token_hash, purpose, user_id, expires_at) values (sha256('x'), 'password_reset', '{person}', now())`,
+      `insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at) values (sha256('x'), 'invite', '{B}', 'x@y.test', 1, now())`,
+    ],
+    [
+      'changes people',
+      `update app.users set password_hash = 'x'`,
+      `insert into app.users (email) values ('x@y.test')`,
+      'update app.sessions set revoked_at = null',
+      'update app.memberships set role_id = 1',
+      `select app.end_sessions_of('{person}', null, null, 'a.b', 'x', null, null)`,
+    ],
+  ),
+  ...printing('identity_worker'),
+  ...planting('identity_worker'),
+]
