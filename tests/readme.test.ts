@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 
 const folder = new URL('./', import.meta.url)
@@ -10,4 +10,12 @@ it('names only files and folders in tests/README.md that exist', () => {
   expect(
     named.filter((path) => !existsSync(new URL(path, folder)) && !existsSync(new URL(`../${path}`, folder))),
   ).toEqual([])
+})
+
+it('quotes TypeScript in functions/README.md as it stands in the files of functions/', () => {
+  const readme = readFileSync('functions/README.md', 'utf8')
+  const quoted = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, code = '']) => code)
+  const sources = globSync('functions/**/*.ts').map((file) => readFileSync(file, 'utf8'))
+  expect(quoted.length).toBeGreaterThan(5)
+  expect(quoted.filter((code) => !sources.some((source) => source.includes(code)))).toEqual([])
 })

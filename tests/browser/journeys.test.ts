@@ -76,6 +76,8 @@ describe('signing in', () => {
         body: JSON.stringify({ email, password: 'a wrong password' }),
       })
     await Promise.all(Array.from({ length: Number(STACK_ENV.LOGIN_EMAIL_LIMIT) }, attempt))
+    // One more is allowed when the next window of the limit has begun meanwhile.
+    while ((await attempt()).status === 401);
     const page = await window({ ip })
     const answered = page.waitForResponse((response) => response.request().method() === 'POST')
     await signIn(page, email)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ATTACKS } from '#tests/guarantees/isolation/hostile-sql.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { useService } from '#tests/support/test.ts'
@@ -75,6 +75,7 @@ describe('the sample service', () => {
     ['is down', { functionName: 'missing' }],
     ['hangs', { functionName: 'hanging:live', timeoutMs: 100 }],
   ])('responds with 503, and never 401, while authorize %s', async (_what, options) => {
+    vi.spyOn(process, 'emitWarning').mockReturnValue()
     const { sales } = await service.newTenant('sales')
     const response = await orders.handlerWith(options)(orders.eventOf({ token: sales.token }), lambdaContext)
     expect(response).toMatchObject({ statusCode: 503, headers: { 'retry-after': expect.any(String) } })

@@ -1,4 +1,3 @@
-import { LambdaClient } from '@aws-sdk/client-lambda'
 import { createGuard, type GuardOptions } from '@tenantry/guard'
 import postgres from 'postgres'
 import { expect } from 'vitest'
@@ -7,6 +6,7 @@ import { job } from '#functions/authorize/job.ts'
 import { liveArn, startLambda } from '#infra/local/aws/lambda.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { stubLambdaEnvironment } from '#tests/support/lambda-environment.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import type { TestService } from '#tests/support/service.ts'
 import { createOrdersSchema } from './orders-database.ts'
@@ -25,15 +25,10 @@ export async function startOrders({ database, runtime }: TestService) {
   const authorize = authorizer({ config: runtime.config, open: async () => runtime })
   lambda.serve('authorize', { job, invoke: authorize })
   lambda.serve('hanging', { job, invoke: () => new Promise(() => {}) })
-  const client = new LambdaClient({
-    endpoint: lambda.url,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
-    maxAttempts: 1,
-  })
+  stubLambdaEnvironment(lambda.url)
   const url = await createOrdersSchema(database.admin, database.appUrl)
   const sql = postgres(url, { max: 4, onnotice: () => {} })
-  const options = (given: GuardOptions): GuardOptions => ({ functionName: liveArn('authorize'), client, ...given })
+  const options = (given: GuardOptions): GuardOptions => ({ functionName: liveArn('authorize'), ...given })
   const eventOf = ({ route = 'GET /orders', token, headers = {}, body }: Asked) =>
     gatewayEvent({
       route,
@@ -52,7 +47,6 @@ export async function startOrders({ database, runtime }: TestService) {
     },
     close: async () => {
       await sql.end()
-      client.destroy()
       await lambda.close()
     },
   }

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
 import { afterAll, describe, expect, it } from 'vitest'
 import { searchEntries } from '#functions/audit-log/queries.ts'
+import { ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import { searchRoles } from '#shared/role/queries.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { ticketOf } from '#tests/support/proof.ts'
@@ -23,6 +25,14 @@ const rolledBack = async (work: (sql: postgres.TransactionSql) => Promise<void>)
     })
 }
 
+/** Returns how many rows of these tables the transaction has read. */
+async function rowsRead(sql: postgres.TransactionSql, tables: readonly string[]): Promise<number> {
+  const [row] = await sql<{ read: number }[]>`
+    select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read
+      from pg_stat_xact_user_tables where relname in ${sql(tables)}`
+  return row?.read ?? 0
+}
+
 describe('a function of the database', () => {
   it('is in language sql only as an expression, which Postgres inlines: it plans any other body at each call', async () => {
     const planned = async (sql: postgres.Sql | postgres.TransactionSql): Promise<string[]> => {
@@ -38,6 +48,15 @@ describe('a function of the database', () => {
       await sql`create function app.planted() returns bigint language sql stable return (select count(*) from app.sizes)`
       expect(await planned(sql)).toEqual(['planted'])
     })
+  })
+
+  it('has the search_path of the connections: Postgres plans its statements again whenever the path has changed', async () => {
+    const ofFunctions = await database.admin<{ path: string }[]>`
+      select distinct substr(setting, length('search_path=') + 1) as path
+        from pg_proc p cross join unnest(p.proconfig) as setting
+       where p.pronamespace = 'app'::regnamespace and setting like 'search\\_path=%'`
+    const ofConnections = Object.values(ROLE_SETTINGS).map((each) => each['search_path'])
+    expect(new Set(ofConnections)).toEqual(new Set(ofFunctions.map(({ path }) => path)))
   })
 })
 
@@ -88,8 +107,75 @@ describe('a function that reads a session', () => {
       const read = await sql`select from app.authenticate(${row?.['token_key']}, 60)`
       const listed = await sql`select from app.tenants_of_session(${ticket})`
       const selected = await sql`select from app.select_tenant(${ticket}, ${row?.['tenant_id']}, 60, null, null, null)`
-      expect([read.length, listed.length, selected.length]).toEqual([1, 2, 1])
+      const sessions = await sql`select from app.sessions_of_session(${ticket})`
+      await sql`set transaction read only`
+      const entered = await sql`select app.enter(app.service_proof(${ticket}), 'deal.read')`
+      expect([read, listed, selected, sessions, entered].map(({ length }) => length)).toEqual([1, 2, 1, 2, 1])
       expect([...(await scans())]).toEqual(before)
+    })
+  })
+})
+
+describe('an invitation', () => {
+  it('reads no other invitation of the tenant, also with a plan that was made while there was none', async () => {
+    const { id } = await mintSession(database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    await database.admin`vacuum analyze app.tokens`
+    await rolledBack(async (sql) => {
+      const invite = (email: string) => sql`
+        select from app.issue_invitation(${ticket}, ${email}, 'sales', ${randomBytes(32)}, 60, 60, 'n', ${randomBytes(32)}, 9, 60, 'r', null, null)`
+      await invite('first@shops.test')
+      await sql`
+        insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+        select sha256(n::text::bytea), 'invite', t.id, 'crowd' || n || '@shops.test', 7, now()
+          from app.tenants t, generate_series(1, 500) n where t.slug = 'acme-print'`
+      const before = await rowsRead(sql, ['tokens'])
+      await invite('second@shops.test')
+      expect((await rowsRead(sql, ['tokens'])) - before).toBeLessThan(10)
+    })
+  })
+})
+
+describe('the list of roles', () => {
+  it('reads the roles of the tenant and of the platform by an index, among those of many tenants', async () => {
+    const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    await rolledBack(async (sql) => {
+      await sql`
+        with other as (
+          insert into app.tenants (slug, legal_name, status) select 'crowd-' || n, 'Crowd', 'active' from generate_series(1, 3000) n
+          returning id)
+        insert into app.roles (tenant_id, code, label, rank, based_on) select id, 'helper', 'Helper', 10, 7 from other`
+      await sql`analyze app.roles`
+      await sql`set local role identity_app`
+      await sql`set transaction read only`
+      await sql`select app.enter_to_read(${ticket})`
+      const before = await rowsRead(sql, ['roles'])
+      const roles = await searchRoles(sql as unknown as TenantTransaction)
+      expect(roles.map(({ code }) => code)).toHaveLength(7)
+      expect((await rowsRead(sql, ['roles'])) - before).toBeLessThan(50)
+    })
+  })
+})
+
+describe('a page of members without a search', () => {
+  it('reads no more people than it returns, also in a tenant that has most of them', async () => {
+    const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    await rolledBack(async (sql) => {
+      await sql`
+        with person as (
+          insert into app.users (email, full_name) select 'crowd' || n || '@shops.test', 'Person ' || n
+            from generate_series(1, 3000) n returning id)
+        insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+        select t.id, p.id, 7, now() from app.tenants t, person p where t.slug = 'acme-print'`
+      await sql`analyze app.users, app.memberships`
+      const before = await rowsRead(sql, ['users', 'memberships'])
+      const page = await sql`
+        select from app.list_members(${ticket}, true, false, true, null, '-infinity', gen_random_uuid(), 21)`
+      expect(page).toHaveLength(21)
+      // And some index entries of dead rows.
+      expect((await rowsRead(sql, ['users', 'memberships'])) - before).toBeLessThanOrEqual(2 * page.length + 10)
     })
   })
 })

@@ -52,7 +52,7 @@ export async function startCounted(
   }
   const runtime = createRuntime(group.needs, config, accessOf(access, group.needs), {
     // The limiter stops calling a cache that responds late. On a busy machine that would change the number of calls.
-    openLimiter: (url, { sql }) => createLimiter({ ...url, sql, budgetMs: 30_000, degraded: fail }),
+    openLimiter: (url, db) => createLimiter({ ...url, database: db, budgetMs: 30_000, degraded: fail }),
     invoke: async (_job, mode) => {
       invoked += 1
       if (mode === undefined) started += 1

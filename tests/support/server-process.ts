@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { FixedAccess } from './access.ts'
 import { seen } from './documented.ts'
 import { PASSWORD } from './service.ts'
+import { TEST_SETTINGS } from './settings.ts'
 
 /** A response, and how long it took. */
 export interface TimedAnswer {
@@ -36,10 +37,7 @@ export async function startServerProcess(
       PATH: process.env['PATH'],
       POWERTOOLS_LOG_LEVEL: 'SILENT',
       DATABASE_CONNECTIONS: '6',
-      ARGON2_MEMORY_KIB: '64',
-      ARGON2_ITERATIONS: '1',
-      LOGIN_IP_LIMIT: '1000000',
-      LOGIN_EMAIL_LIMIT: '1000000',
+      ...TEST_SETTINGS,
       ...env,
       SERVICE_ACCESS: JSON.stringify(access),
     },

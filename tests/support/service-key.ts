@@ -15,10 +15,11 @@ export const basic = (name: string, secret: string): string =>
   `Basic ${btoa(`${encodeURIComponent(name)}:${encodeURIComponent(secret)}`)}`
 
 /** Inserts a valid key of a new service. */
-export async function mintServiceKey(admin: postgres.Sql, secret = newToken()): Promise<ServiceKey> {
+export async function mintServiceKey(admin: postgres.Sql, pepper: string = PEPPER): Promise<ServiceKey> {
+  const secret = newToken()
   const name = `service-${randomUUID()}`
   await admin`
     insert into app.service_keys (name, key_hash, created_by, created_reason)
-    values (${name}, ${hashToken(PEPPER, secret)}, 'a test', 'a test')`
+    values (${name}, ${hashToken(pepper, secret)}, 'a test', 'a test')`
   return { name, secret, authorization: basic(name, secret) }
 }

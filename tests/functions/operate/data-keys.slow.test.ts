@@ -545,7 +545,8 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
         break
       }
       expect(outcome).toEqual({ refused: expect.stringMatching(/KMS/) })
-      expect(performance.now() - asked).toBeLessThan(3000)
+      // KMS gets two seconds.
+      expect(performance.now() - asked).toBeLessThan(5000)
       expect(await rows()).toEqual(before)
     }
     await service.vault.faults.set({ part: 'kms', mode: 'ok' })

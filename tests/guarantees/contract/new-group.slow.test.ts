@@ -10,6 +10,9 @@ import { expect, it, onTestFinished } from 'vitest'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const EXAMPLE = join(ROOT, 'tests/guarantees/contract/new-group')
 const TESTS = ['tests/functions/tags', 'tests/guarantees/contract', 'tests/guarantees/isolation', 'tests/shared/doctor']
+const TEMPLATES = ['api', 'function', 'grants', 'jobs', 'network', 'release'].map(
+  (name) => `tests/infra/aws/${name}.test.ts`,
+)
 
 /** Copies the working tree, and adds the new group's folder and its migration under the next number. */
 async function copyWithNewGroup(): Promise<string> {
@@ -48,5 +51,5 @@ it('needs one folder and one migration for a new route group, and no edit elsewh
     expect(await run('run', script)).toBe('')
   }
   expect(await run('test', '--', '--maxWorkers=2', ...TESTS)).toBe('')
-  expect(await run('run', 'test:stages', '--', 'tests/infra/aws/stage.test.ts')).toBe('')
+  expect(await run('run', 'test:stages', '--', ...TEMPLATES)).toBe('')
 })

@@ -114,13 +114,13 @@ function startMailer({ timeoutMs = 60_000 } = {}) {
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
-  const result = new Promise<number>((resolve, reject) => {
-    child.once('message', (message: { sent: number }) => resolve(message.sent))
+  const result = new Promise<{ sent: number; leftMs: number }>((resolve, reject) => {
+    child.once('message', resolve)
     void ended.then(() => reject(new Error('the mailer ended without a result')))
   })
   result.catch(() => {})
   return {
-    /** The number of emails that it sent. */
+    /** The number of emails that it sent, and the time that it had left. */
     result,
     kill: async () => {
       child.kill('SIGKILL')
@@ -130,7 +130,7 @@ function startMailer({ timeoutMs = 60_000 } = {}) {
   }
 }
 
-const runMailer = (): Promise<number> => startMailer().result
+const runMailer = async (): Promise<number> => (await startMailer().result).sent
 
 /** Makes retries due and expires the leases of dead mailers. */
 const passTime = () => service.database.admin`
@@ -145,6 +145,16 @@ const open = async (): Promise<number> =>
   (await service.database.admin`select from app.jobs where completed_at is null`).length
 
 const until = (is: () => boolean | Promise<boolean>) => vi.waitUntil(is, { timeout: 15_000, interval: 10 })
+
+/** On a busy machine an email may come too early for the account's rate: then SES refuses it, and the mailer ends. */
+async function sendAll(): Promise<number> {
+  let sent = 0
+  for (let run = 0; run < 5 && (await open()) > 0; run += 1) {
+    await passTime()
+    sent += await runMailer()
+  }
+  return sent
+}
 
 /** Expects so many emails to each address, all with one link that opens the invitation. */
 async function expectMailed(invited: readonly string[], times: number | 'at least once'): Promise<void> {
@@ -214,7 +224,7 @@ describe('a mailer process that is killed', () => {
     }
     expect(await open()).toBeGreaterThan(0)
     await faults.set({ part: 'ses', mode: 'ok' })
-    await runMailer()
+    await sendAll()
     await expectMailed(invited, 'at least once')
     expect(await open()).toBe(0)
   })
@@ -224,15 +234,14 @@ describe('a hanging SES', () => {
   it('ends a mailer before its Lambda timeout while SES hangs, and sends every email later', async () => {
     const invited = await inviteMany(3 * AT_ONCE)
     await faults.set({ part: 'ses', mode: 'hang' })
-    const started = performance.now()
     // A mailer claims no jobs with less than ten seconds left.
     const mailer = startMailer({ timeoutMs: 13_000 })
-    expect(await mailer.result).toBe(0)
-    expect(performance.now() - started).toBeLessThan(13_000)
+    const { sent, leftMs } = await mailer.result
+    expect(sent).toBe(0)
+    expect(leftMs).toBeGreaterThan(0)
     expect(await leased()).toBe(0)
     await faults.set({ part: 'ses', mode: 'ok' })
-    await passTime()
-    expect(await runMailer()).toBe(3 * AT_ONCE)
+    expect(await sendAll()).toBe(3 * AT_ONCE)
     await expectMailed(invited, 1)
   })
 })

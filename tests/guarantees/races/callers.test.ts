@@ -17,7 +17,8 @@ interface Principal {
   readonly tenantId: string
 }
 
-const AT_ONCE = 30
+// More at once wait so long for one another on a busy machine that the service responds with 503.
+const AT_ONCE = 12
 
 it('returns to each of many concurrent requests the response of its own principal', async () => {
   const callers = await Promise.all(

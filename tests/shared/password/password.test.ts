@@ -96,6 +96,10 @@ describe('weakness', () => {
   })
 
   it.each([
+    [
+      'a word repeated beyond 64 characters',
+      ['butterfly'.repeat(10), 'sunshine1987'.repeat(6), `${'butterfly'.repeat(8)}1`],
+    ],
     ['a repeat', ['aaaaaaaaaaaaaaa', 'aaaaaaaaaaaaaaaz', 'abcabcabcabcabcabc', '😀🎨'.repeat(64), 'ab'.repeat(64)]],
     ['a sequence', ['123456789012345', 'abcdefghijklmnopqrst', '987654321987654']],
     ['a keyboard walk', ['qwertyuiopasdfg', 'qwertzuiopasdfghjkl', 'azertyuiopqsdfghjklm', '1234567890qwertyuiop']],
@@ -118,6 +122,14 @@ describe('weakness', () => {
 describe('passwordGuesses', () => {
   it('loads the word lists once', async () => {
     expect(await passwordGuesses()).toBe(guesses)
+  })
+
+  it('estimates a long password by its part of 64 characters that is hardest to guess', () => {
+    const hard = 'korwendabulixpo-tavi'
+    const easy = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ!?'
+    expect(guesses.count(easy + hard)).toBe(guesses.count(hard))
+    expect(guesses.count(`${hard}${easy}`.slice(0, 67))).toBe(guesses.count(`${hard}${easy}`.slice(0, 64)))
+    expect(guesses.count('a'.repeat(128))).toBe(guesses.count('a'.repeat(8)))
   })
 
   it('lists common passwords in the form that they are compared in', () => {
