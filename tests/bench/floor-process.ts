@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import postgres from 'postgres'
 import { hashToken } from '#shared/secret/secret.ts'
 import { givenOptions, serveAt } from './processes.ts'
@@ -69,9 +70,81 @@ if (slides) {
 }
 const STATEMENT = slides ? 'select * from floor.read_session($1)' : SELECT
 
-async function read(request: IncomingMessage): Promise<string | null> {
-  const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
-  const [row] = await sql.unsafe<Row[]>(STATEMENT, [hashToken(pepper, token)], { prepare: true })
+interface MemberRow {
+  id: string
+  user_id: string
+  email: string
+  full_name: string | null
+  avatar_url: string | null
+  disabled: boolean
+  role_id: number
+  role_code: string
+  role_label: string
+  role_rank: number
+  invited_by: string | null
+  accepted_at: Date
+  revoked_at: Date | null
+  created_at: Date
+}
+
+// The same for GET /v1/members.
+const MEMBERS = `
+  select m.id, u.id as user_id, u.email, u.full_name, u.avatar_url, u.disabled_at is not null as disabled,
+         r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
+         m.invited_by, m.accepted_at, m.revoked_at, m.created_at
+    from app.sessions s
+    join app.memberships m on m.tenant_id = s.tenant_id and m.accepted_at is not null and m.revoked_at is null
+    join app.users u on u.id = m.user_id
+    join app.roles r on r.id = m.role_id
+   where s.token_key = $1 and ${LIVE}
+   order by m.created_at, m.id
+   limit 51`
+
+async function listMembers(key: Buffer): Promise<string> {
+  const rows = await sql.unsafe<MemberRow[]>(MEMBERS, [key], { prepare: true })
+  const data = rows.map((row) => ({
+    id: row.id,
+    user: {
+      id: row.user_id,
+      email: row.email,
+      full_name: row.full_name,
+      avatar_url: row.avatar_url,
+      disabled: row.disabled,
+    },
+    role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
+    invited_by: row.invited_by,
+    accepted_at: row.accepted_at,
+    revoked_at: row.revoked_at,
+    created_at: row.created_at,
+  }))
+  return JSON.stringify({ data, next_cursor: null })
+}
+
+/** The rows that an invitation adds, in one transaction: its token, its job, and the audit entry, which adds the event. */
+const invite = (key: Buffer, email: string): Promise<string | null> =>
+  sql.begin(async (tx) => {
+    const [token] = await tx<{ id: string; tenant_id: string; invited_by: string; expires_at: Date }[]>`
+      insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
+      select sha256(uuid_send(gen_random_uuid())), 'invite', s.tenant_id, ${email}, 3, s.user_id, now() + interval '7 days'
+        from app.sessions s where s.token_key = ${key} and s.revoked_at is null
+          on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
+          do update set token_hash = excluded.token_hash
+      returning id, tenant_id, invited_by, expires_at`
+    if (token === undefined) return null
+    const { id, tenant_id, invited_by } = token
+    await Promise.all([
+      tx`
+        insert into app.jobs (tenant_id, kind, payload, idempotency_key)
+        values (${tenant_id}, 'mail', jsonb_build_object('invitation_id', ${id}::uuid), gen_random_uuid())`,
+      tx`
+        insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, after, request_id)
+        values (${tenant_id}, ${invited_by}, 'invitation.created', 'invitation', ${id}, '{"role": "sales"}', ${id})`,
+    ])
+    return JSON.stringify({ ...token, email, role: 'sales', status: 'pending' })
+  })
+
+async function readSession(key: Buffer): Promise<string | null> {
+  const [row] = await sql.unsafe<Row[]>(STATEMENT, [key], { prepare: true })
   if (row === undefined) return null
   const { session_id, idle_expires_at, absolute_expires_at } = row
   const { user_id, email, email_verified_at, full_name, avatar_url } = row
@@ -85,13 +158,21 @@ async function read(request: IncomingMessage): Promise<string | null> {
   })
 }
 
+async function respond(request: IncomingMessage): Promise<string | null> {
+  const key = hashToken(pepper, request.headers.authorization?.slice('Bearer '.length) ?? '')
+  if (request.url?.startsWith('/v1/members?') === true) return listMembers(key)
+  if (request.method === 'GET') return readSession(key)
+  const { email }: { email: string } = JSON.parse(await text(request))
+  return invite(key, email)
+}
+
 function answer(response: ServerResponse, body: string | null): void {
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body ?? '') }
   response.writeHead(body === null ? 401 : 200, headers).end(body ?? '')
 }
 
 const server = createServer((request, response) => {
-  read(request).then(
+  respond(request).then(
     (body) => answer(response, body),
     (error: unknown) => {
       console.error(error)

@@ -1,25 +1,13 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { LambdaClient } from '@aws-sdk/client-lambda'
 import { createGuard, Refusal } from '@tenantry/guard'
 import { liveArn } from '#infra/local/aws/lambda.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
-import { givenOptions, serveAt } from './processes.ts'
+import { serveAt } from './processes.ts'
 
-/** The options of the process of a guarded service. */
-export interface GuardedOptions {
-  /** Of the server that has the function `authorize`. */
-  readonly lambdaUrl: string
-}
-
-// A service of another team: it asks the guard for each request, and responds with the principal.
-const { lambdaUrl } = givenOptions() as GuardedOptions
-const client = new LambdaClient({
-  endpoint: lambdaUrl,
-  region: 'us-east-1',
-  credentials: { accessKeyId: 'bench', secretAccessKey: 'bench' },
-})
-const guard = createGuard({ functionName: liveArn('authorize'), client })
+// A service of another team: it asks the guard for each request, and responds with the principal. Its environment has the
+// address of Lambda and credentials.
+const guard = createGuard({ functionName: liveArn('authorize') })
 const server = createServer((request, response) => {
   const { authorization = '' } = request.headers
   guard.authorize(gatewayEvent({ route: 'GET /orders', headers: { authorization } }), 'deal.read').then(

@@ -7,17 +7,20 @@ export interface Timed {
   readonly ms: number
 }
 
-export type Call = (route: string, options?: { token?: string; body?: object }) => Promise<Timed>
+export type Call = (
+  route: string,
+  options?: { token?: string; authorization?: string; body?: object },
+) => Promise<Timed>
 
 /** Calls a server over one keep-alive connection. `route` is a method and a path. */
 export function createClient(url: string): Call {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  return (route, { token, body } = {}) =>
+  return (route, { token, authorization = token === undefined ? undefined : `Bearer ${token}`, body } = {}) =>
     new Promise((resolve, reject) => {
       const [method = '', path = ''] = route.split(' ')
       const payload = body === undefined ? undefined : JSON.stringify(body)
       const headers = {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(authorization === undefined ? {} : { authorization }),
         ...(payload === undefined
           ? {}
           : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),

@@ -56,6 +56,7 @@ const fullAnswer = get(
   `${organization}/get-active-member-role`,
 )
 const members = get(`${organization}/list-members`)
+const ownMembers = get('/v1/members?limit=50')
 const tenants = get(`${organization}/list`)
 const check = get('/v1/auth/session')
 
@@ -90,7 +91,7 @@ export const CASES: readonly PeerCase[] = [
     name: 'list of 50 members',
     connections: [MANY, 1],
     as: 'managers',
-    ask: { 'better-auth': members, 'cookie-cache': members, tenantry: get('/v1/members?limit=50') },
+    ask: { select: ownMembers, 'better-auth': members, 'cookie-cache': members, tenantry: ownMembers },
   },
   {
     name: 'list of tenants',
@@ -113,6 +114,7 @@ export const CASES: readonly PeerCase[] = [
     as: 'managers',
     ask: {
       'better-auth': (own) => [post(`${organization}/invite-member`, own, invited())],
+      select: (own) => [post('/v1/members/invite', own, invited())],
       tenantry: (own) => [post('/v1/members/invite', own, invited())],
     },
   },

@@ -22,14 +22,18 @@ export async function startProcess<Greeting, Question, Answer>(
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
+  const report = (code: number | null, signal: string | null) =>
+    console.error(`${file} ended: ${signal ?? `exit code ${code}`}`)
+  child.once('exit', report)
   cleanup.add(() => {
+    child.off('exit', report)
     child.kill('SIGKILL')
   })
 
   const next = <Message>(): Promise<Message> =>
     new Promise((resolve, reject) => {
       const ended = () => reject(new Error(`${file} ended`))
-      if (!child.connected) ended()
+      if (!child.connected) return ended()
       child.once('exit', ended)
       child.once('message', (message) => {
         child.off('exit', ended)
@@ -42,7 +46,7 @@ export async function startProcess<Greeting, Question, Answer>(
     greeting,
     ask: (question) => {
       const answer = next<Answer>()
-      child.send(question as object)
+      if (child.connected) child.send(question as object)
       return answer
     },
   }

@@ -10,6 +10,8 @@ export interface Scale {
   /** The age of the service in months, each with its partition of the audit log. */
   readonly months: number
   readonly deals: number
+  /** Of the last month, as many for each tenant as for any other. */
+  readonly events: number
 }
 
 /** Of a tenant, beside its members and deals. */
@@ -20,7 +22,7 @@ const SYNC_RUNS = 5
 
 /** Fills a migrated and seeded database by SQL alone. All of its constraints hold. */
 export async function fillScale(connect: () => postgres.Sql, scale: Scale): Promise<void> {
-  const { tenants, members, users, deals } = scale
+  const { tenants, members, users, deals, events } = scale
   const each = async (...statements: ((sql: postgres.Sql) => Promise<unknown>)[]) => {
     const sql = connect()
     // Triggers, of foreign keys too, would check row by row what the statements below make right.
@@ -63,12 +65,6 @@ export async function fillScale(connect: () => postgres.Sql, scale: Scale): Prom
         select sha256((t.id::text || i)::bytea), 'invite', t.id, 'invited' || t.n || '-' || i || '@scale.test', 7, now() + interval '7 days'
           from scale.tenants t, generate_series(1, ${INVITATIONS}::int) i`,
       (sql) => sql`
-        insert into app.roles (tenant_id, code, label, rank, based_on)
-        select id, 'helper', 'Helper', 10, 7 from scale.tenants`,
-      (sql) => sql`
-        insert into app.role_permissions (tenant_id, role_id, permission)
-        select tenant_id, id, 'customer.write' from app.roles where code = 'helper' and tenant_id is not null`,
-      (sql) => sql`
         insert into app.designs (tenant_id, name, created_by, created_at)
         select m.tenant_id, 'Design ' || i, m.user_id, now() - make_interval(days => i)
           from scale.members m, generate_series(1, ${DESIGNS}::int) i where m.j = 8`,
@@ -93,6 +89,12 @@ export async function fillScale(connect: () => postgres.Sql, scale: Scale): Prom
     ),
     each(
       (sql) => fillAuditLog(sql, scale),
+      (sql) => sql`
+        insert into app.events (id, tenant_id, occurred_at, action, target_type, target_id, after, published_at)
+        select gen_random_uuid(), t.id, at, 'deal.changed', 'deal', gen_random_uuid(), '{"status": "quoted"}', at
+          from generate_series(1, ${events}::int) i
+          cross join lateral (select now() - interval '29 days' * (1 - i::float / ${events}::int) as at) happened
+          join scale.tenants t on t.n = i % ${tenants}::int`,
       (sql) => sql`
         insert into app.styles (tenant_id, style_number, name, brand, category, vendors)
         select t.id, 'T-' || i, 'Team shirt ' || i, 'House brand', 'T-Shirts', array['ss-activewear']
@@ -129,8 +131,17 @@ export async function fillScale(connect: () => postgres.Sql, scale: Scale): Prom
                lateral (select id, scope from app.styles s where s.tenant_id = d.tenant_id and s.style_number = 'T-' || i) s`,
     ),
   ])
+  // The triggers of roles compute their permissions.
+  const sql = connect()
+  await sql`
+    insert into app.roles (tenant_id, code, label, rank, based_on)
+    select id, 'helper', 'Helper', 10, 7 from scale.tenants`
+  await sql`
+    insert into app.role_permissions (tenant_id, role_id, permission)
+    select tenant_id, id, 'customer.write' from app.roles where code = 'helper' and tenant_id is not null`
+  await sql.end()
   await Promise.all([
-    each((sql) => sql`vacuum analyze app.audit_log`),
+    each((sql) => sql`vacuum analyze app.audit_log, app.events`),
     each((sql) =>
       sql`drop schema scale cascade`.then(
         () => sql`vacuum analyze app.sessions, app.memberships, app.users, app.tenants`,

@@ -1,6 +1,7 @@
 import type postgres from 'postgres'
 import * as v from 'valibot'
 import { exampleOfSchema } from '#shared/http/openapi.ts'
+import { encodeCursor } from '#shared/schema/page.ts'
 import { fieldsOf, type Route, routes, withId } from '#tests/support/routes.ts'
 import { type Call, expectStatus } from './http-client.ts'
 
@@ -9,6 +10,8 @@ export interface ScaleRead {
   readonly name: string
   /** Of each tenant, in the order of the tenants. */
   readonly paths: readonly string[]
+  /** Who reads in place of the tenants' owners. */
+  readonly authorization?: string
 }
 
 /** A read that was not measured, and why. */
@@ -31,6 +34,11 @@ const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_
 /** Values for fields of queries that have no example, or whose example names no row. */
 const VALUES: Readonly<Record<string, (sql: postgres.Sql, tenantId: string) => string | Promise<string>>> = {
   action: () => 'deal.created',
+  after: async (sql) => {
+    const [middle] = await sql<{ xact: string; id: string }[]>`
+      select xact::text, id from app.events order by xact, id offset (select count(*) / 2 from app.events) limit 1`
+    return encodeCursor([middle?.xact ?? '', middle?.id ?? ''])
+  },
   actor: (sql, tenantId) => idOf(sql, 'memberships', tenantId, 'user_id'),
   // A whole page of the audit log of both databases lies after it, and before `to`.
   from: () => hoursAgo(365 * 24),
@@ -46,24 +54,29 @@ const PAGE = 'limit=20'
 
 /**
  * Returns every GET of the route table: as it is, with each of its filters, and for a list of more than one page the second
- * page. `call` is the service on the database of `sql`, whose readers and rows are used.
+ * page. `call` is the service on the database of `sql`, whose readers, service key and rows are used.
  */
 export async function readsOf(
   sql: postgres.Sql,
   call: Call,
-  readers: readonly Reader[],
+  { readers, serviceKey }: { readers: readonly Reader[]; serviceKey: { authorization: string } },
 ): Promise<{ reads: ScaleRead[]; skipped: SkippedRead[] }> {
   const reads: ScaleRead[] = []
   const skipped: SkippedRead[] = []
-  const add = async (name: string, pathFor: (reader: Reader) => Promise<string>): Promise<readonly string[]> => {
+  const add = async (
+    name: string,
+    { access }: Route['endpoint'],
+    pathFor: (reader: Reader) => Promise<string>,
+  ): Promise<readonly string[]> => {
+    const by = access === 'service' ? { authorization: serviceKey.authorization } : {}
     try {
       const paths: string[] = []
       for (const reader of readers) {
         const path = await pathFor(reader)
-        expectStatus(await call(`GET ${path}`, { token: reader.token }), 200, path)
+        expectStatus(await call(`GET ${path}`, { token: reader.token, ...by }), 200, path)
         paths.push(path)
       }
-      reads.push({ name, paths })
+      reads.push({ name, paths, ...by })
       return paths
     } catch (error) {
       skipped.push({ name, reason: error instanceof Error ? error.message.slice(0, 100) : String(error) })
@@ -74,10 +87,12 @@ export async function readsOf(
     const fields = route.endpoint.query === null ? [] : fieldsOf(route.endpoint.query)
     const required = fields.filter((field) => field.required).map(({ name }) => name)
     const filters = fields.map(({ name }) => name).filter((name) => !required.includes(name) && !PAGED.has(name))
-    const bare = await add(route.name, (reader) => pathOf(sql, route, reader, required))
+    const bare = await add(route.name, route.endpoint, (reader) => pathOf(sql, route, reader, required))
     if (bare.length === 0) continue
     for (const filter of filters)
-      await add(`${route.name}, by ${filter}`, (reader) => pathOf(sql, route, reader, [...required, filter]))
+      await add(`${route.name}, by ${filter}`, route.endpoint, (reader) =>
+        pathOf(sql, route, reader, [...required, filter]),
+      )
     const pages: (string | null)[] = []
     for (const [at, reader] of readers.entries()) pages.push(await nextPage(call, bare[at] ?? '', reader))
     if (pages.every((page) => page !== null)) reads.push({ name: `${route.name}, second page of 20`, paths: pages })

@@ -12,6 +12,7 @@ import { seed } from '#infra/local/seed.ts'
 import { parseConfig } from '#shared/config.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { loginsOf } from '#tests/support/access.ts'
+import { mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
 import { type Cleanup, createCleanup, createUndo } from './cleanup.ts'
 import { SERVICE_ENV } from './fixture.ts'
 import { createClient } from './http-client.ts'
@@ -65,6 +66,7 @@ interface Filled {
   readonly urls: Parameters<typeof loginsOf>[0]
   readonly readers: readonly Reader[]
   readonly slidingTokens: readonly string[]
+  readonly serviceKey: ServiceKey
 }
 
 async function fill(adminUrl: string, name: string, pepper: string, scale: Scale): Promise<Filled> {
@@ -92,10 +94,11 @@ async function fill(adminUrl: string, name: string, pepper: string, scale: Scale
                   ${tokens.map((token) => hashToken(pepper, token).toString('hex'))}::text[]) as k (id, key)
      where s.id = k.id`
   await sql`vacuum analyze app.sessions`
+  const serviceKey = await mintServiceKey(sql, pepper)
   const [size] = await sql<{ size: string }[]>`select pg_size_pretty(pg_database_size(current_database())) as size`
   say(`${name}: ${scale.tenants} tenants, ${size?.size}`)
   await sql.end()
-  return { name, databaseUrl, urls, readers, slidingTokens }
+  return { name, databaseUrl, urls, readers, slidingTokens, serviceKey }
 }
 
 /** Starts and fills a cluster without fsync, then starts it again with it. */
@@ -147,7 +150,8 @@ async function main(): Promise<number> {
   try {
     const pepper = `${newToken()}${newToken()}`
     const { tenants, users, sessions, audit, deals } = options
-    const big = { tenants, members: MEMBERS, users, sessions, auditEntries: audit, months: MONTHS, deals }
+    const events = Math.round(audit / MONTHS)
+    const big = { tenants, members: MEMBERS, users, sessions, auditEntries: audit, months: MONTHS, deals, events }
     const part = (rows: number): number => Math.max(1, Math.round((rows * SMALL_TENANTS) / tenants))
     const small: Scale = {
       ...big,
@@ -157,6 +161,8 @@ async function main(): Promise<number> {
       auditEntries: part(audit),
       months: 1,
       deals: part(deals),
+      // The list has a second page.
+      events: Math.max(200, part(events)),
     }
     say('starting and filling Postgres')
     const { server, filled } = await startCluster(pepper, { small, big }, cleanup)
@@ -196,7 +202,7 @@ async function main(): Promise<number> {
           .map(({ token }, reader) => ({
             method: 'GET',
             path: read.paths[reader] ?? '',
-            headers: { authorization: `Bearer ${token}` },
+            headers: { authorization: read.authorization ?? `Bearer ${token}` },
           }))
           .filter((_request, reader) => reader % CONNECTIONS === at),
       )
@@ -210,7 +216,7 @@ async function main(): Promise<number> {
     for (const database of filled) {
       const service = await startService(database, {}, cleanup)
       const sql = postgres(database.databaseUrl, { max: 1, onnotice: () => {} })
-      const found = await readsOf(sql, createClient(service.url), database.readers)
+      const found = await readsOf(sql, createClient(service.url), database)
       servers.push({ ...service, database, ...found })
       await sql.end()
     }

@@ -19,14 +19,20 @@ export async function crowdConnections(server: Server, how: Crowd): Promise<() =
   }
   // Not a superuser: some slots are reserved for those, and we need one to free the others.
   const url = await server.look(async (sql) => {
-    await sql`drop role if exists crowd`
-    await sql`create role crowd login password 'crowd'`
+    // An earlier round of a soak has left it.
+    const [found] = await sql`select from pg_roles where rolname = 'crowd'`
+    if (found === undefined) await sql`create role crowd login password 'crowd'`
     await sql`grant connect on database tenantry to crowd`
     return urlFor(server.url, { user: 'crowd', password: 'crowd' })
   })
   const clients: postgres.Sql[] = []
   const join = async (): Promise<boolean> => {
-    const client = postgres(url, { max: 1, onnotice: () => {}, connection: { application_name: 'crowd' } })
+    const client = postgres(url, {
+      max: 1,
+      fetch_types: false,
+      onnotice: () => {},
+      connection: { application_name: 'crowd' },
+    })
     clients.push(client)
     return client`select`.then(
       () => true,

@@ -77,6 +77,10 @@ async function main(): Promise<boolean> {
     const found = await stage.server.look((sql) => find(sql, entriesOf(lines), sources))
     say('holds the ledger against database, mailbox, event bus and audit log')
     return report(lines, judge(lines, found), options['late-recovery'])
+  } catch (error) {
+    // Before the cleanup, which may take long or fail too.
+    console.error(error)
+    return false
   } finally {
     await cleanup.run()
   }

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { type Postgres, startPostgres } from '#infra/local/postgres/postgres.ts'
+import { errorCode } from '#shared/db/failure.ts'
 import { processTree } from '#tests/support/process-tree.ts'
 import { openEndpoint } from './endpoint.ts'
 import { startStandby } from './standby.ts'
@@ -44,7 +45,9 @@ export async function startServer(folder: string): Promise<Server> {
   const endpoint = await openEndpoint(primary.port)
 
   const lookAt = async <T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> => {
-    const sql = postgres(url, { max: 1, onnotice: () => {}, connection: { search_path: 'app, public' } })
+    // postgres.js fetches types in a promise that nobody awaits: a cut connection would end the run.
+    const options = { max: 1, fetch_types: false, onnotice: () => {} }
+    const sql = postgres(url, { ...options, connection: { search_path: 'app, public' } })
     try {
       return await work(sql)
     } finally {
@@ -60,17 +63,27 @@ export async function startServer(folder: string): Promise<Server> {
   }
 
   const signal = (of: Postgres, name: 'SIGSTOP' | 'SIGCONT') => {
-    for (const pid of processTree(of.pid())) process.kill(pid, name)
+    for (const pid of processTree(of.pid())) {
+      try {
+        process.kill(pid, name)
+      } catch (error) {
+        // A backend may have exited since its postmaster was asked for it.
+        if (errorCode(error) !== 'ESRCH') throw error
+      }
+    }
   }
-  let retired: Promise<void> = Promise.resolve()
-  const retire = async (old: { server: Postgres; dataDir: string }): Promise<void> => {
+  /** Crashes a server that may be stopped: a stopped process obeys no other signal. */
+  const crash = async (server: Postgres): Promise<void> => {
     try {
-      // A stopped process obeys no other signal.
-      signal(old.server, 'SIGCONT')
+      signal(server, 'SIGCONT')
     } catch {
       // It was killed.
     }
-    await old.server.stop('immediate')
+    await server.stop('immediate')
+  }
+  let retired: Promise<void> = Promise.resolve()
+  const retire = async (old: { server: Postgres; dataDir: string }): Promise<void> => {
+    await crash(old.server)
     await rm(old.dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
 
@@ -125,7 +138,7 @@ export async function startServer(folder: string): Promise<Server> {
       await retired
       await endpoint.close()
       await (await standby?.catch(() => undefined))?.server.stop('immediate')
-      await primary.stop('immediate')
+      await crash(primary)
     },
   }
 }

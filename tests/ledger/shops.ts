@@ -46,7 +46,7 @@ export async function createShops(sql: postgres.Sql): Promise<Shop[]> {
     }
     for (let index = 0; index < CHANGING; index += 1)
       await createUser(sql, { email: `${mark}changing${index}@ledger.test`, role: 'viewer', slugs: [slug] })
-    await sql`update app.users set password_hash = ${hash} where email = any(${staff.map(({ email }) => email)})`
+    await sql`update app.users set password_hash = ${hash} where email in ${sql(staff.map(({ email }) => email))}`
     const changing = await sql<{ id: string }[]>`
       select m.id from app.memberships m join app.users u on u.id = m.user_id
        where m.tenant_id = ${id} and u.email::text collate "C" like ${`${mark}changing%`}`

@@ -36,7 +36,7 @@ export async function startStandby(primary: Home, dataDir: string): Promise<Post
   const to = join(dataDir, 'cluster')
   await mkdir(dataDir, { recursive: true, mode: 0o755 })
   await writeFile(join(dataDir, 'password'), await readFile(join(primary.dataDir, 'password')), { mode: 0o600 })
-  const sql = postgres(primary.adminUrl, { max: 1, onnotice: () => {} })
+  const sql = postgres(primary.adminUrl, { max: 1, fetch_types: false, onnotice: () => {} })
   try {
     await sql`select pg_create_physical_replication_slot('standby', true)
                where not exists (select from pg_replication_slots where slot_name = 'standby')`
