@@ -98,6 +98,9 @@ export class Database extends Construct {
         log_min_duration_statement: '-1',
         log_error_verbosity: 'terse',
         'pg_stat_statements.track_utility': '0',
+        // Functions fix their plans by settings that make every other plan look expensive. Postgres would compile such a plan at
+        // each execution, for longer than it runs.
+        jit: '0',
       },
       storageEncrypted: true,
       storageEncryptionKey: keys.database,
