@@ -63,7 +63,7 @@ type SqlFor<A extends Access, R extends string> = A extends TenantAccess
         : SessionTransaction
       : Sql
 
-/** The needs that follow from who may call, and from the limits. */
+/** The needs that follow from who may call, and from the limits. Only the database counts the limits of a session: see `limits`. */
 const SESSION_NEEDS = ['database', 'pepper'] as const
 const SERVICE_NEEDS = ['database', 'pepper', 'cache'] as const
 const LIMIT_NEEDS = ['database', 'pepper', 'cache'] as const
@@ -74,7 +74,11 @@ type AccessNeeds<A extends Access> = A extends 'anyone'
   : A extends 'service'
     ? (typeof SERVICE_NEEDS)[number]
     : (typeof SESSION_NEEDS)[number]
-type LimitNeeds<L extends Limit> = [L] extends [never] ? never : (typeof LIMIT_NEEDS)[number]
+type LimitNeeds<L extends Limit, A extends Access> = [L] extends [never]
+  ? never
+  : A extends 'anyone' | 'service'
+    ? (typeof LIMIT_NEEDS)[number]
+    : never
 
 /** The names of the parameters in a route. */
 export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
@@ -152,7 +156,10 @@ interface Definition<
   readonly cache?: string
   /** Why a success leaves no entry in an audit log. Every other write route must leave one. */
   readonly audit?: { readonly none: string }
-  /** Counted before `handle`. A request over any of them gets a 429. */
+  /**
+   * Counted before `handle`. A request over any of them gets a 429. The cache refuses what it can before the database is asked.
+   * A request with a session has already asked the database, which then counts alone.
+   */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
   /** 'own': `handle` counts the limits by `runtime.limiter`, and throws `rateLimited`. */
   readonly counting?: 'own'
@@ -160,7 +167,7 @@ interface Definition<
     context: RequestContext<
       R,
       A,
-      N | AccessNeeds<A> | LimitNeeds<L>,
+      N | AccessNeeds<A> | LimitNeeds<L, A>,
       Readonly<Record<ParamNames<R>, string>>,
       Output<Q>,
       Output<B>
@@ -237,7 +244,7 @@ export function endpoint<
     ...(definition.needs ?? []),
     ...(definition.access === 'service' ? SERVICE_NEEDS : []),
     ...(requiresSession(definition.access) ? SESSION_NEEDS : []),
-    ...(definition.limits === undefined ? [] : LIMIT_NEEDS),
+    ...(definition.limits === undefined || requiresSession(definition.access) ? [] : LIMIT_NEEDS),
     ...(method === 'GET' || definition.audit !== undefined ? [] : AUDIT_NEEDS),
   ]
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.

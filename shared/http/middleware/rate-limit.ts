@@ -1,5 +1,7 @@
+import { requiresSession } from '#shared/http/endpoint.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
+import { countAttempt } from '#shared/rate-limit/queries.ts'
 
 /** Counts the request against the endpoint's limits, before any expensive work. */
 export const rateLimit = (): Middleware => ({
@@ -7,9 +9,11 @@ export const rateLimit = (): Middleware => ({
     const { body, principal, client } = context.request
     const { endpoint, runtime } = matched(context.request)
     if (endpoint.limits === null || endpoint.counting === 'own') return
-    const { config, pepper, limiter } = runtime
+    const { config, database, limiter, pepper } = runtime
     const limits = endpoint.limits({ body, principal, client, config, pepper })
-    const refusal = await limiter.attempt(limits)
+    const refusal = await (requiresSession(endpoint.access)
+      ? countAttempt(database.uncleaned, limits)
+      : limiter.attempt(limits))
     if (refusal !== null) throw rateLimited(refusal)
   },
 })
