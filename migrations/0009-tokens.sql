@@ -113,6 +113,7 @@ grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz
 -- open one spells it in another way.
 create function app.issue_invitation(
     p_ticket bytea, p_email text, p_role text, p_token_hash bytea, p_ttl_seconds integer, p_resend_seconds integer, p_nonce text,
+    p_tenant_key bytea, p_tenant_limit integer, p_tenant_seconds integer,
     p_recipient_key bytea, p_recipient_limit integer, p_recipient_seconds integer,
     p_request_id text, p_client_request_id text, p_ip_hash bytea)
   returns table (refusal text, wait_seconds integer, mailed boolean, id uuid, email text, role text, created_at timestamptz,
@@ -135,7 +136,16 @@ declare
   v_own_rank integer;
   v_is_member boolean;
   v_payload jsonb;
+  v_allowed boolean;
 begin
+  -- Before the lock of the tenant, so that what is over the limit keeps nobody waiting.
+  select c.allowed, c.retry_after_seconds into v_allowed, wait_seconds
+    from app.count_attempt(p_tenant_key, p_tenant_limit, p_tenant_seconds, null) c;
+  if not v_allowed then
+    refusal := 'tenant-limit';
+    return next;
+    return;
+  end if;
   perform app.enter_to_write(p_ticket, 'member.manage', true);
   v_tenant := encode(substr(p_ticket, 1, 16), 'hex');
   v_actor := encode(substr(p_ticket, 17, 16), 'hex');
@@ -437,17 +447,17 @@ begin
 end
 $$;
 
-revoke all on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea),
+revoke all on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea),
   app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer), app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) from public;
-grant execute on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea),
+grant execute on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea),
   app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer) to identity_app;
 grant execute on function app.find_invitation(bytea, bytea),
   app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text), app.verify_email(bytea, bytea),
   app.find_reset(bytea, bytea), app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
 grant create on schema app to identity_gate;
-alter function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea) owner to identity_gate;
+alter function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea) owner to identity_gate;
 alter function app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer) owner to identity_gate;
 alter function app.find_invitation(bytea, bytea) owner to identity_gate;
 alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) owner to identity_gate;

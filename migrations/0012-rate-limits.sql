@@ -1,4 +1,4 @@
--- The rate limits that apply while the cache fails. The table is unlogged: no attempt waits for the disk, and a crash of
+-- The rate limits. The cache counts those of requests without a session too, and refuses them first. The table is unlogged: no attempt waits for the disk, and a crash of
 -- the database resets the counts to zero.
 set local role identity_owner;
 

@@ -40,6 +40,7 @@ export async function findInvitation(sql: TenantTransaction, id: string): Promis
 
 /** Why an invitation is refused. */
 export type InvitationRefusal =
+  | 'tenant-limit'
   | 'no-invitation'
   | 'no-role'
   | 'role-outranks'
@@ -69,6 +70,7 @@ export interface NewInvitation {
   readonly tokenHash: Buffer
   readonly ttlSeconds: number
   readonly resendSeconds: number
+  readonly tenantLimit: Limit
   readonly recipientLimit: Limit
   readonly source: Required<RequestSource>
 }
@@ -81,15 +83,15 @@ export interface NewInvitation {
 export async function putInvitation(
   run: Run,
   ticket: Ticket,
-  { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, recipientLimit, source }: NewInvitation,
+  { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, tenantLimit, recipientLimit, source }: NewInvitation,
 ): Promise<RefusedInvitation | IssuedInvitation> {
-  const { subject, limit, windowSeconds } = recipientLimit
   const { requestId, clientRequestId, ipHash } = source
   const [row] = await ticket.present(
     (bytes) => run<RefusedInvitation | IssuedInvitation>`
       select * from app.issue_invitation(
-        ${bytes}, ${email}, ${role}, ${tokenHash}, ${ttlSeconds}, ${resendSeconds}, ${nonce}, ${subject}, ${limit}, ${windowSeconds},
-        ${requestId}, ${clientRequestId}, ${ipHash})`,
+        ${bytes}, ${email}, ${role}, ${tokenHash}, ${ttlSeconds}, ${resendSeconds}, ${nonce},
+        ${tenantLimit.subject}, ${tenantLimit.limit}, ${tenantLimit.windowSeconds},
+        ${recipientLimit.subject}, ${recipientLimit.limit}, ${recipientLimit.windowSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
   )
   if (row === undefined) throw new Error('app.issue_invitation returned no row')
   return row

@@ -4,7 +4,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
 import { Email } from '#shared/schema/email.ts'
-import { inviteLimits } from './invite-limits.ts'
+import { tenantLimit } from './invite-limits.ts'
 import { issueInvitation } from './issue-invitation.ts'
 
 export const inviteMember = endpoint({
@@ -16,7 +16,8 @@ export const inviteMember = endpoint({
   body: v.object({ email: Email, role: RoleCode }),
   reply: Invitation,
   problems: ['already-member'],
-  limits: inviteLimits,
+  limits: (input) => [tenantLimit(input, input.principal)],
+  counting: 'own',
   async handle(context) {
     return ok(await issueInvitation(context, context.body))
   },

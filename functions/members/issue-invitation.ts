@@ -2,12 +2,13 @@ import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import type { Invitation, InvitationRecord } from '#shared/membership/member.ts'
 import { forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
 import { type InvitationRefusal, type NewInvitation, putInvitation } from './invitation-queries.ts'
-import { recipientLimit } from './invite-limits.ts'
+import { recipientLimit, tenantLimit } from './invite-limits.ts'
 
 /** What issues an invitation needs. */
 type InviterContext = AuditContext & {
@@ -27,6 +28,7 @@ export async function issueInvitation(
   const { config, database, pepper, mailKey } = runtime
   const { ttlSeconds, resendSeconds } = config.invite
   const nonce = newNonce()
+  const ofTenant = tenantLimit(runtime, principal)
   const issued = await putInvitation(database.call, principal.ticket, {
     email,
     role,
@@ -34,10 +36,11 @@ export async function issueInvitation(
     tokenHash: hashToken(pepper, mailToken(mailKey, 'invite', nonce)),
     ttlSeconds,
     resendSeconds,
+    tenantLimit: ofTenant,
     recipientLimit: recipientLimit(runtime, email),
     source: requestSource(context),
   })
-  if (issued.refusal !== null) throw problemOf(issued.refusal, issued.wait_seconds, resendSeconds)
+  if (issued.refusal !== null) throw problemOf(issued.refusal, issued.wait_seconds, { ofTenant, resendSeconds })
   await Promise.all([
     // Also when no mail was added, so that response time does not reveal it.
     database.invoke('deliver-mail', issued.mailed ? undefined : 'rehearsal'),
@@ -55,8 +58,14 @@ export async function issueInvitation(
   }
 }
 
-function problemOf(refusal: InvitationRefusal, retryAfterSeconds: number, resendSeconds: number): Problem {
+function problemOf(
+  refusal: InvitationRefusal,
+  retryAfterSeconds: number,
+  { ofTenant, resendSeconds }: { ofTenant: Limit; resendSeconds: number },
+): Problem {
   switch (refusal) {
+    case 'tenant-limit':
+      return rateLimited({ limit: ofTenant, retryAfterSeconds })
     case 'no-invitation':
       return notFound('no open invitation with this id')
     case 'no-role':

@@ -3,7 +3,7 @@ import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
 import { issueInvitation } from './issue-invitation.ts'
-import { inviteLimits } from './invite-limits.ts'
+import { tenantLimit } from './invite-limits.ts'
 import { findInvitation } from './invitation-queries.ts'
 
 export const resendInvitation = endpoint({
@@ -13,7 +13,8 @@ export const resendInvitation = endpoint({
   summary: 'Resend an open invitation with a new link',
   needs: ['mail-key', 'invoke:deliver-mail'],
   reply: Invitation,
-  limits: inviteLimits,
+  limits: (input) => [tenantLimit(input, input.principal)],
+  counting: 'own',
   async handle(context) {
     const found = await context.sql.read((sql) => findInvitation(sql, context.params.id))
     if (found === null) throw notFound('no open invitation with this id')

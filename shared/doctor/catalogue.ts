@@ -69,7 +69,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.change_language(bytea, text)', // changes the language of the ticket's user
   'app.rehash_password(text, bytea, text)', // stores a password at another cost for a digest of it
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)', // creates a session for a digest
-  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea)', // creates or renews an invitation of a ticket's tenant
+  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea)', // creates or renews an invitation of a ticket's tenant
   'app.list_members(bytea, boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)', // returns the people of a ticket's tenant
   'app.find_invitation(bytea, bytea)', // returns the invitation of a token hash
   'app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text)', // makes the user of an invitation a member

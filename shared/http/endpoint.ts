@@ -161,7 +161,7 @@ interface Definition<
    * A request with a session has already asked the database, which then counts alone.
    */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
-  /** 'own': `handle` counts the limits by `runtime.limiter`, and throws `rateLimited`. */
+  /** 'own': `handle` counts the limits, and throws `rateLimited`. */
   readonly counting?: 'own'
   readonly handle: (
     context: RequestContext<

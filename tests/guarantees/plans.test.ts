@@ -123,7 +123,7 @@ describe('an invitation', () => {
     await database.admin`vacuum analyze app.tokens`
     await rolledBack(async (sql) => {
       const invite = (email: string) => sql`
-        select from app.issue_invitation(${ticket}, ${email}, 'sales', ${randomBytes(32)}, 60, 60, 'n', ${randomBytes(32)}, 9, 60, 'r', null, null)`
+        select from app.issue_invitation(${ticket}, ${email}, 'sales', ${randomBytes(32)}, 60, 60, 'n', ${randomBytes(32)}, 9, 60, ${randomBytes(32)}, 9, 60, 'r', null, null)`
       await invite('first@shops.test')
       await sql`
         insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)

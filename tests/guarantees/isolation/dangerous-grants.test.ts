@@ -175,7 +175,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)': {
     identity_auth: 'signs in',
   },
-  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, text, text, bytea)':
+  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea)':
     { identity_app: 'invites people' },
   'app.list_members(bytea, boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)': {
     identity_app: 'lists the people of a tenant',

@@ -213,7 +213,7 @@ export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenan
         update app.memberships set role_id = (select id from app.roles where code = ${code} and tenant_id is null)
          where user_id = ${users[0]?.id ?? null}`,
       )
-    const call = `app.issue_invitation(decode($1, 'hex'), $2, $3, sha256(convert_to($4, 'UTF8')), 60, 60, 'n', sha256('x'), 99, 60, 'r', null, null)`
+    const call = `app.issue_invitation(decode($1, 'hex'), $2, $3, sha256(convert_to($4, 'UTF8')), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 99, 60, 'r', null, null)`
     const refused = async (ticket: string) =>
       (await attempt(sql, `select ${call}`, [ticket, 'new@shops.test', 'viewer', 'x'])).code
     await sql`savepoint invited`

@@ -16,6 +16,14 @@ const open = endpoint({ route: 'GET /v1/open', access: 'anyone', summary, handle
 const guarded = endpoint({ route: 'GET /v1/guarded', access: 'session', summary, needs: ['vault'], handle })
 const limited = endpoint({ route: 'POST /v1/limited', access: 'anyone', summary, limits: () => [], handle })
 
+const ofSession = endpoint({
+  route: 'POST /v1/of-session',
+  access: 'session',
+  summary,
+  limits: () => [],
+  handle,
+})
+
 const needsOf = (...endpoints: Parameters<typeof routeGroup>[0]['endpoints'][number][]) =>
   routeGroup({ name: 'test', bodyLimitBytes: 1, endpoints }).needs
 
@@ -23,6 +31,7 @@ describe('routeGroup', () => {
   it('collects the needs that endpoints declare and imply, sorted', () => {
     expect(needsOf(open)).toEqual([])
     expect(needsOf(open, guarded)).toEqual(['database:app', 'pepper', 'vault'])
+    expect(needsOf(ofSession)).toEqual(['database:app', 'invoke:publish-events', 'pepper'])
     expect(needsOf(open, limited)).toEqual(['cache', 'database:app', 'invoke:publish-events', 'pepper'])
     expect(needsOf(limited, guarded)).toEqual(['cache', 'database:app', 'invoke:publish-events', 'pepper', 'vault'])
     const { needs } = routeGroup({ name: 'test', role: 'auth', bodyLimitBytes: 1, endpoints: [guarded] })
