@@ -175,8 +175,8 @@ describe('POST /v1/members/invite', () => {
         elsewhere: await ask(0, next.owner),
       }
     })
-    expect(asked.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 429, 429, 429])
-    for (const refused of [...asked.filter(({ status }) => status === 429), resent]) {
+    expect(asked.filter(({ status }) => status === 200)).toHaveLength(3)
+    for (const refused of [...asked.filter(({ status }) => status !== 200), resent]) {
       expectProblem(refused, 'rate-limited')
       expect(refused.headers.get('x-tenant-id')).toMatch(/^[0-9a-f-]{36}$/)
       expect(refused.headers.get('ratelimit-policy')).toBe('"invite-tenant";q=3;w=3600')
