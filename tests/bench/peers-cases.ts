@@ -22,7 +22,9 @@ export interface PeerData {
 /** The requests of one operation. `at` counts the operations of a turn. */
 type Operation = (session: PeerSession, at: number, data: PeerData) => readonly CannonRequest[]
 
-export const CONTENDERS = ['select', 'function', 'better-auth', 'cookie-cache', 'tenantry', 'guard'] as const
+/** The service, as in prod; with a session check that always moves the expiry; and behind the guard of another service. */
+export const OWN = ['tenantry', 'moving', 'guard'] as const
+export const CONTENDERS = ['select', 'function', 'better-auth', 'cookie-cache', ...OWN] as const
 export type ContenderName = (typeof CONTENDERS)[number]
 
 const credentials = ({ token, cookies }: PeerSession): Record<string, string> =>
@@ -79,7 +81,13 @@ export const CASES: readonly PeerCase[] = [
     name: 'session',
     connections: [MANY, 1],
     as: 'anybody',
-    ask: { select: check, function: check, 'better-auth': session, 'cookie-cache': session, tenantry: check },
+    ask: { select: check, 'better-auth': session, 'cookie-cache': session, tenantry: check },
+  },
+  {
+    name: 'session, moving its expiry',
+    connections: [MANY, 1],
+    as: 'anybody',
+    ask: { select: check, function: check, 'better-auth': session, moving: check },
   },
   {
     name: 'full answer',

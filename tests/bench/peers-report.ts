@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { figure, markdownTable, provenance } from './kept.ts'
-import { CASES, type ContenderName, type PeerTarget, TARGETS } from './peers-cases.ts'
+import { CASES, type ContenderName, OWN, type PeerTarget, TARGETS } from './peers-cases.ts'
 import { median } from './statistics.ts'
 import type { Turn } from './turn.ts'
 import { type Judged, verdictOf } from './verdict.ts'
@@ -63,9 +63,9 @@ export async function renderPeers(
   const rows = [0, 1].flatMap((kind) =>
     CASES.map(({ name, ask, connections: both }) => {
       const connections = both[kind] ?? 1
-      const contender = 'guard' in ask ? 'guard' : 'tenantry'
+      const contender = OWN.find((each) => each in ask)
       // The response to a session check has all that the full answer of better-auth has.
-      const own: Of = [contender in ask ? name : 'session', contender]
+      const own: Of = contender === undefined ? ['session', 'tenantry'] : [name, contender]
       const middle = (value: 'perSecond' | 'p50' | 'serverMicros' | 'postgresMicros', [name, contender]: Of = own) =>
         figure(
           median(
