@@ -152,7 +152,7 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
 
 const settings: readonly [name: string, variable: string, parts: (keyof typeof SMOKE)[], named: RegExp][] = [
   ['auth', 'DATABASE_SECRET_ID', ['signIn'], /tenantry-\w+-auth: ConfigError: .*DATABASE_SECRET_ID/],
-  ['members', 'CACHE_SECRET_ID', ['signIn'], /tenantry-\w+-members: ConfigError: .*CACHE_SECRET_ID/],
+  ['auth', 'CACHE_SECRET_ID', ['signIn'], /tenantry-\w+-auth: ConfigError: .*CACHE_SECRET_ID/],
   ['web', 'WEB_KEY_SECRET_ID', ['pages'], /tenantry-\w+-web: ConfigError: .*WEB_KEY_SECRET_ID/],
   ['vendor-accounts', 'VAULT_KEY_ID', ['vendors'], /tenantry-\w+-vendor-accounts: ConfigError: .*VAULT_KEY_ID/],
   ['vendor-accounts', 'VENDOR_URLS', ['vendors'], /vendor account is unverified/],
