@@ -109,6 +109,7 @@ grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz
 -- who never accepted, also creates or changes their membership. It runs the same statements for any address, and does not say whether
 -- there is a user. A recipient who got enough mails today gets none: the job is added and taken back.
 -- Checks and locks the session and its permission as every write does. Nobody gives a role above their own, or replaces one.
+-- What it refuses counts against the limit of the tenant too, unless the session has ended or may not invite, or the limit is reached.
 -- Returns why it refused, and for how long. Otherwise returns what the caller does not know of the invitation: its address, if an
 -- open one spells it in another way.
 create function app.issue_invitation(

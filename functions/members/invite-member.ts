@@ -16,7 +16,7 @@ export const inviteMember = endpoint({
   body: v.object({ email: Email, role: RoleCode }),
   reply: Invitation,
   problems: ['already-member'],
-  limits: (input) => [tenantLimit(input, input.principal)],
+  limits: (input) => [tenantLimit(input)],
   counting: 'own',
   async handle(context) {
     return ok(await issueInvitation(context, context.body))

@@ -28,7 +28,7 @@ export async function issueInvitation(
   const { config, database, pepper, mailKey } = runtime
   const { ttlSeconds, resendSeconds } = config.invite
   const nonce = newNonce()
-  const ofTenant = tenantLimit(runtime, principal)
+  const ofTenant = tenantLimit({ config, pepper, principal })
   const issued = await putInvitation(database.call, principal.ticket, {
     email,
     role,

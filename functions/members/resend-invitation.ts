@@ -13,7 +13,7 @@ export const resendInvitation = endpoint({
   summary: 'Resend an open invitation with a new link',
   needs: ['mail-key', 'invoke:deliver-mail'],
   reply: Invitation,
-  limits: (input) => [tenantLimit(input, input.principal)],
+  limits: (input) => [tenantLimit(input)],
   counting: 'own',
   async handle(context) {
     const found = await context.sql.read((sql) => findInvitation(sql, context.params.id))
