@@ -183,20 +183,24 @@ async function run(
     const { name, as, contender, operation, server } = turn
     const connections = turn.connections[kind === 'many' ? 0 : 1]
     const sessions = rotated(sessionsFor(as, server.data), round * 997)
-    const size = OPERATIONS[kind]
-    const operations = Array.from({ length: connections * size }, (_, at) => {
+    // Nothing is dropped at the end of a measured turn, so that its work is not left to the next one.
+    const rate = rates.get(`${name} ${contender} ${kind}`) ?? 0
+    const each = Math.max(Math.round((rate * seconds) / connections), LEAST_OPERATIONS)
+    const make = (at: number) => {
       const session = sessions[at % sessions.length]
       if (session === undefined) throw new Error('no session')
       return operation(session, at + round, server.data)
-    })
+    }
+    const reads = make(0)[0]?.method === 'GET'
+    // A measured turn writes nothing twice: an address that has just been invited is refused.
+    const size = reads || warmUp ? OPERATIONS[kind] : Math.max(OPERATIONS[kind], each)
+    const operations = Array.from({ length: connections * size }, (_, at) => make(at))
     const requests = Array.from({ length: connections }, (_, at) => operations.slice(at * size, (at + 1) * size).flat())
     const perOperation = operations[0]?.length ?? 1
-    // Nothing is dropped at the end of a measured turn, so that its work is not left to the next one.
-    const rate = rates.get(`${name} ${contender} ${kind}`) ?? 0
-    const amount = Math.max(Math.round((rate * seconds) / connections), LEAST_OPERATIONS) * connections
+    const amount = each * connections
     const until = warmUp ? { seconds: WARM_UP_SECONDS[kind] } : { requests: amount * perOperation }
     // Sessions move their expiry now, and not in the turn, which is shorter than the minute between two moves.
-    if (!warmUp && operations[0]?.[0]?.method === 'GET') {
+    if (!warmUp && reads) {
       const lead = { requests: Math.min(amount, operations.length) * perOperation }
       await loadTurn(loader, server, fixture.pid, { until: lead, requests, perOperation })
     }
