@@ -43,10 +43,17 @@ declare
   v_start timestamptz := date_bin(v_window, clock_timestamp(), timestamptz '2000-01-01 00:00:00Z');
   v_elapsed double precision := extract(epoch from clock_timestamp() - v_start) / p_window_seconds;
   v_carried integer;
+  v_stale boolean;
 begin
-  delete from app.rate_limits r where r.key = p_key and r.window_start < v_start - v_window;
-  select floor(coalesce(max(r.attempts), 0) * (1 - v_elapsed)) into v_carried
-    from app.rate_limits r where r.key = p_key and r.window_start = v_start - v_window;
+  -- By the key alone. A connection that planned a search for a window while the table was empty would find it in the index by
+  -- age, among the rows of all other keys.
+  select floor(coalesce(max(r.attempts) filter (where r.window_start = v_start - v_window), 0) * (1 - v_elapsed)),
+         bool_or(r.window_start < v_start - v_window)
+    into v_carried, v_stale
+    from app.rate_limits r where r.key = p_key;
+  if v_stale then
+    delete from app.rate_limits r where r.key = p_key and (r.window_start < v_start - v_window) is true;
+  end if;
   if v_carried < p_limit then
     insert into app.rate_limits as r (key, window_start, attempts, part_of) values (p_key, v_start, 1, p_part_of)
       on conflict (key, window_start) do update set attempts = r.attempts + 1 where r.attempts + v_carried < p_limit;
