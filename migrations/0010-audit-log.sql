@@ -39,6 +39,67 @@ create policy resolver_append on app.audit_log for insert to identity_resolver w
 grant insert (tenant_id, occurred_at, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_resolver;
 
+-- The entries with the actors that the tenant knows.
+create view app.audit_entries with (security_invoker = true) as
+select a.id, a.occurred_at, a.actor_user_id, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id, a.client_request_id,
+       encode(a.ip_hash, 'hex') as ip_hash, u.id as actor_id, u.email as actor_email, u.full_name as actor_name
+  from app.audit_log a
+  left join app.users u on u.id = a.actor_user_id;
+grant select on app.audit_entries to identity_app;
+
+-- Returns up to p_most entries of the tenant of the transaction, newest first, from those before a position. It has the rights of its
+-- caller, so the policies apply. It searches the last 62 days first, then as far back as the rest should be, if the tenant
+-- wrote as much before, and half as far again, then everything: Postgres opens each partition that a search may reach. Each filter has a
+-- statement of its own, whose plan is kept: one plan for all of them would read every entry of the tenant.
+create function app.search_audit_log(
+    p_before timestamptz, p_before_id uuid, p_actor uuid, p_action text, p_from timestamptz, p_to timestamptz, p_most integer)
+  returns setof app.audit_entries
+  language plpgsql stable rows 50
+  set search_path = pg_catalog, pg_temp
+  set plan_cache_mode = force_generic_plan
+  as $$
+declare
+  c_recent constant interval := '62 days';
+  v_since timestamptz := least(p_before, p_to, clock_timestamp()) - c_recent;
+  -- Before the next microsecond, for the entries of the same time with a smaller id.
+  v_until timestamptz := least(p_to, p_before + interval '1 microsecond');
+  v_left integer := p_most;
+  v_found integer;
+begin
+  loop
+    if p_actor is null and p_action is null then
+      return query select * from app.audit_entries e
+        where (e.occurred_at, e.id) < (p_before, p_before_id)
+          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+        order by e.occurred_at desc, e.id desc limit v_left;
+    elsif p_actor is null then
+      return query select * from app.audit_entries e
+        where e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
+          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+        order by e.occurred_at desc, e.id desc limit v_left;
+    elsif p_action is null then
+      return query select * from app.audit_entries e
+        where e.actor_user_id = p_actor and (e.occurred_at, e.id) < (p_before, p_before_id)
+          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+        order by e.occurred_at desc, e.id desc limit v_left;
+    else
+      return query select * from app.audit_entries e
+        where e.actor_user_id = p_actor and e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
+          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+        order by e.occurred_at desc, e.id desc limit v_left;
+    end if;
+    get diagnostics v_found = row_count;
+    exit when v_found = v_left or v_since <= p_from or v_since = '-infinity';
+    v_until := v_since;
+    v_since := case when v_left = p_most and v_found > 0 then v_since - c_recent * 1.5 * (v_left - v_found) / v_found
+                    else '-infinity' end;
+    v_left := v_left - v_found;
+  end loop;
+end
+$$;
+revoke all on function app.search_audit_log(timestamptz, uuid, uuid, text, timestamptz, timestamptz, integer) from public;
+grant execute on function app.search_audit_log(timestamptz, uuid, uuid, text, timestamptz, timestamptz, integer) to identity_app;
+
 -- Stores the rows of a month that has no partition, until app.create_audit_partition moves them.
 create table app.audit_log_default partition of app.audit_log default;
 select app.enforce_tenant('app.audit_log_default');

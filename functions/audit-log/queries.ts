@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, END, type Key, type ListRow } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
-import { Timestamp } from '#shared/schema/timestamp.ts'
+import { Timestamp, timestampKey, timestampText } from '#shared/schema/timestamp.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import { User } from '#shared/user/user.ts'
 
@@ -46,56 +46,47 @@ export interface EntrySearch {
   readonly to: string | null
 }
 
-// The months that a page is searched in first.
-const RECENT_MS = 62 * 24 * 3_600_000
-// Postgres plans each partition that a search may reach, so a search goes back a little further than it needs.
-const MARGIN = 1.5
-
 /** Returns entries of the tenant's audit log, newest first: up to `limit` + 1 of them. */
-export async function searchEntries(sql: TenantTransaction, search: EntrySearch): Promise<ListRow<Entry>[]> {
-  const { limit, before, from, to } = search
-  const ends = [before?.[0], to].map((time) => Date.parse(time ?? '')).filter((time) => !Number.isNaN(time))
-  const boundary = Math.min(Date.now(), ...ends) - RECENT_MS
-  // A second beyond the end, which has microseconds.
-  const recent = await entriesBetween(sql, search, boundary, ends.length > 0 ? Math.min(...ends) + 1000 : Infinity)
-  if (recent.length > limit || Date.parse(from ?? '') >= boundary) return recent
-  // How far back the rest of the page is, if the tenant wrote as much before. Without an entry, as far as there are any.
-  const reach = boundary - (MARGIN * RECENT_MS * (limit + 1 - recent.length)) / recent.length
-  const older = await entriesBetween(sql, { ...search, limit: limit - recent.length }, reach, boundary)
-  const found = [...recent, ...older]
-  if (found.length > limit || Date.parse(from ?? '') >= reach || reach === -Infinity) return found
-  return [...found, ...(await entriesBetween(sql, { ...search, limit: limit - found.length }, -Infinity, reach))]
-}
-
-/**
- * Searches the partitions from `sinceMs` up to `untilMs` alone. Only a bound of an immutable expression keeps the planner from
- * planning every partition, and to_timestamp is one; a cast of text is not.
- */
-async function entriesBetween(
+export async function searchEntries(
   sql: TenantTransaction,
   { limit, before, actor, action, from, to }: EntrySearch,
-  sinceMs: number,
-  untilMs: number,
 ): Promise<ListRow<Entry>[]> {
   const [occurredBefore, idBefore] = before ?? END
-  const rows = await sql<Entry & { readonly sort_key: string }>`
-    select a.id, a.occurred_at, a.action, a.before, a.after, a.request_id, a.client_request_id,
-           encode(a.ip_hash, 'hex') as ip_hash,
-           case when u.id is not null
-                then json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name) end as actor,
-           json_build_object('type', a.target_type, 'id', a.target_id) as target, to_json(a.occurred_at) as sort_key
-      from app.audit_log a
-      left join app.users u on u.id = a.actor_user_id
-     where (a.occurred_at, a.id) < (${occurredBefore}::text::timestamptz, ${idBefore}::uuid)
-       and a.occurred_at >= to_timestamp(${sinceMs / 1000}::float8) and a.occurred_at < to_timestamp(${untilMs / 1000}::float8)
-       and a.occurred_at >= ${from ?? '-infinity'}::text::timestamptz
-       and a.occurred_at < ${to ?? 'infinity'}::text::timestamptz
-       and (${actor}::uuid is null or a.actor_user_id = ${actor}::uuid)
-       and (${action}::text is null or a.action = ${action}::text)
-     order by a.occurred_at desc, a.id desc
-     limit ${limit + 1}`
-  return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
+  const rows = await sql<EntryRow>`
+    select e.id, e.occurred_at::text, e.action, e.actor_id, e.actor_email, e.actor_name, e.target_type, e.target_id, e.before, e.after,
+           e.request_id, e.client_request_id, e.ip_hash
+      from app.search_audit_log(
+        ${occurredBefore}::text::timestamptz, ${idBefore}, ${actor}, ${action},
+        ${from ?? '-infinity'}::text::timestamptz, ${to ?? 'infinity'}::text::timestamptz, ${limit + 1}) e`
+  return rows.map((row) => ({
+    item: entryOf(row),
+    // Computed when it is read: a page needs the key of its last item alone.
+    get key(): Key {
+      return [timestampKey(row.occurred_at), row.id]
+    },
+  }))
 }
+
+interface EntryRow extends Omit<Entry, 'actor' | 'target'> {
+  readonly actor_id: string | null
+  readonly actor_email: string
+  readonly actor_name: string | null
+  readonly target_type: string
+  readonly target_id: string | null
+}
+
+const entryOf = (row: EntryRow): Entry => ({
+  id: row.id,
+  occurred_at: timestampText(row.occurred_at),
+  action: row.action,
+  before: row.before,
+  after: row.after,
+  request_id: row.request_id,
+  client_request_id: row.client_request_id,
+  ip_hash: row.ip_hash,
+  actor: row.actor_id === null ? null : { id: row.actor_id, email: row.actor_email, full_name: row.actor_name },
+  target: { type: row.target_type, id: row.target_id },
+})
 
 /** Returns the members of the ticket's tenant, former and invited ones among them, oldest first. */
 export const nameMembers = (sql: TenantTransaction, ticket: Ticket, most: number): Promise<NamedMember[]> =>

@@ -1,7 +1,7 @@
 import type { Run } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
-import { timestampText } from '#shared/schema/timestamp.ts'
+import { timestampKey, timestampText } from '#shared/schema/timestamp.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import { invitedMember, type Member } from '#shared/membership/member.ts'
 import { findInvitation } from './invitation-queries.ts'
@@ -32,7 +32,7 @@ export function searchMembers(run: Run, ticket: Ticket, search: MemberSearch): P
       item: memberOf(row),
       // Computed when it is read: a page needs the key of its last item alone.
       get key(): Key {
-        return [isoOf(row.created_at), row.id]
+        return [timestampKey(row.created_at), row.id]
       },
     }))
   })
@@ -66,9 +66,6 @@ const memberOf = (row: MemberRow): Member => ({
   revoked_at: timeOrNull(row.revoked_at),
   created_at: timestampText(row.created_at),
 })
-
-/** Returns a time as `to_json` writes it. Postgres writes UTC as `+00`. */
-const isoOf = (text: string): string => text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00')
 
 /** Returns a member or former member of the tenant, an invited person for the id of an open invitation, or null. */
 export async function findMember(sql: TenantTransaction, id: string): Promise<Member | null> {

@@ -15,6 +15,9 @@ export function timestampText(text: string): string {
   return Number.isNaN(time.getTime()) ? text : time.toISOString()
 }
 
+/** Returns a timestamptz that Postgres wrote in UTC as text, in the form of a list's key: RFC 3339 with its microseconds. */
+export const timestampKey = (text: string): string => text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00')
+
 const TIMESTAMP = /^(?!0000)(\d{4}-\d\d-\d\d)T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/
 
 /** Returns whether the text is an RFC 3339 time whose day exists. JavaScript reads 30 February as 2 March. */

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
 import { afterAll, describe, expect, it } from 'vitest'
-import { searchEntries } from '#functions/audit-log/queries.ts'
+import { type EntrySearch, searchEntries } from '#functions/audit-log/queries.ts'
 import { ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { searchRoles } from '#shared/role/queries.ts'
+import { END } from '#shared/schema/page.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { ticketOf } from '#tests/support/proof.ts'
@@ -25,11 +26,13 @@ const rolledBack = async (work: (sql: postgres.TransactionSql) => Promise<void>)
     })
 }
 
-/** Returns how many rows of these tables the transaction has read. */
+/** Returns how many rows of these tables, or of their partitions, the transaction has read. */
 async function rowsRead(sql: postgres.TransactionSql, tables: readonly string[]): Promise<number> {
   const [row] = await sql<{ read: number }[]>`
     select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read
-      from pg_stat_xact_user_tables where relname in ${sql(tables)}`
+      from pg_stat_xact_user_tables t
+     where relname in ${sql(tables)} or exists (
+       select from pg_inherits i where i.inhrelid = t.relid and i.inhparent = any (${tables.map((each) => `app.${each}`)}::text[]::regclass[]))`
   return row?.read ?? 0
 }
 
@@ -186,33 +189,78 @@ describe('a page of members without a search', () => {
   })
 })
 
+const NO_SEARCH: EntrySearch = { limit: 20, before: null, actor: null, action: null, from: null, to: null }
+
 describe('a page of the audit log', () => {
   it('is searched in the partitions of the last months first, and in the older ones after them', async () => {
-    await database.admin`
+    const { admin } = database
+    await admin`
       select app.create_audit_partition((date_trunc('month', now()) - make_interval(months => m))::date)
         from generate_series(1, 23) as m`
-    const partitions: number[] = []
-    let found: object[] = []
-    const explained = async ([first = '', ...rest]: TemplateStringsArray, ...values: (string | number | null)[]) => {
-      const raw = [`explain (format json) ${first}`, ...rest]
-      const plan = JSON.stringify(await database.admin(Object.assign(raw, { raw }), ...values))
-      partitions.push(new Set(plan.match(/audit_log_(?:default|\d{4}_\d\d)(?=")/g)).size)
-      return found.splice(0)
+    const { id } = await mintSession(admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(admin, id)
+    // Which months a page of 20 opens, of a tenant with one more entry at each of these ages in days.
+    const opened = async (ages: readonly number[], search: Partial<EntrySearch> = {}): Promise<string[]> => {
+      let months: string[] = []
+      await rolledBack(async (sql) => {
+        await sql`
+          insert into app.audit_log (tenant_id, occurred_at, action, target_type)
+          select t.id, now() - make_interval(days => age), 'crowd.entry', 'crowd'
+            from app.tenants t, unnest(${ages}::int[]) age where t.slug = 'acme-print'`
+        await sql`set local role identity_app`
+        await sql`set transaction read only`
+        await sql`select app.enter_to_read(${ticket})`
+        const scans = () => sql<{ name: string; scans: number }[]>`
+          select substr(relname, 11) as name, idx_scan::int as scans from pg_stat_xact_user_tables
+           where relname like 'audit\\_log\\_2%' order by 1`
+        const before = await scans()
+        await searchEntries(sql as unknown as TenantTransaction, { ...NO_SEARCH, ...search })
+        months = (await scans()).filter(({ scans }, at) => scans > (before[at]?.scans ?? 0)).map(({ name }) => name)
+      })
+      return months
     }
-    const search = { limit: 20, before: null, actor: null, action: null, from: null, to: null }
-    await searchEntries(explained as unknown as TenantTransaction, search)
-    const yearAgo = new Date(Date.now() - 365 * 24 * 3_600_000).toISOString()
-    await searchEntries(explained as unknown as TenantTransaction, { ...search, to: yearAgo })
-    // The last three months or two, the next three, and the default partition.
-    expect(partitions[0]).toBeLessThanOrEqual(7)
-    expect(partitions[1]).toBeGreaterThan(20)
-    expect(partitions[2]).toBeLessThanOrEqual(4)
-    // A tenant that wrote half a page in the first search: the rest is in about as many months, or further back.
-    partitions.length = 0
-    found = Array.from({ length: 10 }, () => ({}))
-    await searchEntries(explained as unknown as TenantTransaction, search)
-    expect(partitions).toHaveLength(3)
-    expect(partitions[1]).toBeLessThanOrEqual(7)
-    expect(partitions[2]).toBeGreaterThan(15)
+    const times = (count: number, age: number) => Array.from({ length: count }, () => age)
+    // The last three months or four, and the next three.
+    expect((await opened(times(30, 1))).length).toBeLessThanOrEqual(7)
+    // As many again, and half as far back again.
+    const twice = await opened([...times(10, 1), ...times(20, 100)])
+    expect(twice.length).toBeGreaterThan(7)
+    expect(twice.length).toBeLessThanOrEqual(13)
+    // All that there are.
+    expect((await opened(times(10, 1))).length).toBeGreaterThan(20)
+    const day = new Date(Date.now() - 365 * 24 * 3_600_000).toISOString()
+    const month = day.slice(0, 7).replace('-', '_')
+    for (const search of [{ to: day }, { before: [day, END[1]] }] as const)
+      expect((await opened(times(10, 1), search)).at(-1), JSON.stringify(search)).toBe(month)
+    // No month before the first one that is asked for.
+    expect((await opened(times(10, 1), { from: day }))[0]).toBe(month)
+  })
+
+  it('with a filter reads no entry that the filter leaves out, also after many searches', async () => {
+    const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    await rolledBack(async (sql) => {
+      const [one] = await sql<{ user_id: string }[]>`
+        insert into app.audit_log (tenant_id, actor_user_id, action, target_type)
+        select t.id, u.id, case n when 7 then 'crowd.rare' else 'crowd.usual' end, 'crowd'
+          from app.tenants t, app.users u, generate_series(1, 5000) n where t.slug = 'acme-print' and u.email = 'owner@acme.test'
+        returning actor_user_id as user_id`
+      await sql`analyze app.audit_log`
+      await sql`set local role identity_app`
+      await sql`set transaction read only`
+      await sql`select app.enter_to_read(${ticket})`
+      const nobody = '00000000-0000-4000-8000-000000000000'
+      for (const [filter, most] of [
+        [{ actor: nobody }, 0],
+        [{ action: 'crowd.rare' }, 1],
+        [{ actor: one?.user_id ?? '', action: 'crowd.rare' }, 1],
+      ] as const) {
+        const find = () => searchEntries(sql as unknown as TenantTransaction, { ...NO_SEARCH, ...filter })
+        for (let searches = 0; searches < 10; searches += 1) await find()
+        const before = await rowsRead(sql, ['audit_log'])
+        expect(await find()).toHaveLength(most)
+        expect((await rowsRead(sql, ['audit_log'])) - before, JSON.stringify(filter)).toBeLessThan(20)
+      }
+    })
   })
 })
