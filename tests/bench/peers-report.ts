@@ -89,6 +89,7 @@ export async function renderPeers(
         times('cookie-cache'),
         times('select'),
         times('function'),
+        spread(ratio(samples, { of: [name, 'select'], by: [name, 'better-auth'], value: 'perSecond', connections })),
       ]
     }),
   )
@@ -102,6 +103,7 @@ export async function renderPeers(
         '× with cookie cache',
         'of one SELECT',
         'of one function',
+        'one SELECT × better-auth',
       ],
       rows,
     ),

@@ -29,8 +29,8 @@ const SECRET = 'a secret of the benchmark, of thirty-two characters and more'
 const CONNECTIONS_OF_A_SERVER = 10
 // Each connection repeats its own operations, so that a session is not used by two connections at the same time.
 const OPERATIONS = { many: 64, one: 400 }
-// A new process takes three times as long for an invitation as after a few hundred. Many connections come first.
-const WARM_UP_SECONDS = { many: 2, one: 0.25 }
+// A new process is at its full speed after some seconds. Many connections come first.
+const WARM_UP_SECONDS = { many: 5, one: 0.25 }
 const LEAST_BYTES = 10
 // Of each connection, in a turn.
 const LEAST_OPERATIONS = 2
