@@ -60,7 +60,7 @@ create function app.search_audit_log(
   as $$
 declare
   c_recent constant interval := '62 days';
-  v_since timestamptz := least(p_before, p_to, clock_timestamp()) - c_recent;
+  v_since timestamptz := greatest(p_from, least(p_before, p_to, clock_timestamp()) - c_recent);
   -- Before the next microsecond, for the entries of the same time with a smaller id.
   v_until timestamptz := least(p_to, p_before + interval '1 microsecond');
   v_left integer := p_most;
@@ -70,29 +70,29 @@ begin
     if p_actor is null and p_action is null then
       return query select * from app.audit_entries e
         where (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+          and e.occurred_at >= v_since and e.occurred_at < v_until
         order by e.occurred_at desc, e.id desc limit v_left;
     elsif p_actor is null then
       return query select * from app.audit_entries e
         where e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+          and e.occurred_at >= v_since and e.occurred_at < v_until
         order by e.occurred_at desc, e.id desc limit v_left;
     elsif p_action is null then
       return query select * from app.audit_entries e
         where e.actor_user_id = p_actor and (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+          and e.occurred_at >= v_since and e.occurred_at < v_until
         order by e.occurred_at desc, e.id desc limit v_left;
     else
       return query select * from app.audit_entries e
         where e.actor_user_id = p_actor and e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at >= p_from and e.occurred_at < v_until
+          and e.occurred_at >= v_since and e.occurred_at < v_until
         order by e.occurred_at desc, e.id desc limit v_left;
     end if;
     get diagnostics v_found = row_count;
-    exit when v_found = v_left or v_since <= p_from or v_since = '-infinity';
+    exit when v_found = v_left or v_since = p_from;
     v_until := v_since;
-    v_since := case when v_left = p_most and v_found > 0 then v_since - c_recent * 1.5 * (v_left - v_found) / v_found
-                    else '-infinity' end;
+    v_since := greatest(p_from, case when v_left = p_most and v_found > 0
+                                     then v_since - c_recent * 1.5 * (v_left - v_found) / v_found else '-infinity' end);
     v_left := v_left - v_found;
   end loop;
 end
