@@ -102,6 +102,11 @@ create function app.changes(
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  -- One plan, which reads the events in their order. It does not know the limit, and would else be planned anew at each call.
+  set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set enable_sort = off
   as $$
 begin
   if app.service_of_key(p_name, p_key, p_key_previous) is null then
