@@ -35,7 +35,7 @@ const USUAL = {
   audit: 2_000_000,
   deals: 100_000,
   backlog: 360_000,
-  rounds: 4,
+  rounds: 6,
 }
 const SMALL_TENANTS = 10
 const MEMBERS = 100
