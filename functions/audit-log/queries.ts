@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { BEGINNING, END, type Key, type ListRow } from '#shared/schema/page.ts'
+import { BEGINNING, END, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
-import { Timestamp, timestampKey, timestampText } from '#shared/schema/timestamp.ts'
+import { Timestamp, timestampText } from '#shared/schema/timestamp.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import { User } from '#shared/user/user.ts'
 
@@ -58,13 +58,7 @@ export async function searchEntries(
       from app.search_audit_log(
         ${occurredBefore}::text::timestamptz, ${idBefore}, ${actor}, ${action},
         ${from ?? '-infinity'}::text::timestamptz, ${to ?? 'infinity'}::text::timestamptz, ${limit + 1}) e`
-  return rows.map((row) => ({
-    item: entryOf(row),
-    // Computed when it is read: a page needs the key of its last item alone.
-    get key(): Key {
-      return [timestampKey(row.occurred_at), row.id]
-    },
-  }))
+  return rows.map((row) => rowByAge(entryOf(row), { at: row.occurred_at, id: row.id }))
 }
 
 interface EntryRow extends Omit<Entry, 'actor' | 'target'> {

@@ -1,7 +1,7 @@
 import type { Run } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
-import { timestampKey, timestampText } from '#shared/schema/timestamp.ts'
+import { BEGINNING, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
+import { timestampText } from '#shared/schema/timestamp.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import { invitedMember, type Member } from '#shared/membership/member.ts'
 import { findInvitation } from './invitation-queries.ts'
@@ -28,13 +28,7 @@ export function searchMembers(run: Run, ticket: Ticket, search: MemberSearch): P
     const rows = await run<MemberRow>`
       select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
                                      ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
-    return rows.map((row) => ({
-      item: memberOf(row),
-      // Computed when it is read: a page needs the key of its last item alone.
-      get key(): Key {
-        return [timestampKey(row.created_at), row.id]
-      },
-    }))
+    return rows.map((row) => rowByAge(memberOf(row), { at: row.created_at, id: row.id }))
   })
 }
 

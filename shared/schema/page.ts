@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { hasAtMost, isStorable } from '#shared/schema/text.ts'
-import { isTimestamp } from '#shared/schema/timestamp.ts'
+import { isTimestamp, timestampKey } from '#shared/schema/timestamp.ts'
 
 const MAX_LIMIT = 100
 const DEFAULT_LIMIT = 50
@@ -21,6 +21,15 @@ export interface ListRow<Item> {
   readonly item: Item
   readonly key: Key
 }
+
+/** Returns an item of a list by age. `at` is its time, as Postgres wrote it in UTC. */
+export const rowByAge = <Item>(item: Item, { at, id }: { at: string; id: string }): ListRow<Item> => ({
+  item,
+  // Computed when it is read: a page needs the key of its last item alone.
+  get key(): Key {
+    return [timestampKey(at), id]
+  },
+})
 
 /** One page of a list. */
 export interface Page<Item> {
