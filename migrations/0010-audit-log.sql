@@ -48,9 +48,10 @@ select a.id, a.occurred_at, a.actor_user_id, a.action, a.target_type, a.target_i
 grant select on app.audit_entries to identity_app;
 
 -- Returns up to p_most entries of the tenant of the transaction, newest first, from those before a position. It has the rights of its
--- caller, so the policies apply. It searches the last 62 days first, then as far back as the rest should be, if the tenant
--- wrote as much before, and half as far again, then everything: Postgres opens each partition that a search may reach. Each filter has a
--- statement of its own, whose plan is kept: one plan for all of them would read every entry of the tenant.
+-- caller, so the policies apply. Postgres opens each partition that a search may reach. So the first search is of 62 days. The second goes
+-- back as far as the rest of the page is, if the tenant wrote as much before, and half as far again. The third is of everything.
+-- Each filter has a statement of its own, and Postgres keeps its plan. With one statement for all filters, the kept plan would read
+-- every entry of the tenant.
 create function app.search_audit_log(
     p_before timestamptz, p_before_id uuid, p_actor uuid, p_action text, p_from timestamptz, p_to timestamptz, p_most integer)
   returns setof app.audit_entries

@@ -102,7 +102,8 @@ create function app.changes(
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
-  -- One plan, which reads the events in their order. It does not know the limit, and would else be planned anew at each call.
+  -- Postgres keeps one plan, which reads the events in their order. A plan that is kept does not know the limit, so Postgres would take it
+  -- for expensive, and plan each call anew.
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set enable_bitmapscan = off
