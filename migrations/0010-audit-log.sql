@@ -1,4 +1,4 @@
--- The audit log: who changed what, append-only for every role of the service. It is partitioned by month, and the parent
+-- The audit log: who changed what, append-only for every role of the service. It is partitioned by year, and the parent
 -- and each partition have the tenant guard.
 set local role identity_owner;
 
@@ -48,10 +48,8 @@ select a.id, a.occurred_at, a.actor_user_id, a.action, a.target_type, a.target_i
 grant select on app.audit_entries to identity_app;
 
 -- Returns up to p_most entries of the tenant of the transaction, newest first, from those before a position. It has the rights of its
--- caller, so the policies apply. Postgres opens each partition that a search may reach. So the first search is of 62 days. The second goes
--- back as far as the rest of the page is, if the tenant wrote as much before, and half as far again. The third is of everything.
--- Each filter has a statement of its own, and Postgres keeps its plan. With one statement for all filters, the kept plan would read
--- every entry of the tenant.
+-- caller, so the policies apply. Each filter has a statement of its own, and Postgres keeps its plan. With one statement for all filters,
+-- the kept plan would read every entry of the tenant.
 create function app.search_audit_log(
     p_before timestamptz, p_before_id uuid, p_actor uuid, p_action text, p_from timestamptz, p_to timestamptz, p_most integer)
   returns setof app.audit_entries
@@ -59,67 +57,53 @@ create function app.search_audit_log(
   set search_path = pg_catalog, pg_temp
   set plan_cache_mode = force_generic_plan
   as $$
-declare
-  c_recent constant interval := '62 days';
-  v_since timestamptz := greatest(p_from, least(p_before, p_to, clock_timestamp()) - c_recent);
-  -- Before the next microsecond, for the entries of the same time with a smaller id.
-  v_until timestamptz := least(p_to, p_before + interval '1 microsecond');
-  v_left integer := p_most;
-  v_found integer;
 begin
-  loop
-    if p_actor is null and p_action is null then
-      return query select * from app.audit_entries e
-        where (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at < v_until
-        order by e.occurred_at desc, e.id desc limit v_left;
-    elsif p_actor is null then
-      return query select * from app.audit_entries e
-        where e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at < v_until
-        order by e.occurred_at desc, e.id desc limit v_left;
-    elsif p_action is null then
-      return query select * from app.audit_entries e
-        where e.actor_user_id = p_actor and (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at < v_until
-        order by e.occurred_at desc, e.id desc limit v_left;
-    else
-      return query select * from app.audit_entries e
-        where e.actor_user_id = p_actor and e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
-          and e.occurred_at >= v_since and e.occurred_at < v_until
-        order by e.occurred_at desc, e.id desc limit v_left;
-    end if;
-    get diagnostics v_found = row_count;
-    exit when v_found = v_left or v_since = p_from;
-    v_until := v_since;
-    v_since := greatest(p_from, case when v_left = p_most and v_found > 0
-                                     then v_since - c_recent * 1.5 * (v_left - v_found) / v_found else '-infinity' end);
-    v_left := v_left - v_found;
-  end loop;
+  if p_actor is null and p_action is null then
+    return query select * from app.audit_entries e
+      where (e.occurred_at, e.id) < (p_before, p_before_id)
+        and e.occurred_at >= p_from and e.occurred_at < p_to
+      order by e.occurred_at desc, e.id desc limit p_most;
+  elsif p_actor is null then
+    return query select * from app.audit_entries e
+      where e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
+        and e.occurred_at >= p_from and e.occurred_at < p_to
+      order by e.occurred_at desc, e.id desc limit p_most;
+  elsif p_action is null then
+    return query select * from app.audit_entries e
+      where e.actor_user_id = p_actor and (e.occurred_at, e.id) < (p_before, p_before_id)
+        and e.occurred_at >= p_from and e.occurred_at < p_to
+      order by e.occurred_at desc, e.id desc limit p_most;
+  else
+    return query select * from app.audit_entries e
+      where e.actor_user_id = p_actor and e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
+        and e.occurred_at >= p_from and e.occurred_at < p_to
+      order by e.occurred_at desc, e.id desc limit p_most;
+  end if;
 end
 $$;
 revoke all on function app.search_audit_log(timestamptz, uuid, uuid, text, timestamptz, timestamptz, integer) from public;
 grant execute on function app.search_audit_log(timestamptz, uuid, uuid, text, timestamptz, timestamptz, integer) to identity_app;
 
--- Stores the rows of a month that has no partition, until app.create_audit_partition moves them.
+-- Stores the rows of a year that has no partition, until app.create_audit_partition moves them.
 create table app.audit_log_default partition of app.audit_log default;
 select app.enforce_tenant('app.audit_log_default');
 
--- Creates the partition of a month with its guard, and moves the month's rows from the default partition into it. Calling
--- it again restores a guard that is not the parent's and changes nothing else: a change locks the partition against every entry. Row security binds the owner too, so a temporary policy allows it.
--- Raises 22023 for a month more than two years ago or more than one year ahead.
-create function app.create_audit_partition(p_month date) returns regclass
+-- Creates the partition of a day's year (UTC) with its guard, and moves the year's rows from the default partition into it. Row
+-- security binds the owner too, so a temporary policy allows the move. Calling it again restores a guard that is not the parent's,
+-- and changes nothing else: a change locks the partition against every entry.
+-- Raises 22023 for a day more than two years ago or more than one year ahead.
+create function app.create_audit_partition(p_day date) returns regclass
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 declare
-  v_from timestamptz := date_trunc('month', p_month::timestamp) at time zone 'UTC';
-  v_to timestamptz := (date_trunc('month', p_month::timestamp) + interval '1 month') at time zone 'UTC';
-  v_table text := format('app.%I', 'audit_log_' || to_char(p_month, 'YYYY_MM'));
+  v_from timestamptz := date_trunc('year', p_day::timestamp) at time zone 'UTC';
+  v_to timestamptz := (date_trunc('year', p_day::timestamp) + interval '1 year') at time zone 'UTC';
+  v_table text := format('app.%I', 'audit_log_' || to_char(p_day, 'YYYY'));
 begin
-  if p_month not between now() - interval '2 years' and now() + interval '1 year' then
-    raise exception 'a partition is for a month from two years ago to one year ahead' using errcode = '22023';
+  if p_day not between now() - interval '2 years' and now() + interval '1 year' then
+    raise exception 'a partition is for the year of a day from two years ago to one year ahead' using errcode = '22023';
   end if;
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
@@ -149,8 +133,7 @@ $$;
 revoke all on function app.create_audit_partition(date) from public;
 grant execute on function app.create_audit_partition(date) to identity_worker;
 
-select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
-  from generate_series(0, 3) as m;
+select app.create_audit_partition(day::date) from unnest(array[now(), now() + interval '3 months']) as day;
 
 -- Returns the form in which the audit log of a tenant holds the keyed hash of an address. One address has another in each
 -- tenant, so that tenants who compare their logs do not link people. Without the first hash nobody can compute the second.

@@ -74,7 +74,7 @@ export const METRICS = {
   ProbeSucceeded: { unit: 'Count', by: null },
   /** 1 when the pages opened through the public address, 0 when one did not. */
   PagesProbeSucceeded: { unit: 'Count', by: null },
-  /** Audit entries whose month has no partition. */
+  /** Audit entries whose year has no partition. */
   AuditRowsWithoutPartition: { unit: 'Count', by: null },
 } as const satisfies Record<string, { unit: keyof typeof MetricUnit; by: string | null; total?: true }>
 

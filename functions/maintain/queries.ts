@@ -1,11 +1,11 @@
 import type { Sql } from '#shared/db/connect.ts'
 
-/** Creates the audit log's partitions of this month and the next ones. Returns how many partitions there are for them. */
-export async function createPartitions(sql: Sql, monthsAhead: number): Promise<number> {
-  const partitions = await sql`
-    select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
-      from generate_series(0, ${monthsAhead}::int) as m`
-  return partitions.length
+/** Creates the audit log's partitions for today and the next three months. Returns their names. */
+export async function createPartitions(sql: Sql): Promise<string[]> {
+  const partitions = await sql<{ name: string }>`
+    select distinct app.create_audit_partition(day::date)::text as name
+      from unnest(array[now(), now() + interval '3 months']) as day order by name`
+  return partitions.map(({ name }) => name)
 }
 
 /**

@@ -10,7 +10,7 @@ interface QueueRow {
   readonly oldest_seconds: number
   readonly dead: number
   readonly undone_seconds: number
-  /** Audit entries whose month has no partition; the same in every row. */
+  /** Audit entries whose year has no partition; the same in every row. */
   readonly unpartitioned: number
 }
 

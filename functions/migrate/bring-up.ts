@@ -7,13 +7,12 @@ import { migrate } from '#shared/db/migrate.ts'
 import { scramVerifier } from '#shared/db/scram.ts'
 import { log } from '#shared/log.ts'
 
-const MONTHS_AHEAD = 3
 const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} }
 const INVALID_PASSWORD = '28P01'
 
 /**
  * Prepares a database for the functions of this version: applies migrations, sets the passwords of the roles, and creates
- * the audit log's partitions for the next months. Running it again changes nothing. When a migration fails, the earlier
+ * the audit log's partitions for today and the next three months. Running it again changes nothing. When a migration fails, the earlier
  * ones stay applied. After a roll back the database is ahead of this version: no migration is applied, and the doctor examines
  * only the isolation of the tenants. Logs warnings of the doctor. Throws UnhealthyDatabase for a fault.
  */
@@ -42,8 +41,7 @@ export async function bringUp(options: {
     await sql.begin(async (tx) => {
       await tx`set local role identity_owner`
       await tx`
-        select app.create_audit_partition((date_trunc('month', now()) + make_interval(months => m))::date)
-          from generate_series(0, ${MONTHS_AHEAD}::int) as m`
+        select app.create_audit_partition(day::date) from unnest(array[now(), now() + interval '3 months']) as day`
     })
     for (const diagnosis of await assertHealthy(sql, options.folder)) {
       if (diagnosis.severity === 'warning') log.warn(inOneLine(diagnosis))

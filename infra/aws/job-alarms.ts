@@ -89,7 +89,7 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       over: 0,
       periods: [3, 3],
       missing: 'normal',
-      description: 'The audit log has entries for a month without a partition. They are safe in the default partition.',
+      description: 'The audit log has entries of a year without a partition. They are safe in the default partition.',
     },
     // Above these rates SES puts an account under review: https://docs.aws.amazon.com/ses/latest/dg/faqs-enforcement.html
     'mail-bounces': {

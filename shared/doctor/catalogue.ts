@@ -37,7 +37,7 @@ export const DEFINER_FUNCTIONS: readonly string[] = [
   'app.changes(text, bytea, bytea, xid8, uuid, integer)', // returns the events of all tenants for the key of a service
   'app.record_opening(uuid, text, text, text)', // audits the opening of a secret of the set tenant
   'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
-  'app.create_audit_partition(date)', // creates the partition of a month with its guard
+  'app.create_audit_partition(date)', // creates the partition of a year with its guard
   'app.renew_seal()', // replaces the keys of the seals
   'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
   'app.collect_permissions()', // computes the permissions of a role

@@ -252,13 +252,13 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
              or (c.relrowsecurity and not (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)) as hidden
       from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'app'
      where c.relkind = 'r' and c.relispartition and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' order by 1`
-  const noneAhead = 'the partition of next month does not exist'
+  const noneAhead = 'no partition is for the next month'
   const late = parents.flatMap(({ name, ahead }) =>
     ahead ? [] : [warning('partitions-ahead', name, noneAhead, 'find out why the job maintain does not run')],
   )
   const check = 'default-partition'
-  const what = 'the default partition contains rows, because their month had no partition'
-  const repair = 'call app.create_audit_partition for their month: it moves them'
+  const what = 'the default partition contains rows, because no partition was for their time'
+  const repair = 'call app.create_audit_partition with their day: it moves them'
   const caught = await Promise.all(
     defaults.map(async ({ name, hidden, rows }): Promise<Diagnosis[]> => {
       if (!hidden) {

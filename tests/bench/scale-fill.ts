@@ -7,7 +7,7 @@ export interface Scale {
   readonly users: number
   readonly sessions: number
   readonly auditEntries: number
-  /** The age of the service in months, each with its partition of the audit log. */
+  /** The age of the service in months, at most 24. */
   readonly months: number
   readonly deals: number
   /** Of the last month, as many for each tenant as for any other. */
@@ -169,10 +169,9 @@ const fillSessions = (sql: postgres.Sql, { sessions, tenants, members }: Scale) 
 
 /** The entries are spread evenly over the months, and over the tenants. */
 async function fillAuditLog(sql: postgres.Sql, { auditEntries, months, tenants, members }: Scale): Promise<void> {
-  // A partition is for a month of the last two years.
   await sql`
-    select app.create_audit_partition((date_trunc('month', now()) - make_interval(months => m))::date)
-      from generate_series(0, ${months - 1}::int) as m`
+    select app.create_audit_partition(day::date)
+      from generate_series(now() - make_interval(months => ${months - 1}::int), now(), interval '1 month') as day`
   await sql`
     insert into app.audit_log
       (tenant_id, occurred_at, actor_user_id, action, target_type, target_id, before, after, request_id, ip_hash)

@@ -29,71 +29,77 @@ afterAll(async () => {
 
 const run = () => maintain(worker.sql, never)
 
-/** Returns the months, from the present one on, that have a partition, as YYYY_MM. The template may have been made last month. */
-async function months(): Promise<string[]> {
-  const rows = await database.admin<{ month: string }[]>`
-    select month from pg_inherits, substring(inhrelid::regclass::text from '\\d{4}_\\d\\d$') as month
-     where inhparent = 'app.audit_log'::regclass and month >= to_char(now(), 'YYYY_MM') order by month`
-  return rows.map(({ month }) => month)
+/** Returns the partitions of years, from the present one on. The template may have been made last year. */
+async function years(): Promise<string[]> {
+  const rows = await database.admin<{ name: string }[]>`
+    select inhrelid::regclass::text as name from pg_inherits
+     where inhparent = 'app.audit_log'::regclass
+       and inhrelid::regclass::text between 'audit_log_' || to_char(now(), 'YYYY') and 'audit_log_9999' order by 1`
+  return rows.map(({ name }) => name)
 }
 
-const monthsFrom = async (first: number, last: number): Promise<string[]> => {
-  const rows = await database.admin<{ month: string }[]>`
-    select to_char(date_trunc('month', now()) + make_interval(months => m), 'YYYY_MM') as month
-      from generate_series(${first}::int, ${last}::int) as m order by m`
-  return rows.map(({ month }) => month)
+/** Returns the partitions that there shall be: those of today and of the day in three months. */
+async function needed(): Promise<string[]> {
+  const rows = await database.admin<{ name: string }[]>`
+    select distinct 'audit_log_' || to_char(day, 'YYYY') as name
+      from unnest(array[now(), now() + interval '3 months']) day order by 1`
+  return rows.map(({ name }) => name)
+}
+
+/** Drops the partition of this year and returns its name. */
+async function dropThisYear(): Promise<string> {
+  const [name = ''] = await needed()
+  await database.admin.unsafe(`drop table if exists app.${name}`)
+  return name
 }
 
 /** Returns the entries of an action and the table that contains each. */
 const entries = (action: string) => database.admin<{ id: string; lies_in: string; occurred_at: Date }[]>`
   select id, tableoid::regclass::text as lies_in, occurred_at from app.audit_log where action = ${action} order by occurred_at`
 
-const write = (action: string, monthsAhead: number, days = 0) => database.admin`
+/** Writes an entry of the first day of a year, or of some days later. */
+const write = (action: string, yearsAhead: number, days = 0) => database.admin`
   insert into app.audit_log (tenant_id, action, target_type, occurred_at)
   values (${acme}, ${action}, 'tenant',
-          (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ${monthsAhead}::int, days => ${days}::int))
+          (date_trunc('year', now() at time zone 'UTC') + make_interval(years => ${yearsAhead}::int, days => ${days}::int))
             at time zone 'UTC')`
 
 describe('audit log partitions', () => {
   // Entries in the default partition would move in the next test.
   afterEach(() => database.admin`delete from app.audit_log where action like 'test.%'`)
 
-  it('creates partitions for this month and the next three, and changes nothing when it runs again', async () => {
-    expect(await run()).toMatchObject({ partitions: 4 })
-    expect(await months()).toEqual(await monthsFrom(0, 3))
-    expect(await run()).toMatchObject({ partitions: 4 })
-    expect(await months()).toEqual(await monthsFrom(0, 3))
+  it('creates the partitions for today and the next three months, and changes nothing when it runs again', async () => {
+    await dropThisYear()
+    for (let time = 1; time <= 2; time += 1) {
+      expect(await run()).toMatchObject({ partitions: (await needed()).map((name) => `app.${name}`) })
+      expect(await years()).toEqual(await needed())
+    }
   })
 
-  it('creates a missing partition and moves that month’s entries out of the default partition', async () => {
-    const [gone = ''] = await monthsFrom(2, 2)
-    await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
+  it('creates a missing partition and moves that year’s entries out of the default partition', async () => {
+    const gone = await dropThisYear()
+    const [last] = await database.admin<{ name: string }[]>`
+      select app.create_audit_partition((now() - interval '1 year')::date)::text as name`
+    await write('test.caught', -1)
+    await write('test.caught', 0)
+    await write('test.caught', 0, 364)
     await write('test.caught', 2)
-    await write('test.caught', 2, 10)
-    await write('test.caught', 3)
-    await write('test.caught', 7)
     const before = await entries('test.caught')
     expect(before.map(({ lies_in }) => lies_in)).toEqual([
+      last?.name,
       'audit_log_default',
       'audit_log_default',
-      `audit_log_${(await monthsFrom(3, 3))[0]}`,
       'audit_log_default',
     ])
     await run()
     const after = await entries('test.caught')
     expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id))
-    expect(after.map(({ lies_in }) => lies_in)).toEqual([
-      `audit_log_${gone}`,
-      `audit_log_${gone}`,
-      before[2]?.lies_in,
-      'audit_log_default',
-    ])
+    expect(after.map(({ lies_in }) => lies_in)).toEqual([last?.name, gone, gone, 'audit_log_default'])
   })
 
   it('creates partitions with row security enabled and forced', async () => {
-    const [gone = ''] = await monthsFrom(1, 1)
-    await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
-    await write('test.guarded', 1)
+    await dropThisYear()
+    await write('test.guarded', 0)
     await run()
     const unguarded = await database.admin<{ name: string }[]>`
       select relname as name from pg_class where relname like 'audit_log%' and relkind in ('r', 'p')
@@ -106,13 +112,12 @@ describe('audit log partitions', () => {
 
   it('creates each partition once in concurrent runs while entries are written', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const [gone = ''] = await monthsFrom(2, 2)
-      await database.admin.unsafe(`drop table if exists app.audit_log_${gone}`)
+      await dropThisYear()
       const action = `test.at_once_${'x'.repeat(round + 1)}`
-      const calls = [run(), ...Array.from({ length: 10 }, () => write(action, 2)), run(), run()]
+      const calls = [run(), ...Array.from({ length: 10 }, () => write(action, 0)), run(), run()]
       const failed = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected')
       expect(failed).toEqual([])
-      expect(await months()).toEqual(await monthsFrom(0, 3))
+      expect(await years()).toEqual(await needed())
       await run()
       expect(await entries(action)).toHaveLength(10)
     }

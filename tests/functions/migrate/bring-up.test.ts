@@ -79,10 +79,10 @@ describe('bringUp', () => {
     expect(await up({ AWSCURRENT: 'one' })).toEqual(UNCHANGED)
   })
 
-  it('creates missing partitions of the coming months', async () => {
-    await admin`drop table ${admin('app.audit_log_' + (await nextMonth()))}`
+  it('creates a missing partition', async () => {
+    await admin`drop table ${admin('app.audit_log_' + (await thisYear()))}`
     await up({ AWSCURRENT: 'one' })
-    expect(await admin`select to_regclass(${'app.audit_log_' + (await nextMonth())}) as table`).not.toEqual([
+    expect(await admin`select to_regclass(${'app.audit_log_' + (await thisYear())}) as table`).not.toEqual([
       { table: null },
     ])
   })
@@ -145,9 +145,9 @@ describe('bringUp of a release that is rolled back to', () => {
   it('applies nothing, sets passwords, creates partitions, and says that the database is ahead', async () => {
     const warn = vi.spyOn(log, 'warn')
     onTestFinished(() => warn.mockRestore())
-    await admin`drop table ${admin('app.audit_log_' + (await nextMonth()))}`
+    await admin`drop table ${admin('app.audit_log_' + (await thisYear()))}`
     expect(await up({ AWSCURRENT: 'again' })).toEqual({ applied: [], ahead: [name], passwords: ROLES })
-    expect(await admin`select to_regclass(${'app.audit_log_' + (await nextMonth())}) as t`).not.toEqual([{ t: null }])
+    expect(await admin`select to_regclass(${'app.audit_log_' + (await thisYear())}) as t`).not.toEqual([{ t: null }])
     expect(warn.mock.calls.flat()).toContainEqual(expect.stringMatching(`^${name}: a newer release applied it`))
   })
 
@@ -161,8 +161,7 @@ describe('bringUp of a release that is rolled back to', () => {
   })
 })
 
-async function nextMonth(): Promise<string> {
-  const [row] = await admin<{ month: string }[]>`
-    select to_char(date_trunc('month', now()) + interval '1 month', 'YYYY_MM') as month`
-  return row?.month ?? ''
+async function thisYear(): Promise<string> {
+  const [row] = await admin<{ year: string }[]>`select to_char(now(), 'YYYY') as year`
+  return row?.year ?? ''
 }

@@ -42,10 +42,10 @@ export const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Gu
   title: `guarantee 6: ${name} refuses identity_app, and creates a guarded partition for the worker`,
   holds: async (sql) => {
     await enterTenant(sql, own)
-    const [ahead] = await sql<{ day: string; month: string }[]>`
-      select (now() + interval '11 months')::date::text as day, to_char(now() + interval '11 months', 'YYYY_MM') as month`
-    const { day = '', month = '' } = ahead ?? {}
-    const partition = `audit_log_${month}`
+    const [ago] = await sql<{ day: string; year: string }[]>`
+      select (now() - interval '1 year')::date::text as day, to_char(now() - interval '1 year', 'YYYY') as year`
+    const { day = '', year = '' } = ago ?? {}
+    const partition = `audit_log_${year}`
     const create = (kept: boolean, of = day) =>
       attempt(sql, 'select app.create_audit_partition($1::text::date)', [of], kept)
     assert.equal((await create(false)).code, REFUSED, 'identity_app')
@@ -53,7 +53,7 @@ export const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Gu
       for (const tenant of [own, other]) {
         await sql`
           insert into app.audit_log (tenant_id, occurred_at, action, target_type)
-          values (${tenant}, date_trunc('month', ${day}::text::timestamp) at time zone 'UTC', 'tenant.read', 'tenant')`
+          values (${tenant}, date_trunc('year', ${day}::text::timestamp) at time zone 'UTC', 'tenant.read', 'tenant')`
       }
     })
     for (const unneeded of ['2040-02-29', '1999-12-31']) {
@@ -66,8 +66,7 @@ export const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Gu
       assert.deepEqual(moved, [own, other].toSorted())
       assert.deepEqual(await checkCatalogue(sql), [])
       await enterTenant(sql, own)
-      const seen =
-        await sql`select tenant_id from app.audit_log where occurred_at >= date_trunc('month', ${day}::text::timestamp)`
+      const seen = await sql`select tenant_id from app.audit_log where to_char(occurred_at, 'YYYY') = ${year}`
       assert.deepEqual([...seen], [{ tenant_id: own }])
     }
     await as(sql, 'identity_owner', async () => {

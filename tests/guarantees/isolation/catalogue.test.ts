@@ -383,7 +383,7 @@ const CLEAN: readonly (readonly [what: string, ...statements: string[]])[] = [
     'grant select on app.styles to identity_worker',
   ],
   ['another service with a guarded table, and one that it only reads', ...SERVICE],
-  ['the partition of another month', "select app.create_audit_partition((now() + interval '11 months')::date)"],
+  ['the partition of another year', "select app.create_audit_partition((now() - interval '1 year')::date)"],
 ]
 
 describe('a migrated database', () => {

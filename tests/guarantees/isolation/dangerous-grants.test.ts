@@ -117,7 +117,7 @@ const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_vault: 'decrypts vendor secrets',
     identity_gate: 'app.open_secret_for_service calls it',
   },
-  'app.create_audit_partition(date)': { identity_worker: 'creates the coming months' },
+  'app.create_audit_partition(date)': { identity_worker: 'creates the partitions of the coming months' },
   'app.current_tenant()': {
     identity_app: 'policies call it',
     identity_worker: 'policies call it',

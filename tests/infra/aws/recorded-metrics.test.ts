@@ -306,7 +306,7 @@ describe('a deployed job', () => {
     expect(values['QueueOldest mail']).toBeLessThan(3600)
   })
 
-  it('measures the audit entries whose month has no partition', async () => {
+  it('measures the audit entries whose year has no partition', async () => {
     const [tenant] = await stack.database.admin`select id from app.tenants limit 1`
     await stack.database.admin`
       insert into app.audit_log (tenant_id, occurred_at, action, target_type)
