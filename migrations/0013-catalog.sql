@@ -16,7 +16,7 @@ create table app.styles (
   unique nulls not distinct (tenant_id, brand, style_number),
   unique (scope, id)
 );
-create index styles_search on app.styles using gin (search);
+create index styles_by_number on app.styles (scope, style_number collate "C", id);
 -- No statistics: see app.tenants.
 alter table app.styles
   alter column style_number set statistics 0,

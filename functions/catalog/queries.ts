@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import type { Key, ListRow } from '#shared/schema/page.ts'
+import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import { Id } from '#shared/schema/id.ts'
 
 /** A style of the catalog. `vendors` are the codes of the vendors that sell it. */
@@ -30,7 +30,7 @@ const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
 
 /**
  * Returns the styles of the platform and of the tenant that contain all words of `q`, or whose number begins with `q`.
- * Ordered by style number: up to `limit` + 1 of them.
+ * Ordered by style number: up to `limit` + 1 of them. Without a search it reads no more than these of the platform and of the tenant.
  */
 export async function searchStyles(
   sql: TenantTransaction,
@@ -43,15 +43,21 @@ export async function searchStyles(
           .trim()
           .toLowerCase()
           .replace(/[\\%_]/g, '\\$&')}%`
+  const [number, id] = after ?? ['', BEGINNING[1]]
   const rows = await sql<Style>`
-    select id, style_number, name, brand, category, to_jsonb(vendors) as vendors
-      from app.styles
-     where (${q}::text is null
-            or search @@ websearch_to_tsquery('english', ${q === null ? null : searchable(q)}::text)
-            or lower(style_number collate "C") like ${prefix}::text)
-       and (${after?.[0] ?? null}::text is null
-            or (style_number collate "C", id) > (${after?.[0] ?? null}::text, ${after?.[1] ?? null}::uuid))
-     order by style_number collate "C", id
+    select s.*
+      from unnest(array['00000000-0000-0000-0000-000000000000', app.current_tenant()]::uuid[]) as read (scope)
+      cross join lateral (
+        select id, style_number, name, brand, category, to_jsonb(vendors) as vendors
+          from app.styles
+         where scope = read.scope
+           and (style_number collate "C", id) > (${number}::text, ${id}::uuid)
+           and (${q}::text is null
+                or search @@ (select websearch_to_tsquery('english', ${q === null ? null : searchable(q)}::text))
+                or lower(style_number collate "C") like ${prefix}::text)
+         order by style_number collate "C", id
+         limit ${limit + 1}) s
+     order by s.style_number collate "C", s.id
      limit ${limit + 1}`
   return rows.map((item) => ({ item, key: [item.style_number, item.id] }))
 }

@@ -14,6 +14,8 @@ export interface Scale {
   readonly events: number
 }
 
+/** Of the platform, as a synced catalog has them. */
+const PLATFORM_STYLES = 8000
 /** Of a tenant, beside its members and deals. */
 const STYLES = 10
 const DESIGNS = 10
@@ -99,6 +101,10 @@ export async function fillScale(connect: () => postgres.Sql, scale: Scale): Prom
         insert into app.styles (tenant_id, style_number, name, brand, category, vendors)
         select t.id, 'T-' || i, 'Team shirt ' || i, 'House brand', 'T-Shirts', array['ss-activewear']
           from scale.tenants t, generate_series(1, ${STYLES}::int) i`,
+      (sql) => sql`
+        insert into app.styles (style_number, name, brand, category, vendors)
+        select 'P-' || lpad(i::text, 5, '0'), 'Cotton shirt ' || i, 'Brand ' || i % 40, 'T-Shirts', array['ss-activewear']
+          from generate_series(1, ${PLATFORM_STYLES}::int) i`,
       (sql) => sql`
         insert into app.variants (tenant_id, style_id, style_scope, color, size_id, vendor_size)
         select s.tenant_id, s.id, s.scope, 'Navy', z.id, z.code

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type EntrySearch, searchEntries } from '#functions/audit-log/queries.ts'
+import { searchStyles } from '#functions/catalog/queries.ts'
 import { ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { searchRoles } from '#shared/role/queries.ts'
+import { END } from '#shared/schema/page.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { ticketOf } from '#tests/support/proof.ts'
@@ -170,6 +172,30 @@ describe('the list of roles', () => {
       const roles = await searchRoles(sql as unknown as TenantTransaction)
       expect(roles.map(({ code }) => code)).toHaveLength(7)
       expect((await rowsRead(sql, ['roles'])) - before).toBeLessThan(50)
+    })
+  })
+})
+
+describe('a page of styles without a search', () => {
+  it('reads no more of the platform and of the tenant than it returns, also after many pages', async () => {
+    const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    await rolledBack(async (sql) => {
+      await sql`
+        insert into app.styles (tenant_id, style_number, name, brand, category)
+        select t.id, 'T' || n, 'Crowd', 'Crowd', 'Crowd'
+          from generate_series(1, 3000) n, (select id from app.tenants where slug = 'acme-print' union all select null) t`
+      await sql`analyze app.styles`
+      await sql`set local role identity_app`
+      await sql`set transaction read only`
+      await sql`select app.enter_to_read(${ticket})`
+      for (let pages = 0; pages < 10; pages += 1)
+        for (const after of [null, ['T2000', END[1]]] as const) {
+          const before = await rowsRead(sql, ['styles'])
+          const page = await searchStyles(sql as unknown as TenantTransaction, { q: null, after, limit: 20 })
+          expect(page).toHaveLength(21)
+          expect((await rowsRead(sql, ['styles'])) - before).toBeLessThanOrEqual(2 * page.length)
+        }
     })
   })
 })
