@@ -11,12 +11,13 @@ import { startStandby } from './standby.ts'
 
 const DATABASE = 'tenantry'
 const READY_MS = 60_000
+const TOO_MANY_CONNECTIONS = '53300'
 
 /** A Postgres of our own behind one address, with a standby that may take its place. */
 export interface Server {
   /** The database for the stack, as the superuser. The address stays the same over a failover. */
   readonly url: string
-  /** Runs queries as the superuser on a connection of their own to the primary. */
+  /** Runs queries as the superuser on a connection of their own to the primary. Runs them again when no connection was free. */
   look<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T>
   stop(mode: 'fast' | 'immediate'): Promise<void>
   start(): Promise<void>
@@ -47,11 +48,16 @@ export async function startServer(folder: string): Promise<Server> {
   const lookAt = async <T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> => {
     // postgres.js fetches types in a promise that nobody awaits: a cut connection would end the run.
     const options = { max: 1, fetch_types: false, onnotice: () => {} }
-    const sql = postgres(url, { ...options, connection: { search_path: 'app, public' } })
-    try {
-      return await work(sql)
-    } finally {
-      await sql.end({ timeout: 1 })
+    for (const deadline = Date.now() + READY_MS; ; await delay(50)) {
+      const sql = postgres(url, { ...options, connection: { search_path: 'app, public' } })
+      try {
+        return await work(sql)
+      } catch (error) {
+        // A client has a slot until Postgres refuses it, even one that is reserved for superusers.
+        if (errorCode(error) !== TOO_MANY_CONNECTIONS || Date.now() > deadline) throw error
+      } finally {
+        await sql.end({ timeout: 1 })
+      }
     }
   }
   await lookAt(primary.adminUrl, (sql) => sql`create database ${sql(DATABASE)}`)
