@@ -25,6 +25,36 @@ alter table app.styles
 select app.enforce_tenant('app.styles', p_system_rows => true);
 grant select on app.styles to identity_app;
 
+-- Returns up to p_most styles of the platform and of the tenant of the transaction after a position, by number: all, or those that contain
+-- all words of p_words or whose number in lower case is like p_prefix. It has the rights of its caller, so the policies apply.
+-- It takes a page of the platform's styles and one of the tenant's. With a sort, Postgres would often read all of both.
+create function app.search_styles(p_words text, p_prefix text, p_after text, p_after_id uuid, p_most integer)
+  returns table (id uuid, style_number text, name text, brand text, category text, vendors jsonb)
+  language plpgsql stable rows 50
+  set search_path = pg_catalog, pg_temp
+  set plan_cache_mode = force_generic_plan
+  set enable_sort = off
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select found.*
+      from unnest(array['00000000-0000-0000-0000-000000000000', app.current_tenant()]::uuid[]) as read (scope)
+      cross join lateral (
+        select s.id, s.style_number collate "C" as style_number, s.name, s.brand, s.category, to_jsonb(s.vendors)
+          from app.styles s
+         where s.scope = read.scope and (s.style_number collate "C", s.id) > (p_after, p_after_id)
+           and (p_words is null or s.search @@ (select websearch_to_tsquery('english', p_words))
+                or lower(s.style_number collate "C") like p_prefix)
+         order by s.style_number collate "C", s.id
+         limit p_most) found
+     order by found.style_number, found.id
+     limit p_most;
+end
+$$;
+revoke all on function app.search_styles(text, text, text, uuid, integer) from public;
+grant execute on function app.search_styles(text, text, text, uuid, integer) to identity_app;
+
 create table app.sizes (
   id       smallint primary key,
   code     text not null unique,

@@ -43,22 +43,9 @@ export async function searchStyles(
           .trim()
           .toLowerCase()
           .replace(/[\\%_]/g, '\\$&')}%`
+  const words = q === null ? null : searchable(q)
   const [number, id] = after ?? ['', BEGINNING[1]]
-  const rows = await sql<Style>`
-    select s.*
-      from unnest(array['00000000-0000-0000-0000-000000000000', app.current_tenant()]::uuid[]) as read (scope)
-      cross join lateral (
-        select id, style_number, name, brand, category, to_jsonb(vendors) as vendors
-          from app.styles
-         where scope = read.scope
-           and (style_number collate "C", id) > (${number}::text, ${id}::uuid)
-           and (${q}::text is null
-                or search @@ (select websearch_to_tsquery('english', ${q === null ? null : searchable(q)}::text))
-                or lower(style_number collate "C") like ${prefix}::text)
-         order by style_number collate "C", id
-         limit ${limit + 1}) s
-     order by s.style_number collate "C", s.id
-     limit ${limit + 1}`
+  const rows = await sql<Style>`select * from app.search_styles(${words}, ${prefix}, ${number}, ${id}, ${limit + 1})`
   return rows.map((item) => ({ item, key: [item.style_number, item.id] }))
 }
 
