@@ -91,7 +91,8 @@ select app.enforce_tenant('app.audit_log_default');
 -- Creates the partition of a day's year (UTC) with its guard, and moves the year's rows from the default partition into it. Row
 -- security binds the owner too, so a temporary policy allows the move. Calling it again restores a guard that is not the parent's,
 -- and changes nothing else: a change locks the partition against every entry.
--- Raises 22023 for a day more than two years ago or more than one year ahead.
+-- Locks what an entry's transaction locks, in the same order: users and tenants, then the log.
+-- Raises 22023 for a year that is more than two years ago or more than one ahead.
 create function app.create_audit_partition(p_day date) returns regclass
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -102,16 +103,16 @@ declare
   v_to timestamptz := (date_trunc('year', p_day::timestamp) + interval '1 year') at time zone 'UTC';
   v_table text := format('app.%I', 'audit_log_' || to_char(p_day, 'YYYY'));
 begin
-  if p_day not between now() - interval '2 years' and now() + interval '1 year' then
-    raise exception 'a partition is for the year of a day from two years ago to one year ahead' using errcode = '22023';
+  if extract(year from p_day) - extract(year from now() at time zone 'UTC') not between -2 and 1 then
+    raise exception 'a partition is for a year from two years ago to one year ahead' using errcode = '22023';
   end if;
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
-    -- Lock first. Otherwise PostgreSQL rejects a concurrent insert that it routed to the default partition before the move.
-    lock table app.audit_log in share row exclusive mode;
     execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
     execute format('alter table %s add foreign key (tenant_id) references app.tenants,
                       add foreign key (actor_user_id) references app.users', v_table);
+    -- Lock before the move. Otherwise PostgreSQL rejects a concurrent insert that it routed to the default partition before it.
+    lock table app.audit_log in share row exclusive mode;
     create policy owner_moves on app.audit_log_default to identity_owner using (true);
     execute format('with moved as (delete from app.audit_log_default where occurred_at >= %L and occurred_at < %L returning *)
                     insert into %s select * from moved', v_from, v_to, v_table);
@@ -133,7 +134,7 @@ $$;
 revoke all on function app.create_audit_partition(date) from public;
 grant execute on function app.create_audit_partition(date) to identity_worker;
 
-select app.create_audit_partition(day::date) from unnest(array[now(), now() + interval '3 months']) as day;
+select app.create_audit_partition((day at time zone 'UTC')::date) from unnest(array[now(), now() + interval '3 months']) as day;
 
 -- Returns the form in which the audit log of a tenant holds the keyed hash of an address. One address has another in each
 -- tenant, so that tenants who compare their logs do not link people. Without the first hash nobody can compute the second.

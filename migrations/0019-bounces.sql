@@ -23,10 +23,6 @@ begin
    where t.id = (v_payload ->> 'invitation_id')::uuid and t.purpose = 'invite' and t.tenant_id = v_tenant
      and t.email = p_address and t.consumed_at is null and t.bounced_at is null
   returning t.id into v_invitation;
-  if v_invitation is not null then
-    insert into app.audit_log (tenant_id, action, target_type, target_id, after)
-    values (v_tenant, 'invitation.bounced', 'invitation', v_invitation, jsonb_build_object('cause', p_cause));
-  end if;
   update app.users u set bounced_at = now()
    where u.email = p_address and u.bounced_at is null
      and (u.id = (v_payload ->> 'user_id')::uuid or u.email = v_payload ->> 'email' or exists (
@@ -34,6 +30,10 @@ begin
         where t.id = (v_payload ->> 'invitation_id')::uuid and t.purpose = 'invite' and t.tenant_id = v_tenant
           and t.email = p_address))
   returning u.id into v_user;
+  if v_invitation is not null then
+    insert into app.audit_log (tenant_id, action, target_type, target_id, after)
+    values (v_tenant, 'invitation.bounced', 'invitation', v_invitation, jsonb_build_object('cause', p_cause));
+  end if;
   insert into app.audit_log (tenant_id, action, target_type, target_id, after)
   select m.tenant_id, 'user.bounced', 'user', v_user, jsonb_build_object('cause', p_cause)
     from app.memberships m where m.user_id = v_user and m.accepted_at is not null and m.revoked_at is null;

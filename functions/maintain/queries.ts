@@ -3,7 +3,7 @@ import type { Sql } from '#shared/db/connect.ts'
 /** Creates the audit log's partitions for today and the next three months. Returns their names. */
 export async function createPartitions(sql: Sql): Promise<string[]> {
   const partitions = await sql<{ name: string }>`
-    select distinct app.create_audit_partition(day::date)::text as name
+    select distinct app.create_audit_partition((day at time zone 'UTC')::date)::text as name
       from unnest(array[now(), now() + interval '3 months']) as day order by name`
   return partitions.map(({ name }) => name)
 }

@@ -41,7 +41,8 @@ export async function bringUp(options: {
     await sql.begin(async (tx) => {
       await tx`set local role identity_owner`
       await tx`
-        select app.create_audit_partition(day::date) from unnest(array[now(), now() + interval '3 months']) as day`
+        select app.create_audit_partition((day at time zone 'UTC')::date)
+          from unnest(array[now(), now() + interval '3 months']) as day`
     })
     for (const diagnosis of await assertHealthy(sql, options.folder)) {
       if (diagnosis.severity === 'warning') log.warn(inOneLine(diagnosis))

@@ -122,6 +122,35 @@ describe('audit log partitions', () => {
       expect(await entries(action)).toHaveLength(10)
     }
   })
+
+  it('creates a partition beside a transaction that changes a user and then writes an entry, and neither fails', async () => {
+    await dropThisYear()
+    let creating: Promise<unknown> = Promise.resolve()
+    await database.admin.begin(async (sql) => {
+      await sql`update app.users set last_login_at = now() where email = 'owner@acme.test'`
+      creating = run()
+      const waiting = () => sql`select from pg_locks where not granted and locktype = 'relation'`
+      while ((await waiting()).length === 0) await sql`select`
+      await sql`insert into app.audit_log (tenant_id, action, target_type) values (${acme}, 'test.beside', 'tenant')`
+    })
+    await creating
+    expect((await entries('test.beside')).map(({ lies_in }) => lies_in)).toEqual([(await needed())[0]])
+  })
+
+  it('creates a partition of each day of the years from two years ago to the next one, and of no other', async () => {
+    const create = (yearsAhead: number, day: string) => database.admin`
+      select app.create_audit_partition((extract(year from now() at time zone 'UTC') + ${yearsAhead}::int || ${day})::date)`
+    for (const [yearsAhead, day] of [
+      [-2, '-01-01'],
+      [1, '-12-31'],
+    ] as const)
+      await create(yearsAhead, day)
+    for (const [yearsAhead, day] of [
+      [-3, '-12-31'],
+      [2, '-01-01'],
+    ] as const)
+      await expect(create(yearsAhead, day)).rejects.toMatchObject({ code: '22023' })
+  })
 })
 
 describe('deletion of expired rows', () => {
