@@ -48,35 +48,37 @@ select a.id, a.occurred_at, a.actor_user_id, a.action, a.target_type, a.target_i
 grant select on app.audit_entries to identity_app;
 
 -- Returns up to p_most entries of the tenant of the transaction, newest first, from those before a position. It has the rights of its
--- caller, so the policies apply. Each filter has a statement of its own, and Postgres keeps its plan. With one statement for all filters,
--- the kept plan would read every entry of the tenant.
+-- caller, so the policies apply. Each statement compares and sorts by the columns of one index, and nothing may be sorted. Otherwise the
+-- kept plan could take the primary key, and read every entry of the tenant for a filter.
 create function app.search_audit_log(
     p_before timestamptz, p_before_id uuid, p_actor uuid, p_action text, p_from timestamptz, p_to timestamptz, p_most integer)
   returns setof app.audit_entries
   language plpgsql stable rows 50
   set search_path = pg_catalog, pg_temp
   set plan_cache_mode = force_generic_plan
+  set enable_sort = off
   as $$
+declare
+  -- Chooses the partitions. Before the next microsecond, for the entries of the same time with a smaller id.
+  v_until timestamptz := least(p_to, p_before + interval '1 microsecond');
 begin
-  if p_actor is null and p_action is null then
+  if p_to <= p_before then
+    p_before := p_to;
+    p_before_id := '00000000-0000-0000-0000-000000000000';
+  end if;
+  if p_action is not null then
     return query select * from app.audit_entries e
-      where (e.occurred_at, e.id) < (p_before, p_before_id)
-        and e.occurred_at >= p_from and e.occurred_at < p_to
-      order by e.occurred_at desc, e.id desc limit p_most;
-  elsif p_actor is null then
+      where (e.action, e.occurred_at, e.id) < (p_action, p_before, p_before_id) and (e.action, e.occurred_at) >= (p_action, p_from)
+        and e.occurred_at >= p_from and e.occurred_at < v_until and (p_actor is null or e.actor_user_id = p_actor)
+      order by e.action desc, e.occurred_at desc, e.id desc limit p_most;
+  elsif p_actor is not null then
     return query select * from app.audit_entries e
-      where e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
-        and e.occurred_at >= p_from and e.occurred_at < p_to
-      order by e.occurred_at desc, e.id desc limit p_most;
-  elsif p_action is null then
-    return query select * from app.audit_entries e
-      where e.actor_user_id = p_actor and (e.occurred_at, e.id) < (p_before, p_before_id)
-        and e.occurred_at >= p_from and e.occurred_at < p_to
-      order by e.occurred_at desc, e.id desc limit p_most;
+      where (e.actor_user_id, e.occurred_at, e.id) < (p_actor, p_before, p_before_id) and (e.actor_user_id, e.occurred_at) >= (p_actor, p_from)
+        and e.occurred_at >= p_from and e.occurred_at < v_until
+      order by e.actor_user_id desc, e.occurred_at desc, e.id desc limit p_most;
   else
     return query select * from app.audit_entries e
-      where e.actor_user_id = p_actor and e.action = p_action and (e.occurred_at, e.id) < (p_before, p_before_id)
-        and e.occurred_at >= p_from and e.occurred_at < p_to
+      where (e.occurred_at, e.id) < (p_before, p_before_id) and e.occurred_at >= p_from and e.occurred_at < v_until
       order by e.occurred_at desc, e.id desc limit p_most;
   end if;
 end
