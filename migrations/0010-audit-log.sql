@@ -48,8 +48,8 @@ select a.id, a.occurred_at, a.actor_user_id, a.action, a.target_type, a.target_i
 grant select on app.audit_entries to identity_app;
 
 -- Returns up to p_most entries of the tenant of the transaction, newest first, from those before a position. It has the rights of its
--- caller, so the policies apply. Each statement compares and sorts by the columns of one index, and nothing may be sorted. Otherwise the
--- kept plan could take the primary key, and read every entry of the tenant for a filter.
+-- caller, so the policies apply. Each statement compares and orders by the columns of one index. With `=`, the kept plan could take the
+-- primary key and read every entry of the tenant. Sorting is off, as in app.search_styles.
 create function app.search_audit_log(
     p_before timestamptz, p_before_id uuid, p_actor uuid, p_action text, p_from timestamptz, p_to timestamptz, p_most integer)
   returns setof app.audit_entries
@@ -59,9 +59,11 @@ create function app.search_audit_log(
   set enable_sort = off
   as $$
 declare
-  -- Chooses the partitions. Before the next microsecond, for the entries of the same time with a smaller id.
+  -- The upper bound that chooses partitions. It is one microsecond after the cursor, because entries of the cursor's time with a
+  -- smaller id follow.
   v_until timestamptz := least(p_to, p_before + interval '1 microsecond');
 begin
+  -- Otherwise a filter would pass over every index entry between.
   if p_to <= p_before then
     p_before := p_to;
     p_before_id := '00000000-0000-0000-0000-000000000000';
@@ -93,8 +95,9 @@ select app.enforce_tenant('app.audit_log_default');
 -- Creates the partition of a day's year (UTC) with its guard, and moves the year's rows from the default partition into it. Row
 -- security binds the owner too, so a temporary policy allows the move. Calling it again restores a guard that is not the parent's,
 -- and changes nothing else: a change locks the partition against every entry.
--- Locks what an entry's transaction locks, in the same order: users and tenants, then the log.
--- Raises 22023 for a year that is more than two years ago or more than one ahead.
+-- Locks in the order of a transaction that writes an entry: tenants, users, the log. So they do not deadlock. If there are rows to move, they
+-- may, because Postgres then locks tenants and users against every access when it attaches the partition.
+-- Raises 22023 unless the day's year (UTC) is one of the last two, the current one or the next.
 create function app.create_audit_partition(p_day date) returns regclass
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -110,12 +113,15 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
+    -- Lock the log before moving rows. Otherwise Postgres rejects a concurrent insert that it has already routed to the default partition.
+    lock table app.tenants, app.users, app.audit_log in share row exclusive mode;
     execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
-    execute format('alter table %s add foreign key (tenant_id) references app.tenants,
-                      add foreign key (actor_user_id) references app.users', v_table);
-    -- Lock before the move. Otherwise PostgreSQL rejects a concurrent insert that it routed to the default partition before it.
-    lock table app.audit_log in share row exclusive mode;
     create policy owner_moves on app.audit_log_default to identity_owner using (true);
+    if exists (select from app.audit_log_default where occurred_at >= v_from and occurred_at < v_to) then
+      -- Row security hides tenants and users from the check of these rows by the attachment.
+      execute format('alter table %s add foreign key (tenant_id) references app.tenants,
+                        add foreign key (actor_user_id) references app.users', v_table);
+    end if;
     execute format('with moved as (delete from app.audit_log_default where occurred_at >= %L and occurred_at < %L returning *)
                     insert into %s select * from moved', v_from, v_to, v_table);
     drop policy owner_moves on app.audit_log_default;

@@ -27,7 +27,8 @@ grant select on app.styles to identity_app;
 
 -- Returns up to p_most styles of the platform and of the tenant of the transaction after a position, by number: all, or those that contain
 -- all words of p_words or whose number in lower case is like p_prefix. It has the rights of its caller, so the policies apply.
--- It takes a page of the platform's styles and one of the tenant's. With a sort, Postgres would often read all of both.
+-- It reads a page of the platform's styles and one of the tenant's, each in the order of the index, and merges them. With sorting on,
+-- Postgres would often read all styles of both.
 create function app.search_styles(p_words text, p_prefix text, p_after text, p_after_id uuid, p_most integer)
   returns table (id uuid, style_number text, name text, brand text, category text, vendors jsonb)
   language plpgsql stable rows 50

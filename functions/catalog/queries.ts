@@ -30,7 +30,7 @@ const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
 
 /**
  * Returns the styles of the platform and of the tenant that contain all words of `q`, or whose number begins with `q`.
- * Ordered by style number: up to `limit` + 1 of them. Without a search it reads no more than these of the platform and of the tenant.
+ * Ordered by style number: up to `limit` + 1 of them. Without a search it reads at most `limit` + 1 of each.
  */
 export async function searchStyles(
   sql: TenantTransaction,

@@ -123,33 +123,40 @@ describe('audit log partitions', () => {
     }
   })
 
-  it('creates a partition beside a transaction that changes a user and then writes an entry, and neither fails', async () => {
-    await dropThisYear()
-    let creating: Promise<unknown> = Promise.resolve()
-    await database.admin.begin(async (sql) => {
-      await sql`update app.users set last_login_at = now() where email = 'owner@acme.test'`
-      creating = run()
-      const waiting = () => sql`select from pg_locks where not granted and locktype = 'relation'`
-      while ((await waiting()).length === 0) await sql`select`
-      await sql`insert into app.audit_log (tenant_id, action, target_type) values (${acme}, 'test.beside', 'tenant')`
-    })
-    await creating
-    expect((await entries('test.beside')).map(({ lies_in }) => lies_in)).toEqual([(await needed())[0]])
-  })
+  it.each([
+    ['changes a user', `update app.users set last_login_at = now() where email = 'owner@acme.test'`],
+    ['reads users', `select from app.users limit 1`],
+    ['reads tenants', `select from app.tenants limit 1`],
+    ['locks a tenant against a deletion', `select from app.tenants for share`],
+    ['locks a tenant', `select from app.tenants for no key update`],
+  ])(
+    'creates a partition beside a transaction that %s and then writes an entry, and neither fails',
+    async (_, first) => {
+      await dropThisYear()
+      let creating: Promise<unknown> = Promise.resolve()
+      await database.admin.begin(async (sql) => {
+        await sql.unsafe(first)
+        const ended: unknown[] = []
+        creating = run()
+        void Promise.allSettled([creating]).then((outcome) => ended.push(outcome))
+        const waiting = () => sql`
+          select from pg_locks where not granted and locktype = 'relation'
+             and database = (select oid from pg_database where datname = current_database())`
+        while (ended.length === 0 && (await waiting()).length === 0) await sql`select`
+        await sql`insert into app.audit_log (tenant_id, action, target_type) values (${acme}, 'test.beside', 'tenant')`
+      })
+      await creating
+      expect((await entries('test.beside')).map(({ lies_in }) => lies_in)).toEqual([(await needed())[0]])
+    },
+  )
 
-  it('creates a partition of each day of the years from two years ago to the next one, and of no other', async () => {
+  it('creates a partition of each day of the last two years, of this and of the next one, and of no other', async () => {
     const create = (yearsAhead: number, day: string) => database.admin`
-      select app.create_audit_partition((extract(year from now() at time zone 'UTC') + ${yearsAhead}::int || ${day})::date)`
-    for (const [yearsAhead, day] of [
-      [-2, '-01-01'],
-      [1, '-12-31'],
-    ] as const)
-      await create(yearsAhead, day)
-    for (const [yearsAhead, day] of [
-      [-3, '-12-31'],
-      [2, '-01-01'],
-    ] as const)
-      await expect(create(yearsAhead, day)).rejects.toMatchObject({ code: '22023' })
+      select app.create_audit_partition((extract(year from now() at time zone 'UTC') + ${yearsAhead}::int || ${day})::date)::text as name`
+    const created = [await create(-2, '-01-01'), await create(-1, '-06-30'), await create(1, '-12-31')]
+    await expect(create(-3, '-12-31')).rejects.toMatchObject({ code: '22023' })
+    await expect(create(2, '-01-01')).rejects.toMatchObject({ code: '22023' })
+    for (const [row] of created) await database.admin.unsafe(`drop table app.${row?.['name']}`)
   })
 })
 
