@@ -91,20 +91,32 @@ grant select,
 
 -- Returns what may leave of `before` or `after`: the keys of the action, and of these only ids, codes, numbers, truth values and
 -- lists of codes or numbers. Null when nothing is left. No text with a space, an @, a quote or a letter beyond ASCII leaves. A search
--- for one wrong character costs a tenth of a pattern for the right form.
+-- for one wrong character costs a tenth of a pattern for the right form, and a loop a fifth of a query.
 create function app.leaving(p_change jsonb, p_keys text[]) returns jsonb
   language plpgsql immutable
   set search_path = pg_catalog, pg_temp
   as $$
+declare
+  v_key text;
+  v_value jsonb;
+  v_text text;
+  v_leaves boolean;
+  v_left jsonb;
 begin
-  return (
-    select jsonb_object_agg(c.key, c.value)
-      from jsonb_each(p_change) c
-      cross join lateral (select case jsonb_typeof(c.value) when 'array' then replace(c.value::text, '", "', '')
-                                                             else left(c.value::text, 67) end as text) v
-     where c.key = any (p_keys)
-       and (v.text !~ '[^][A-Za-z0-9_.:*/+"-]' and (jsonb_typeof(c.value) = 'array' or length(v.text) <= 66)
-            or jsonb_typeof(c.value) = 'array' and v.text !~ '[^][0-9, -]'));
+  foreach v_key in array p_keys loop
+    v_value := p_change -> v_key;
+    if jsonb_typeof(v_value) = 'array' then
+      v_text := replace(v_value::text, '", "', '');
+      v_leaves := v_text !~ '[^][A-Za-z0-9_.:*/+"-]' or v_text !~ '[^][0-9, -]';
+    else
+      v_text := left(v_value::text, 67);
+      v_leaves := v_text !~ '[^][A-Za-z0-9_.:*/+"-]' and length(v_text) <= 66;
+    end if;
+    if v_leaves then
+      v_left := coalesce(v_left, '{}') || jsonb_build_object(v_key, v_value);
+    end if;
+  end loop;
+  return v_left;
 end
 $$;
 revoke all on function app.leaving(jsonb, text[]) from public;
