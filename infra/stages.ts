@@ -136,8 +136,8 @@ export const STAGES = {
   },
   prod: {
     natGateways: 2,
-    // 2 units per instance, and 88 USD a month more than 1: 425 connections of 2 to 5 MiB fill the memory of 1, and the
-    // database scales up more slowly the smaller it is.
+    // 2 units per instance, and 88 USD a month more than 1: up to 744 connections of 3 to 6 MB need more memory than 1 has, and a
+    // small database scales up more slowly than a large one.
     database: {
       minCapacity: 2,
       maxCapacity: 16,

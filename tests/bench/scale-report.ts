@@ -79,7 +79,7 @@ export function judgeScale({ samples, skipped, slides, maintained }: ScaleMeasur
       verdict: emptyBuffers < MOST_EMPTY_BUFFERS ? 'met' : 'MISSED',
     },
     {
-      target: `maintain: no batch holds its locks for more than ${MOST_LOCK_MS} ms`,
+      target: `maintain: no batch locks rows for more than ${MOST_LOCK_MS} ms`,
       measured: `${figure(longestMs)} ms`,
       verdict: verdictOf(longestMs, { most: MOST_LOCK_MS }),
     },
