@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Effects, type Found, judge } from './judge.ts'
 import type { Line, Responded, Sent } from './ledger.ts'
-import { summarize } from './summary.ts'
+import { growthOf, summarize } from './summary.ts'
 
 const ONCE: Effects = { row: 1, audit: 1, event: 1, job: 1 }
 const SCENARIO = 'Postgres is killed'
@@ -133,5 +133,22 @@ describe('the judge of the ledger', () => {
     expect(summarize(late, [])[0]?.recoverySeconds).toBeNull()
     const next = { what: 'mark', scenario: 'the next', phase: 'begins', at: 4550 } as const
     expect(summarize([...late, next], [])[0]?.recoverySeconds).toBe(1.5)
+  })
+
+  it('compares the least memory of the first third of a run with that of the last, with the instances at that time', () => {
+    const sample = ([heapBytes, rssBytes, instances]: readonly [number, number, number], at: number) =>
+      ({ what: 'memory', at, heapBytes, rssBytes, instances }) as const
+    const samples = (
+      [
+        [20, 900, 9],
+        [25, 700, 5],
+        [99, 100, 1],
+        [99, 100, 1],
+        [22, 950, 8],
+        [21, 990, 12],
+      ] as const
+    ).map(sample)
+    expect(growthOf(samples)).toEqual({ heap: [20, 21], stack: [samples[1], samples[4]] })
+    expect(growthOf(samples.slice(0, 2))).toBeNull()
   })
 })

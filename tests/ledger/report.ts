@@ -57,9 +57,10 @@ function reportKinds(lines: readonly Line[]): void {
 function reportMemory(lines: readonly Line[]): boolean {
   const growth = growthOf(lines)
   if (growth === null) return true
-  const isFlat = ([first, last]: readonly [number, number]) => last <= GROWTH * first
-  const shown = ([first, last]: readonly [number, number]) =>
-    `${(first / MEBIBYTE).toFixed(1)} → ${(last / MEBIBYTE).toFixed(1)} MiB`
-  console.log(`heap of an instance ${shown(growth.heap)}, resident memory of the stack ${shown(growth.rss)}`)
-  return isFlat(growth.heap)
+  const mebibytes = (bytes: number) => `${(bytes / MEBIBYTE).toFixed(1)} MiB`
+  const [first, last] = growth.heap
+  const stack = growth.stack.map(({ rssBytes, instances }) => `${mebibytes(rssBytes)} with ${instances} instances`)
+  console.log(`heap of an instance ${mebibytes(first)} → ${mebibytes(last)}`)
+  console.log(`resident memory of the stack ${stack.join(' → ')}`)
+  return last <= GROWTH * first
 }

@@ -62,16 +62,21 @@ function recoveryOf(scenario: string, sent: readonly Entry[], lines: readonly Li
 
 /** The memory in the first and the last third of a run: the least of each, so that requests in progress do not count. */
 export interface Growth {
+  /** Bytes, the mean of all instances. */
   readonly heap: readonly [number, number]
-  readonly rss: readonly [number, number]
+  /** The samples with the least resident memory of the stack, which grows with the number of its instances. */
+  readonly stack: readonly [Sample, Sample]
 }
 
+/** Returns null without a sample for each third. */
 export function growthOf(lines: readonly Line[]): Growth | null {
   const samples = lines.filter((line): line is Sample => line.what === 'memory')
   const third = Math.floor(samples.length / 3)
   if (third === 0) return null
-  const least = (of: readonly Sample[], value: (sample: Sample) => number) => Math.min(...of.map(value))
+  const least = (of: readonly Sample[], value: (sample: Sample) => number) =>
+    of.reduce((found, sample) => (value(sample) < value(found) ? sample : found))
   const compare = (value: (sample: Sample) => number) =>
     [least(samples.slice(0, third), value), least(samples.slice(-third), value)] as const
-  return { heap: compare(({ heapBytes }) => heapBytes), rss: compare(({ rssBytes }) => rssBytes) }
+  const [first, last] = compare(({ heapBytes }) => heapBytes)
+  return { heap: [first.heapBytes, last.heapBytes], stack: compare(({ rssBytes }) => rssBytes) }
 }
