@@ -22,19 +22,28 @@ interface Spread {
 
 type Of = readonly [name: string, contender: ContenderName]
 
-/** Returns the ratio of two servers: of each run the median of its rounds, then their median, the least and the most. */
-function ratio(
+/** Returns the ratio or the difference of two servers: of each run the median of its rounds, then their median, the least and the most. */
+function compare(
   samples: readonly PeerSample[],
-  { of, by, value, connections }: Pick<PeerTarget, 'of' | 'by' | 'connections'> & { value: keyof Turn },
+  {
+    of,
+    by,
+    value,
+    connections,
+    difference = false,
+  }: Pick<PeerTarget, 'of' | 'by' | 'connections' | 'difference'> & { value: keyof Turn },
 ): Spread {
   const find = ([name, contender]: Of) =>
     samples.filter((each) => each.name === name && each.contender === contender && each.connections === connections)
   const others = find(by)
-  const ratios = find(of).flatMap((own) => {
+  const compared = find(of).flatMap((own) => {
     const other = others.find(({ run, round }) => run === own.run && round === own.round)
-    return other === undefined ? [] : [{ run: own.run, ratio: own[value] / other[value] }]
+    if (other === undefined) return []
+    return [{ run: own.run, result: difference ? own[value] - other[value] : own[value] / other[value] }]
   })
-  const ofRuns = [...Map.groupBy(ratios, ({ run }) => run).values()].map((run) => median(run.map(({ ratio }) => ratio)))
+  const ofRuns = [...Map.groupBy(compared, ({ run }) => run).values()].map((run) =>
+    median(run.map(({ result }) => result)),
+  )
   return { median: median(ofRuns), least: Math.min(...ofRuns), most: Math.max(...ofRuns) }
 }
 
@@ -46,7 +55,7 @@ export function judgePeers(samples: readonly PeerSample[]): Judged[] {
   const failures = samples.reduce((sum, each) => sum + each.failures, 0)
   return [
     ...TARGETS.map((target) => {
-      const measured = ratio(samples, target)
+      const measured = compare(samples, target)
       return { target: target.text, measured: spread(measured), verdict: verdictOf(measured.median, target) }
     }),
     { target: 'no failed request', measured: String(failures), verdict: failures === 0 ? 'met' : 'MISSED' },
@@ -75,7 +84,7 @@ export async function renderPeers(
           ),
         )
       const times = (by: ContenderName, other = name) =>
-        spread(ratio(samples, { of: own, by: [other, by], value: 'perSecond', connections }))
+        spread(compare(samples, { of: own, by: [other, by], value: 'perSecond', connections }))
       return [
         name,
         String(connections),
@@ -85,11 +94,11 @@ export async function renderPeers(
         middle('postgresMicros'),
         middle('perSecond', [name, 'better-auth']),
         times('better-auth'),
-        spread(ratio(samples, { of: [name, 'better-auth'], by: own, value: 'cpuMicros', connections })),
+        spread(compare(samples, { of: [name, 'better-auth'], by: own, value: 'cpuMicros', connections })),
         times('cookie-cache'),
         times('select'),
         times('function'),
-        spread(ratio(samples, { of: [name, 'select'], by: [name, 'better-auth'], value: 'perSecond', connections })),
+        spread(compare(samples, { of: [name, 'select'], by: [name, 'better-auth'], value: 'perSecond', connections })),
       ]
     }),
   )
