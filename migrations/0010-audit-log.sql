@@ -93,10 +93,12 @@ create table app.audit_log_default partition of app.audit_log default;
 select app.enforce_tenant('app.audit_log_default');
 
 -- Creates the partition of a day's year (UTC) with its guard, and moves the year's rows from the default partition into it. Row
--- security binds the owner too, so a temporary policy allows the move. Calling it again restores a guard that is not the parent's,
+-- security binds the owner too, so temporary policies allow the move. Calling it again restores a guard that is not the parent's,
 -- and changes nothing else: a change locks the partition against every entry.
--- Locks in the order of a transaction that writes an entry: tenants, users, the log. So they do not deadlock. If there are rows to move, they
--- may, because Postgres then locks tenants and users against every access when it attaches the partition.
+-- Locks in the order of a transaction that writes an entry: tenants, users, the log. So they do not deadlock. Raises 55P03 when another
+-- transaction has one of the locks for half a second, because writes wait behind it: call it again. Until the end of the
+-- transaction no lock is waited for longer.
+-- The partition is attached while it is empty. Postgres would lock tenants and users against every access to check foreign keys of rows.
 -- Raises 22023 unless the day's year (UTC) is one of the last two, the current one or the next.
 create function app.create_audit_partition(p_day date) returns regclass
   language plpgsql security definer
@@ -113,19 +115,25 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtext('app.create_audit_partition'));
   if to_regclass(v_table) is null then
+    perform set_config('lock_timeout', '500ms', true);
     -- Lock the log before moving rows. Otherwise Postgres rejects a concurrent insert that it has already routed to the default partition.
     lock table app.tenants, app.users, app.audit_log in share row exclusive mode;
     execute format('create table %s (like app.audit_log including defaults including constraints)', v_table);
     create policy owner_moves on app.audit_log_default to identity_owner using (true);
-    if exists (select from app.audit_log_default where occurred_at >= v_from and occurred_at < v_to) then
-      -- Row security hides tenants and users from the check of these rows by the attachment.
-      execute format('alter table %s add foreign key (tenant_id) references app.tenants,
-                        add foreign key (actor_user_id) references app.users', v_table);
-    end if;
-    execute format('with moved as (delete from app.audit_log_default where occurred_at >= %L and occurred_at < %L returning *)
-                    insert into %s select * from moved', v_from, v_to, v_table);
+    create table app.audit_log_moving (like app.audit_log);
+    with moved as (delete from app.audit_log_default where occurred_at >= v_from and occurred_at < v_to returning *)
+    insert into app.audit_log_moving select * from moved;
     drop policy owner_moves on app.audit_log_default;
     execute format('alter table app.audit_log attach partition %s for values from (%L) to (%L)', v_table, v_from, v_to);
+    if exists (select from app.audit_log_moving) then
+      execute format('create policy owner_moves on %s to identity_owner using (true)', v_table);
+      -- The events of these entries were added when they were written.
+      execute format('alter table %s disable trigger user', v_table);
+      execute format('insert into %s select * from app.audit_log_moving', v_table);
+      execute format('alter table %s enable trigger user', v_table);
+      execute format('drop policy owner_moves on %s', v_table);
+    end if;
+    drop table app.audit_log_moving;
   end if;
   if exists (
     select p.polname, p.polcmd, p.polpermissive, p.polroles, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)

@@ -5,10 +5,13 @@ import { assertHealthy, inOneLine } from '#shared/doctor/doctor.ts'
 import { clientOptions, type Login, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 import { scramVerifier } from '#shared/db/scram.ts'
+import { untilFree } from '#shared/db/until-free.ts'
 import { log } from '#shared/log.ts'
 
 const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} }
 const INVALID_PASSWORD = '28P01'
+// A dump of the audit log has its lock for as long as it takes.
+const WHEN_BUSY = { tries: 30, pauseMs: 1000 }
 
 /**
  * Prepares a database for the functions of this version: applies migrations, sets the passwords of the roles, and creates
@@ -38,12 +41,14 @@ export async function bringUp(options: {
       await sql.unsafe(statement?.text ?? '')
       passwords.push(username)
     }
-    await sql.begin(async (tx) => {
-      await tx`set local role identity_owner`
-      await tx`
-        select app.create_audit_partition((day at time zone 'UTC')::date)
-          from unnest(array[now(), now() + interval '3 months']) as day`
-    })
+    const createPartitions = () =>
+      sql.begin(async (tx) => {
+        await tx`set local role identity_owner`
+        await tx`
+          select app.create_audit_partition((day at time zone 'UTC')::date)
+            from unnest(array[now(), now() + interval '3 months']) as day`
+      })
+    await untilFree(WHEN_BUSY, createPartitions)
     for (const diagnosis of await assertHealthy(sql, options.folder)) {
       if (diagnosis.severity === 'warning') log.warn(inOneLine(diagnosis))
     }

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
 import type { clientOptions } from '#shared/db/login.ts'
+import { isBusy, untilFree } from '#shared/db/until-free.ts'
 import { log } from '#shared/log.ts'
 
 interface Migration {
@@ -141,9 +142,6 @@ async function waitForOtherRuns(sql: postgres.Sql, { otherRunMs }: Waits): Promi
   }
 }
 
-const LOCK_NOT_AVAILABLE = '55P03'
-const DEADLOCK_DETECTED = '40P01'
-
 /** Runs a file. Cancels its statement at the deadline, in milliseconds since the epoch. */
 async function run(sql: postgres.Sql | postgres.TransactionSql, text: string, deadline: number): Promise<void> {
   const running = sql.unsafe(text)
@@ -165,28 +163,26 @@ async function applyInTransaction(
   deadline: number,
 ): Promise<void> {
   const { name, checksum, text } = migration
-  const { lockTimeoutMs, statementTimeoutMs, pauseMs, tries } = waits
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await sql.begin(async (tx) => {
-        await tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
-                        set_config('statement_timeout', ${String(statementTimeoutMs)}, true)`
-        await run(tx, text, deadline)
-        await tx`reset role`
-        await tx`insert into migrations.applied (name, checksum) values (${name}, ${checksum})`
-      })
-      return
-    } catch (error) {
-      const busy = [LOCK_NOT_AVAILABLE, DEADLOCK_DETECTED].includes(errorCode(error))
-      if (!busy) throw failed(name, error)
-      if (attempt === tries || Date.now() > deadline) {
-        throw new MigrationError(
-          `Migration ${name} got no lock in ${attempt} tries of ${lockTimeoutMs} ms: another transaction holds it`,
-          error,
-        )
-      }
-      await delay(pauseMs)
-    }
+  const { lockTimeoutMs, statementTimeoutMs } = waits
+  let attempts = 0
+  const apply = () => {
+    attempts += 1
+    return sql.begin(async (tx) => {
+      await tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
+                      set_config('statement_timeout', ${String(statementTimeoutMs)}, true)`
+      await run(tx, text, deadline)
+      await tx`reset role`
+      await tx`insert into migrations.applied (name, checksum) values (${name}, ${checksum})`
+    })
+  }
+  try {
+    await untilFree({ ...waits, deadline }, apply)
+  } catch (error) {
+    if (!isBusy(error)) throw failed(name, error)
+    throw new MigrationError(
+      `Migration ${name} got no lock in ${attempts} tries of ${lockTimeoutMs} ms: another transaction holds it`,
+      error,
+    )
   }
 }
 

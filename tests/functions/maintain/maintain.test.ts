@@ -123,32 +123,68 @@ describe('audit log partitions', () => {
     }
   })
 
-  it.each([
-    ['changes a user', `update app.users set last_login_at = now() where email = 'owner@acme.test'`],
-    ['reads users', `select from app.users limit 1`],
-    ['reads tenants', `select from app.tenants limit 1`],
-    ['locks a tenant against a deletion', `select from app.tenants for share`],
-    ['locks a tenant', `select from app.tenants for no key update`],
-  ])(
-    'creates a partition beside a transaction that %s and then writes an entry, and neither fails',
-    async (_, first) => {
-      await dropThisYear()
-      let creating: Promise<unknown> = Promise.resolve()
-      await database.admin.begin(async (sql) => {
-        await sql.unsafe(first)
-        const ended: unknown[] = []
-        creating = run()
-        void Promise.allSettled([creating]).then((outcome) => ended.push(outcome))
-        const waiting = () => sql`
+  describe.each([0, 1])('with %i entries to move', (toMove) => {
+    it.each([
+      ['changes a user', `update app.users set last_login_at = now() where email = 'owner@acme.test'`],
+      ['reads users', `select from app.users limit 1`],
+      ['reads tenants', `select from app.tenants limit 1`],
+      ['locks a tenant against a deletion', `select from app.tenants for share`],
+      ['locks a tenant', `select from app.tenants for no key update`],
+    ])(
+      'creates a partition beside a transaction that %s and then writes an entry, and neither fails',
+      async (_, first) => {
+        await dropThisYear()
+        for (let at = 0; at < toMove; at += 1) await write('test.beside', 0)
+        let creating: Promise<unknown> = Promise.resolve()
+        await database.admin.begin(async (sql) => {
+          await sql.unsafe(first)
+          const ended: unknown[] = []
+          creating = run()
+          void Promise.allSettled([creating]).then((outcome) => ended.push(outcome))
+          const waiting = () => sql`
           select from pg_locks where not granted and locktype = 'relation'
              and database = (select oid from pg_database where datname = current_database())`
-        while (ended.length === 0 && (await waiting()).length === 0) await sql`select`
-        await sql`insert into app.audit_log (tenant_id, action, target_type) values (${acme}, 'test.beside', 'tenant')`
-      })
-      await creating
-      expect((await entries('test.beside')).map(({ lies_in }) => lies_in)).toEqual([(await needed())[0]])
-    },
-  )
+          while (ended.length === 0 && (await waiting()).length === 0) await sql`select`
+          await sql`insert into app.audit_log (tenant_id, action, target_type) values (${acme}, 'test.beside', 'tenant')`
+        })
+        await creating
+        const [year] = await needed()
+        expect((await entries('test.beside')).map(({ lies_in }) => lies_in)).toEqual(Array(1 + toMove).fill(year))
+      },
+    )
+  })
+
+  it('adds no event again for an entry that it moves, and one for the next entry', async () => {
+    await dropThisYear()
+    const published = () => write('tenant.changed', 0)
+    const events = async () => (await database.admin`select from app.events`).length
+    await published()
+    const before = await events()
+    await run()
+    expect(await events()).toBe(before)
+    await published()
+    expect(await events()).toBe(before + 1)
+    expect(await entries('tenant.changed')).toHaveLength(2)
+    await database.admin`delete from app.audit_log where action = 'tenant.changed'`
+  })
+
+  it('fails while another transaction keeps the log locked, after its deletions, and lets writes go on', async () => {
+    await dropThisYear()
+    await database.admin`insert into app.rate_limits values (${randomBytes(32)}, now() - interval '2 days', 1)`
+    await database.admin.begin(async (reader) => {
+      await reader`select from app.audit_log`
+      const failed = expect(run()).rejects.toMatchObject({ code: '55P03' })
+      for (let time = 1; time <= 3; time += 1)
+        await database.admin.begin(async (sql) => {
+          await sql`set local lock_timeout = '1500ms'`
+          await sql`update app.users set last_login_at = now() where email = 'owner@acme.test'`
+        })
+      await failed
+    })
+    expect(await database.admin`select from app.rate_limits`).toHaveLength(0)
+    await run()
+    expect(await years()).toEqual(await needed())
+  })
 
   it('creates a partition of each day of the last two years, of this and of the next one, and of no other', async () => {
     const create = (yearsAhead: number, day: string) => database.admin`

@@ -1,11 +1,12 @@
 import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { bringUp } from '#functions/migrate/bring-up.ts'
 import { loginOf, MIGRATIONS, urlFor } from '#infra/local/postgres/database.ts'
-import { startPostgres } from '#infra/local/postgres/postgres.ts'
+import { type Postgres, startPostgres } from '#infra/local/postgres/postgres.ts'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import type { Login, ReadLogin } from '#shared/db/login.ts'
 import { readMigrations } from '#shared/db/migrate.ts'
@@ -14,6 +15,7 @@ import { log } from '#shared/log.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
 
 let admin: postgres.Sql
+let cluster: Postgres
 let owner: Login
 const cleanups: (() => unknown)[] = []
 
@@ -22,7 +24,7 @@ beforeAll(async () => {
   cleanups.push(() => rm(folder, { recursive: true, force: true }))
   await chmod(folder, 0o711)
   // Roles belong to a cluster, so this test has its own. Its login is no superuser, as on Aurora.
-  const cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
+  cluster = await startPostgres({ dataDir: join(folder, 'data'), durable: false })
   cleanups.push(() => cluster.stop('immediate'))
   const root = postgres(cluster.adminUrl, { max: 1, onnotice: () => {} })
   await root`create role master login createrole createdb password 'master'`
@@ -85,6 +87,32 @@ describe('bringUp', () => {
     expect(await admin`select to_regclass(${'app.audit_log_' + (await thisYear())}) as table`).not.toEqual([
       { table: null },
     ])
+  })
+
+  it('creates a missing partition after a transaction that reads the audit log, and holds up no write until then', async () => {
+    await admin`drop table ${admin('app.audit_log_' + (await thisYear()))}`
+    const reader = postgres(urlFor(cluster.adminUrl, { database: 'tenantry' }), { max: 1, onnotice: () => {} })
+    onTestFinished(() => reader.end())
+    let isUp = false
+    const running = await reader.begin(async (sql) => {
+      await sql`select from app.audit_log`
+      const started = up({ AWSCURRENT: 'one' })
+      started.then(
+        () => (isUp = true),
+        () => {},
+      )
+      const waiting = () =>
+        admin`select from pg_locks where not granted and relation = 'app.audit_log_default'::regclass`
+      while ((await waiting()).length === 0) await delay(10)
+      await admin.begin(async (write) => {
+        await write`set local lock_timeout = '1500ms'`
+        await write`lock table app.users in row exclusive mode`
+      })
+      expect(isUp).toBe(false)
+      return [started] as const
+    })
+    await running[0]
+    expect(await admin`select from pg_class where relname = ${'audit_log_' + (await thisYear())}`).toHaveLength(1)
   })
 
   it('fails and names the table that exposes rows to other tenants, and succeeds after the repair', async () => {

@@ -249,6 +249,12 @@ function writers(world: TwoTenants, bodies: readonly Body[]): Guard[] {
     ),
     guard(
       'create_audit_partition',
+      'the drop of the policy that lets the owner fill the partition',
+      "execute format('drop policy owner_moves on %s', v_table)",
+      'perform 1',
+    ),
+    guard(
+      'create_audit_partition',
       'the move out of the default partition',
       'delete from app.audit_log_default where',
       'delete from app.audit_log_default where false and',
