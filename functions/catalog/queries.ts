@@ -41,7 +41,8 @@ export async function searchStyles(
       ? null
       : `${q
           .trim()
-          .toLowerCase()
+          // Only ASCII, as the search lowers the numbers.
+          .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
           .replace(/[\\%_]/g, '\\$&')}%`
   const words = q === null ? null : searchable(q)
   const [number, id] = after ?? ['', BEGINNING[1]]

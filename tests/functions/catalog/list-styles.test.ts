@@ -43,6 +43,14 @@ describe('GET /v1/catalog/styles', () => {
     for (const q of ['%', '_', '18_00', '80%0']) expect(await numbers(q), q).toEqual([])
   })
 
+  it('finds a style by the beginning of its number with a capital beyond ASCII', async () => {
+    await service.sql`
+      insert into app.styles (tenant_id, style_number, name, brand, category)
+      values (${tenant}, 'ÉA-10', 'Sample', 'Own', 'Samples')`
+    expect(await numbers('Éa-1')).toEqual(['ÉA-10'])
+    await service.sql`delete from app.styles where style_number = 'ÉA-10'`
+  })
+
   it('pages through all styles by number, each exactly once', async () => {
     const rows = await service.sql<{ id: string }[]>`
       select id from app.styles where tenant_id is null or tenant_id = ${tenant} order by style_number collate "C", id`
