@@ -40,7 +40,7 @@ create policy resolver_read on app.tenants for select to identity_resolver using
 grant select on app.tenants to identity_resolver;
 
 -- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007), app.enter_to_write (0008) and
--- app.accept_invitation (0009) take such locks.
+-- app.accept_invitation (0024) take such locks.
 create policy gate on app.tenants to identity_gate using (true);
 grant select, update (settings) on app.tenants to identity_gate;
 
