@@ -32,7 +32,8 @@ create table app.tokens (
       else false
     end)
 );
-create index tokens_open_by_user on app.tokens (user_id, purpose) where consumed_at is null;
+-- Without its condition on user_id, a plan that was made before there were statistics would search an invitation in all of this index.
+create index tokens_open_by_user on app.tokens (user_id, purpose) where consumed_at is null and user_id is not null;
 create index tokens_by_expiry on app.tokens (expires_at);
 -- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
 create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;

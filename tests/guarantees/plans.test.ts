@@ -135,18 +135,26 @@ describe('a function that reads a session', () => {
 })
 
 describe('an invitation', () => {
-  it('reads no other invitation of the tenant, also with a plan that was made while there was none', async () => {
+  it.each([
+    ['while there was none', 0],
+    ['before there were statistics of 500', 500],
+    ['before there were statistics of 1000', 1000],
+    ['before there were statistics of 5000', 5000],
+  ])('reads no other invitation of the tenant, with a plan that was made %s', async (_, known) => {
     const { id } = await mintSession(database.admin, { email: 'owner@acme.test', slug: 'acme-print' })
     const ticket = await ticketOf(database.admin, id)
     await database.admin`vacuum analyze app.tokens`
     await rolledBack(async (sql) => {
       const invite = (email: string) => sql`
         select from app.issue_invitation(${ticket}, ${email}, 'sales', ${randomBytes(32)}, 60, 60, 'n', ${randomBytes(32)}, 9, 60, ${randomBytes(32)}, 9, 60, 'r', null, null)`
-      await invite('first@shops.test')
-      await sql`
+      const crowd = (from: number, to: number) => sql`
         insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
         select sha256(n::text::bytea), 'invite', t.id, 'crowd' || n || '@shops.test', 7, now()
-          from app.tenants t, generate_series(1, 500) n where t.slug = 'acme-print'`
+          from app.tenants t, generate_series(${from}::int, ${to}::int) n where t.slug = 'acme-print'`
+      await crowd(1, known)
+      await sql`discard plans`
+      await invite('first@shops.test')
+      await crowd(known + 1, known + 500)
       const before = await rowsRead(sql, ['tokens'])
       await invite('second@shops.test')
       expect((await rowsRead(sql, ['tokens'])) - before).toBeLessThan(10)
