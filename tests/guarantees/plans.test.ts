@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type EntrySearch, searchEntries } from '#functions/audit-log/queries.ts'
 import { searchStyles } from '#functions/catalog/queries.ts'
 import { ROLE_SETTINGS } from '#shared/db/role-settings.ts'
@@ -132,6 +132,50 @@ describe('a function that reads a session', () => {
       expect([...(await scans())]).toEqual(before)
     })
   })
+
+  it.each([0, 20, 100, 1000])(
+    'reads no other session, with a plan that was made before there were statistics of %i',
+    async (known) => {
+      const { admin, drop } = await createTestDatabase()
+      onTestFinished(drop)
+      const { id } = await mintSession(admin, { email: 'owner@acme.test', slug: 'acme-print' })
+      const ticket = await ticketOf(admin, id)
+      const [row] = await admin`select token_key, tenant_id from app.sessions where id = ${id}`
+      const [key, tenant] = [row?.['token_key'], row?.['tenant_id']]
+      await admin.begin(async (sql) => {
+        const crowd = (count: number) => sql`
+        with person as (
+          insert into app.users (email, full_name) select gen_random_uuid() || '@shops.test', 'Person' from generate_series(1, ${count}::int)
+          returning id),
+        member as (
+          insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+          select t.id, p.id, 7, now() from app.tenants t, person p where t.slug = 'acme-print' returning tenant_id, user_id)
+        insert into app.sessions (token_key, user_id, tenant_id, idle_expires_at, absolute_expires_at, csrf_secret)
+        select sha256(uuid_send(user_id)), user_id, tenant_id, now() + interval '1 hour', now() + interval '1 hour', sha256('')
+          from member`
+        const uses = {
+          authenticate: () => sql`select from app.authenticate(${key}, 60)`,
+          tenants_of_session: () => sql`select from app.tenants_of_session(${ticket})`,
+          sessions_of_session: () => sql`select from app.sessions_of_session(${ticket})`,
+          select_tenant: () => sql`select from app.select_tenant(${ticket}, ${tenant}, 60, null, null, null)`,
+          enter_session: () => sql`select app.enter_session(${ticket})`,
+          enter_to_write: () => sql`select app.enter_to_write(${ticket}, 'member.manage', true)`,
+          end_sessions: () =>
+            sql`select app.end_sessions(${ticket}, gen_random_uuid(), 'session.revoked', null, null, null)`,
+        }
+        await crowd(known)
+        for (const use of Object.values(uses)) await use()
+        await crowd(1000)
+        const read: Record<string, number> = {}
+        for (const [name, use] of Object.entries(uses)) {
+          const before = await rowsRead(sql, ['sessions'])
+          await use()
+          read[name] = (await rowsRead(sql, ['sessions'])) - before
+        }
+        for (const [name, rows] of Object.entries(read)) expect(rows, name).toBeLessThan(20)
+      })
+    },
+  )
 })
 
 describe('an invitation', () => {
