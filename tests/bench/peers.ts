@@ -186,23 +186,31 @@ async function run(
     // Nothing is dropped at the end of a measured turn, so that its work is not left to the next one.
     const rate = rates.get(`${name} ${contender} ${kind}`) ?? 0
     const each = Math.max(Math.round((rate * seconds) / connections), LEAST_OPERATIONS)
-    const make = (at: number) => {
+    const make = (at: number, shift = 0) => {
       const session = sessions[at % sessions.length]
       if (session === undefined) throw new Error('no session')
-      return operation(session, at + round, server.data)
+      return operation(session, at + round + shift, server.data)
     }
     const reads = make(0)[0]?.method === 'GET'
-    // A measured turn writes nothing twice: an address that has just been invited is refused.
+    // No turn writes what the one before wrote: an address that has just been invited is refused, and a tenant that is selected is not selected.
     const size = reads || warmUp ? OPERATIONS[kind] : Math.max(OPERATIONS[kind], each)
-    const operations = Array.from({ length: connections * size }, (_, at) => make(at))
-    const requests = Array.from({ length: connections }, (_, at) => operations.slice(at * size, (at + 1) * size).flat())
-    const perOperation = operations[0]?.length ?? 1
-    const amount = each * connections
-    const until = warmUp ? { seconds: WARM_UP_SECONDS[kind] } : { requests: amount * perOperation }
-    // Sessions move their expiry now, and not in the turn, which is shorter than the minute between two moves.
-    if (!warmUp && reads) {
-      const lead = { requests: Math.min(amount, operations.length) * perOperation }
-      await loadTurn(loader, server, fixture.pid, { until: lead, requests, perOperation })
+    const listsOf = (shift: number) => {
+      const operations = Array.from({ length: connections * size }, (_, at) => make(at, shift))
+      return Array.from({ length: connections }, (_, at) => operations.slice(at * size, (at + 1) * size).flat())
+    }
+    const requests = listsOf(0)
+    const perOperation = make(0).length
+    const amount = each * connections * perOperation
+    const until = warmUp ? { seconds: WARM_UP_SECONDS[kind] } : { requests: amount }
+    // A server that was idle while others were loaded is slower at first. Sessions also move their expiry now, and not in the turn, which is
+    // shorter than the minute between two moves.
+    if (!warmUp) {
+      const lead = { requests: amount }
+      await loadTurn(loader, server, fixture.pid, {
+        until: lead,
+        requests: reads ? requests : listsOf(1),
+        perOperation,
+      })
     }
     const result = await loadTurn(loader, server, fixture.pid, { until, requests, perOperation })
     rates.set(`${name} ${contender} ${kind}`, result.perSecond)

@@ -5,7 +5,7 @@ import { adminAc, defaultStatements, ownerAc } from 'better-auth/plugins/organiz
 import { Pool } from 'pg'
 
 const CONNECTIONS = 10
-const COOKIE_CACHE_SECONDS = 300
+const COOKIE_CACHE_SECONDS = 3600
 
 /**
  * Returns better-auth with its defaults, bearer tokens, organizations with the roles of Tenantry, and no limits. `permissions`
