@@ -136,8 +136,9 @@ describe('a function that reads a session', () => {
   it.each([0, 20, 100, 1000])(
     'reads no other session, with a plan that was made before there were statistics of %i',
     async (known) => {
-      const { admin, drop } = await createTestDatabase()
-      onTestFinished(drop)
+      const fresh = await createTestDatabase()
+      onTestFinished(() => fresh.drop())
+      const { admin } = fresh
       const { id } = await mintSession(admin, { email: 'owner@acme.test', slug: 'acme-print' })
       const ticket = await ticketOf(admin, id)
       const [row] = await admin`select token_key, tenant_id from app.sessions where id = ${id}`
