@@ -20,8 +20,8 @@ create table app.sessions (
   constraint sessions_revocation_is_a_key_change unique (id, revoked_at)
 ) with (fillfactor = 70);
 -- Every request updates idle_expires_at and last_seen_at. No index contains them, so these are heap-only updates.
--- A statement that finds a session by its token or id says `(revoked_at is null) is not false`, and compares both expiries in one condition. Else
--- a plan that was made while the table was small, or before it had statistics, could read all live sessions by one of these indexes.
+-- A statement that finds a session by its token or id puts the conditions on its state into `(…) is not false`, which no index matches. Else a plan
+-- that was made while the table was small, or before it had statistics, could read all live sessions by one of these indexes.
 create index sessions_live_by_user on app.sessions (user_id) where revoked_at is null;
 create index sessions_live_by_tenant on app.sessions (tenant_id) where revoked_at is null and tenant_id is not null;
 -- The job `maintain` deletes live and ended sessions by this index.
@@ -72,7 +72,7 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   left join app.memberships m on m.tenant_id = s.tenant_id and m.user_id = s.user_id
         and m.accepted_at is not null and m.revoked_at is null
   left join app.roles r on r.id = m.role_id
- where (s.revoked_at is null) is not false and least(s.idle_expires_at, s.absolute_expires_at) > now()
+ where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
    and (s.tenant_id is null or (t.id is not null and m.id is not null));
 
 -- The same without the secrets.
@@ -268,7 +268,7 @@ begin
   update app.sessions s
      set tenant_id = p_tenant, last_seen_at = now(),
          idle_expires_at = least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at)
-   where s.id = v_session and (s.revoked_at is null) is not false and s.idle_expires_at > now() and s.absolute_expires_at > now();
+   where s.id = v_session and (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false;
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
@@ -319,7 +319,7 @@ begin
       join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
       join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
       join app.roles r on r.id = m.role_id
-     where (s.revoked_at is null) is not false and s.idle_expires_at > now() and s.absolute_expires_at > now()
+     where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
      order by t.legal_name, t.id;
 end
 $$;
@@ -352,7 +352,7 @@ begin
       left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and app.is_open(t.status)
       left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
             and m.accepted_at is not null and m.revoked_at is null
-     where (s.revoked_at is null) is not false and s.idle_expires_at > now() and s.absolute_expires_at > now()
+     where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
        and o.idle_expires_at > now() and o.absolute_expires_at > now()
        and (o.tenant_id is null or (t.id is not null and m.id is not null))
        and (o.created_at, o.id) < (p_before, p_before_id)

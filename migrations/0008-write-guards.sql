@@ -95,8 +95,8 @@ begin
      and m.accepted_at is not null and m.revoked_at is null for share;
   if found then
     select s.tenant_id into v_bound from app.sessions s
-      where s.id = v_session and (s.revoked_at is null) is not false
-        and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
+      where s.id = v_session and (s.revoked_at is null
+        and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false for key share;
   end if;
   if not found then
     raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
@@ -132,8 +132,8 @@ begin
     perform pg_advisory_xact_lock_shared(hashtextextended(v_tenant::text || v_ticket.user_id::text, 0));
   end if;
   perform from app.sessions s
-    where s.id = v_ticket.session_id and (s.revoked_at is null) is not false
-      and s.idle_expires_at > now() and s.absolute_expires_at > now() for key share;
+    where s.id = v_ticket.session_id and (s.revoked_at is null
+      and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false for key share;
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
