@@ -31,6 +31,10 @@ create domain app.hash as bytea constraint hash_check check (length(value) = 32)
 create domain app.request_id as text constraint request_id_check check (length(value) <= 128);
 create domain app.user_agent as text constraint user_agent_check check (length(value) <= 512);
 
+-- Parameters that belong together: where a request came from, and a rate limit (0012).
+create type app.source as (request_id text, client_request_id text, ip_hash bytea);
+create type app.limit as (key bytea, most integer, seconds integer);
+
 -- The keys of the seals that only this database can make. identity_gate alone reads them. The first three seal nothing that lasts
 -- longer than a request, so app.renew_seal may replace them at any time. It keeps the last.
 --   scope_key   seals the tenant and the actor of a transaction
