@@ -94,7 +94,7 @@ export function lambdaEndpoint(env: Environment): URL {
 
 /**
  * Returns `Invoke` with the region, the endpoint and the credentials of an environment, where Lambda puts them. Node.js sends
- * the request and the SDK's signer signs it: the SDK's client takes three times the processor time of both (decision 89).
+ * the request and the SDK's signer signs it: the SDK's client takes three times the processor time of both (infra/history.md, 89).
  */
 export function signedInvoke(env: Environment): Invoke {
   const { protocol, hostname, host, port, pathname } = lambdaEndpoint(env)

@@ -8,7 +8,7 @@ const VENDOR_PORTS = new Set(Object.values(VENDOR_URLS).flatMap((url) => Number(
 
 /**
  * A VPC in two availability zones. The functions' subnets reach the internet through NAT, because the cache and the vendors
- * are there; interface endpoints would only add cost (infra/decisions.md). The database's subnets have no route out.
+ * are there; interface endpoints would only add cost (infra/history.md, 31). The database's subnets have no route out.
  */
 export class Network extends Construct {
   readonly vpc: Vpc

@@ -3,7 +3,7 @@ import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
 type Settings = Readonly<Record<string, string>>
 
 // That of the functions. Postgres plans a function's statements again when its caller's path is not that of the last call, and
-// app.current_tenant is called by functions and by policies (decision 103).
+// app.current_tenant is called by functions and by policies (infra/history.md, 103).
 const SEARCH_PATH = 'pg_catalog, pg_temp'
 
 const INTERACTIVE: Settings = {

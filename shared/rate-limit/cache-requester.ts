@@ -15,7 +15,7 @@ const SHOWN_LENGTH = 200
 
 /**
  * Returns what sends the requests of @upstash/redis (https://upstash.com/docs/redis/features/restapi), by Node.js: the fetch of the
- * library takes several times the processor time, and has to be loaded first (decision 100). Rejects when the cache fails, or does not
+ * library takes several times the processor time, and has to be loaded first (infra/history.md, 100). Rejects when the cache fails, or does not
  * respond within `timeoutMs`. The library expects a list of responses when it sent a list of commands, and does not look for an error in its
  * place.
  */
