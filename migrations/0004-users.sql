@@ -6,7 +6,7 @@ create table app.users (
   email             app.email_address not null,
   email_verified_at timestamptz,
   password_hash     text,
-  -- `PersonName` (shared/schema/person-name.ts) refuses more.
+  -- `PersonName` (shared/schema/name.ts) refuses more.
   full_name         app.one_line check (length(full_name) <= 60 and full_name !~ '[@/]|[0-9]{7}'),
   avatar_url        text check (length(avatar_url) <= 2000),
   -- Of the mails to the user. `LANGUAGES` (shared/schema/language.ts) has the same.

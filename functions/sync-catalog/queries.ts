@@ -9,7 +9,6 @@ export interface SyncRun {
   readonly tenant_id: string
   readonly vendor: string
   readonly vendor_account_id: string
-  readonly started_by: string | null
   readonly started_at: string
   /** The products to read, or null before they are listed. */
   readonly products: readonly string[] | null
@@ -32,7 +31,7 @@ export async function takeRun(sql: TenantTransaction, id: string): Promise<SyncR
     update app.sync_runs
        set status = 'running', started_at = coalesce(started_at, now()), touched_at = now(), takes = takes + 1
      where id = ${id} and status in ('queued', 'running')
-    returning id, tenant_id, vendor, vendor_account_id, started_by, started_at, to_jsonb(products) as products, position, takes`
+    returning id, tenant_id, vendor, vendor_account_id, started_at, to_jsonb(products) as products, position, takes`
   return run ?? null
 }
 

@@ -157,7 +157,7 @@ async function readPages(
 /** Opens the catalog with the tenant's own credential. Leaves an audit entry. */
 async function openTenantCatalog({ config, vault }: Runtime, job: SyncJob, run: SyncRun): Promise<VendorCatalog> {
   const proof = proofOfLease(job)
-  const opening = { reason: 'catalog', actorUserId: run.started_by, requestId: run.id } as const
+  const opening = { reason: 'catalog', requestId: run.id } as const
   const source = { proof, tenantId: run.tenant_id, accountId: run.vendor_account_id }
   const credential = await openVendorCredential(vault, source, opening)
   // The account was revoked.
