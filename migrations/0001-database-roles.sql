@@ -151,6 +151,47 @@ grant usage on schema app to identity_auth, identity_app, identity_services, ide
   identity_publisher, identity_opener, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound,
   tenant_table_owner;
 
+-- Nobody may call a function of the owner until app.give says who. In a schema alone, Postgres would keep the built-in grant to PUBLIC.
+alter default privileges revoke execute on functions from public;
+
+-- Gives functions the owner and the callers that their comments name. The comment is the one record of a function:
+--   owner: ROLE; proof: WHAT IT CHECKS; callers: ROLE, ROLE; definer: REASON; qualified: REASON; long: REASON
+-- in this order. Without `owner` it is identity_owner. `callers` are the roles with EXECUTE, or none. Only a SECURITY DEFINER function
+-- has `definer`, and it has `proof`. See migrations/README.md. Raises 22023 for a comment of another form.
+create function app.give(variadic p_functions regproc[]) returns void
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v record;
+begin
+  for v in
+    select p.oid::regprocedure as name, p.prosecdef as definer, coalesce(parts[1], 'identity_owner') as owner, parts[2] as proof,
+           parts[3] as callers, parts[4] as reason
+      from unnest(p_functions) as given (oid)
+      join pg_proc p on p.oid = given.oid
+      left join regexp_match(obj_description(p.oid, 'pg_proc'),
+        '^(?:owner: (\w+); )?(?:proof: ([a-z, ]+); )?callers: (\w+(?:, \w+)*)(?:; definer: ([^;]+))?(?:; qualified: [^;]+)?(?:; long: [^;]+)?$'
+      ) as parts on true
+  loop
+    if v.callers is null or v.definer <> (v.reason is not null) or v.definer and v.proof is null then
+      raise exception 'the comment on % is no record of a function', v.name using errcode = '22023';
+    end if;
+    if v.owner <> 'identity_owner' then
+      execute format('grant create on schema app to %I', v.owner);
+      execute format('alter function %s owner to %I', v.name, v.owner);
+      execute format('revoke create on schema app from %I', v.owner);
+    end if;
+    if v.callers <> 'none' then
+      execute format('set local role %I', v.owner);
+      execute format('grant execute on function %s to %s', v.name, v.callers);
+      set local role identity_owner;
+    end if;
+  end loop;
+end
+$$;
+comment on function app.give is 'callers: none';
+
 -- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
 -- PREPARE, which may have the name of one of the driver's, or a cursor WITH HOLD. An exception alone would not do, because
@@ -171,6 +212,8 @@ begin
   end if;
 end
 $$;
-revoke all on function app.clean() from public;
-grant execute on function app.clean() to identity_auth, identity_app, identity_services, identity_mailer, identity_worker,
-  identity_publisher, identity_opener, identity_operator, identity_vault, tenant_bound;
+comment on function app.clean is
+  'callers: identity_app, identity_auth, identity_services, identity_mailer, identity_worker, identity_publisher, '
+  'identity_opener, identity_operator, identity_vault, tenant_bound';
+
+select app.give('app.give', 'app.clean');

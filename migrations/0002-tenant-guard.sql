@@ -73,8 +73,7 @@ begin
     proof_key = excluded.proof_key;
 end
 $$;
-revoke all on function app.renew_seal() from public;
-grant execute on function app.renew_seal() to identity_operator;
+comment on function app.renew_seal is 'proof: none; callers: identity_operator; definer: writes app.seal, which no login may';
 select app.renew_seal();
 
 -- Returns the tenant of the transaction, or null. Raises TN500 when the scope was not sealed in this transaction: the start
@@ -103,6 +102,10 @@ begin
   return null;
 end
 $$;
+comment on function app.current_tenant is
+  'owner: identity_gate; proof: scope; '
+  'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, tenant_bound; '
+  'definer: reads the key that seals the scope; qualified: every policy calls it';
 
 -- Returns the user who acts in the transaction's tenant. Null in no tenant, and in the scope of a job, an operator or an
 -- invitation.
@@ -110,6 +113,8 @@ create function app.current_actor() returns uuid
   language sql stable parallel safe
   return case when app.current_tenant() is not null
               then nullif(right(current_setting('app.scope'), 32)::uuid, '00000000-0000-0000-0000-000000000000') end;
+comment on function app.current_actor is
+  'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound';
 
 -- Sets and seals the tenant and the actor until the transaction ends; null means none. For the functions of identity_gate, each
 -- of which has checked a proof, and for the owner.
@@ -129,17 +134,9 @@ begin
                operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), ''), true);
 end
 $$;
-
-revoke all on function app.current_tenant(), app.current_actor(), app.set_tenant(uuid, uuid) from public;
-grant execute on function app.current_tenant(), app.current_actor()
-  to identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound;
-grant create on schema app to identity_gate;
-alter function app.current_tenant() owner to identity_gate;
-alter function app.set_tenant(uuid, uuid) owner to identity_gate;
-revoke create on schema app from identity_gate;
-set local role identity_gate;
-grant execute on function app.set_tenant(uuid, uuid) to identity_owner;
-set local role identity_owner;
+comment on function app.set_tenant is
+  'owner: identity_gate; proof: none; callers: identity_owner; definer: reads the key that seals the scope; '
+  'qualified: every entry into a tenant calls it';
 
 -- Returns the tenant of the transaction. Raises TN500 without one. For functions whose result depends on the tenant.
 create function app.required_tenant() returns uuid
@@ -155,8 +152,7 @@ begin
   return v_tenant;
 end
 $$;
-revoke all on function app.required_tenant() from public;
-grant execute on function app.required_tenant() to identity_app;
+comment on function app.required_tenant is 'callers: identity_app';
 
 -- A trigger function that refuses every change. The trigger says when, and its argument says why.
 create function app.refuse_change() returns trigger
@@ -167,7 +163,7 @@ begin
   raise exception '%', tg_argv[0] using errcode = '23514';
 end
 $$;
-revoke all on function app.refuse_change() from public;
+comment on function app.refuse_change is 'callers: none';
 
 -- Enables and forces row security on a table. The service's roles, and those of other services, then see and write only rows of
 -- the transaction's tenant, and none while no tenant is set. Calling it again restores removed policies and settings. It runs with
@@ -200,8 +196,7 @@ begin
   end if;
 end
 $$;
-revoke all on function app.enforce_tenant(regclass, name, boolean) from public;
-grant execute on function app.enforce_tenant(regclass, name, boolean) to tenant_table_owner;
+comment on function app.enforce_tenant is 'callers: tenant_table_owner';
 
 -- Runs after a statement that creates or changes a partition. Gives the partition the row security, tenant policies and
 -- owner of its parent, and revokes every grant on it. PostgreSQL copies none of these to a partition. Covers partitions of
@@ -257,7 +252,11 @@ begin
   end loop;
 end
 $$;
-revoke all on function app.guard_partitions() from public;
+comment on function app.guard_partitions is 'callers: none';
+
+select app.give(
+  'app.renew_seal', 'app.current_tenant', 'app.current_actor', 'app.set_tenant', 'app.required_tenant', 'app.refuse_change',
+  'app.enforce_tenant', 'app.guard_partitions');
 
 -- Only a superuser may create an event trigger; on Aurora, rds_superuser may too. Without the trigger, a partition that
 -- somebody creates by hand has neither guard nor grants, and `npm run doctor` reports it.

@@ -49,9 +49,10 @@ grant select, update (settings) on app.tenants to identity_gate;
 create function app.is_open(p_status text) returns boolean
   language sql immutable parallel safe
   return p_status in ('trial', 'active', 'past_due');
-revoke all on function app.is_open(text) from public;
-grant execute on function app.is_open(text) to identity_app, identity_worker, identity_operator, identity_resolver, identity_gate;
+comment on function app.is_open is 'callers: identity_app, identity_worker, identity_operator, identity_resolver, identity_gate';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tenants is
   'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, updated_at, deleted_at';
+
+select app.give('app.is_open');

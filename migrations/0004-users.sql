@@ -68,6 +68,8 @@ begin
   return case when v_stored ~ v_hash and substr(v_stored, length(v_stored) - 43, 1) = '$' then left(v_stored, -44) else v_decoy end;
 end
 $$;
+comment on function app.password_salt is
+  'owner: identity_gate; proof: none; callers: identity_auth; definer: reads password hashes, and returns cost and salt alone';
 
 -- Returns whether a digest is the one of a password hash, the last 43 characters of which are its digest. It compares hashes with
 -- a random prefix, so its duration says nothing about the stored digest. It does the same work without a password hash.
@@ -83,6 +85,7 @@ begin
   return coalesce(v_equal and length(p_digest) = 32, false);
 end
 $$;
+comment on function app.is_digest_of is 'callers: identity_gate';
 
 -- Returns whether a digest is the one of the password of the ticket's user.
 create function app.is_own_password(p_ticket bytea, p_digest bytea) returns boolean
@@ -97,6 +100,9 @@ begin
             from app.users u where u.id = v_ticket.user_id and u.disabled_at is null) is true;
 end
 $$;
+comment on function app.is_own_password is
+  'owner: identity_gate; proof: ticket, password digest; callers: identity_auth; '
+  'definer: compares a digest with a password hash';
 
 -- Replaces the password of the ticket's user, voids the password resets requested so far, ends every other session and audits
 -- both. Returns false, and changes nothing, when the digest is not the one of the user's password. Raises TN401 when the
@@ -122,6 +128,9 @@ begin
   return true;
 end
 $$;
+comment on function app.change_password is
+  'owner: identity_gate; proof: ticket, password digest; callers: identity_auth; '
+  'definer: writes a password hash, and audits it in every tenant of the user';
 
 -- Changes the language of the ticket's user. Raises TN401 when the session is no longer live.
 create function app.change_language(p_ticket bytea, p_language text) returns void
@@ -136,6 +145,8 @@ begin
   update app.users u set language = p_language where u.id = v_ticket.user_id and u.disabled_at is null;
 end
 $$;
+comment on function app.change_language is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; definer: writes a user, whom identity_auth may not read';
 
 -- Stores a user's password at another cost. Does nothing unless the digest is the one of their password.
 create function app.rehash_password(p_email text, p_digest bytea, p_password_hash text) returns void
@@ -148,23 +159,14 @@ begin
    where u.email = p_email and u.disabled_at is null and app.is_digest_of(p_digest, u.password_hash);
 end
 $$;
-
-revoke all on function app.password_salt(text, text), app.is_digest_of(bytea, text), app.is_own_password(bytea, bytea),
-  app.change_password(bytea, bytea, text, text, text, bytea), app.change_language(bytea, text),
-  app.rehash_password(text, bytea, text) from public;
-grant execute on function app.is_digest_of(bytea, text) to identity_gate;
-grant execute on function app.password_salt(text, text), app.is_own_password(bytea, bytea),
-  app.change_password(bytea, bytea, text, text, text, bytea), app.change_language(bytea, text),
-  app.rehash_password(text, bytea, text) to identity_auth;
-grant create on schema app to identity_gate;
-alter function app.password_salt(text, text) owner to identity_gate;
-alter function app.is_own_password(bytea, bytea) owner to identity_gate;
-alter function app.change_password(bytea, bytea, text, text, text, bytea) owner to identity_gate;
-alter function app.change_language(bytea, text) owner to identity_gate;
-alter function app.rehash_password(text, bytea, text) owner to identity_gate;
-revoke create on schema app from identity_gate;
+comment on function app.rehash_password is
+  'owner: identity_gate; proof: password digest; callers: identity_auth; definer: writes a password hash';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.users is
   'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, language, last_login_at, created_at, '
   'disabled_at, resets_valid_from, bounced_at; linked: id';
+
+select app.give(
+  'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
+  'app.rehash_password');

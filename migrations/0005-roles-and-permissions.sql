@@ -70,6 +70,9 @@ begin
   return new;
 end
 $$;
+comment on function app.collect_permissions is
+  'owner: identity_gate; proof: none; callers: none; '
+  'definer: reads the permissions of roles of the platform and of all tenants';
 
 -- The second update sees the roles that the first one waited for. Only a role of the platform can be a base.
 create function app.update_permissions() returns trigger
@@ -85,7 +88,8 @@ begin
   return null;
 end
 $$;
-revoke all on function app.collect_permissions(), app.update_permissions() from public;
+comment on function app.update_permissions is
+  'owner: identity_gate; proof: none; callers: none; definer: writes app.roles.permissions of roles of all tenants';
 create trigger roles_collect_permissions before insert or update on app.roles
   for each row execute function app.collect_permissions();
 create trigger role_permissions_added after insert on app.role_permissions
@@ -94,10 +98,6 @@ create trigger role_permissions_removed after delete on app.role_permissions
   referencing old table as changed for each statement execute function app.update_permissions();
 create trigger role_permissions_stay before update on app.role_permissions
   for each row execute function app.refuse_change('a permission of a role is added or removed, not changed');
-grant create on schema app to identity_gate;
-alter function app.collect_permissions() owner to identity_gate;
-alter function app.update_permissions() owner to identity_gate;
-revoke create on schema app from identity_gate;
 
 insert into app.roles (id, code, label, rank) values
   (1, 'owner', 'Owner', 100),
@@ -132,3 +132,5 @@ join app.roles r on r.code = any (p.codes);
 -- The class of each column (infra/data-classification.md).
 comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
 comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';
+
+select app.give('app.collect_permissions', 'app.update_permissions');

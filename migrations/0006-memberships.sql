@@ -66,10 +66,12 @@ begin
   return null;
 end
 $$;
-revoke all on function app.keep_an_owner() from public;
+comment on function app.keep_an_owner is 'callers: none';
 create trigger memberships_keep_an_owner after update or delete on app.memberships
   for each row execute function app.keep_an_owner();
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
   'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, accepted_at, revoked_at, created_at';
+
+select app.give('app.keep_an_owner');

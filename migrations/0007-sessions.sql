@@ -132,6 +132,9 @@ begin
   values (v_user.id, p_request_id, p_client_request_id, p_ip_hash);
 end
 $$;
+comment on function app.sign_in is
+  'owner: identity_gate; proof: password digest; callers: identity_auth; '
+  'definer: compares a digest with a password hash, and creates a session';
 
 -- The session check, in one round trip. Returns the live session of a token hash with a ticket and its CSRF secret, or no row. If the session was
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
@@ -186,6 +189,9 @@ begin
   return next;
 end
 $$;
+comment on function app.authenticate is
+  'owner: identity_gate; proof: token hash; callers: identity_auth, identity_app; '
+  'definer: reads sessions of all tenants before one is known, and seals a ticket';
 
 -- Returns a ticket without a user and a session: the proof of a job, an invited user or an operator.
 create function app.platform_ticket(p_tenant uuid, p_writes boolean) returns bytea
@@ -200,6 +206,7 @@ begin
   return v_ticket || sha256((select s.ticket_key from app.seal s) || v_ticket);
 end
 $$;
+comment on function app.platform_ticket is 'callers: identity_gate';
 
 -- Returns what a ticket was sealed for, with null for a tenant or session that it lacks. Raises TN500 unless this database sealed
 -- it, and TN401 when it expired. The expiry is the number of microseconds since 2000 in eight bytes, so their order is the order
@@ -225,14 +232,8 @@ begin
   session_id := nullif(encode(substr(p_ticket, 33, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
 end
 $$;
-revoke all on function app.platform_ticket(uuid, boolean), app.check_ticket(bytea) from public;
-grant execute on function app.platform_ticket(uuid, boolean) to identity_gate;
-grant create on schema app to identity_gate;
-alter function app.check_ticket(bytea) owner to identity_gate;
-revoke create on schema app from identity_gate;
-set local role identity_gate;
-grant execute on function app.check_ticket(bytea) to identity_resolver;
-set local role identity_owner;
+comment on function app.check_ticket is
+  'owner: identity_gate; proof: ticket; callers: identity_resolver; definer: reads the key that seals tickets';
 
 -- Selects a tenant for the session of a ticket and returns the session. Audits it, unless the session has selected that tenant
 -- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
@@ -281,20 +282,9 @@ begin
   return query select l.* from app.live_sessions l where l.session_id = v_session;
 end
 $$;
-
-revoke all on function
-  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea),
-  app.authenticate(bytea, integer, integer), app.select_tenant(bytea, uuid, integer, text, text, bytea) from public;
-grant execute on function app.authenticate(bytea, integer, integer) to identity_auth, identity_app;
-grant execute on function
-  app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea),
-  app.select_tenant(bytea, uuid, integer, text, text, bytea) to identity_auth;
-grant create on schema app to identity_gate;
-alter function app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)
-  owner to identity_gate;
-alter function app.authenticate(bytea, integer, integer) owner to identity_gate;
-alter function app.select_tenant(bytea, uuid, integer, text, text, bytea) owner to identity_gate;
-revoke create on schema app from identity_gate;
+comment on function app.select_tenant is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; '
+  'definer: writes the tenant of a session after a look at the memberships of its user';
 
 -- The functions below run as identity_resolver and read across tenants. They act for the session of a ticket. Those that return
 -- rows return none unless that session is live.
@@ -323,6 +313,8 @@ begin
      order by t.legal_name, t.id;
 end
 $$;
+comment on function app.tenants_of_session is
+  'owner: identity_resolver; proof: ticket; callers: identity_auth; definer: reads the tenants of a user';
 
 -- Returns up to p_limit live sessions of the session's user with their tenants, the newest first, from the one before
 -- (p_before, p_before_id) on.
@@ -360,6 +352,8 @@ begin
      limit p_limit;
 end
 $$;
+comment on function app.sessions_of_session is
+  'owner: identity_resolver; proof: ticket; callers: identity_auth; definer: reads the sessions of a user';
 
 -- Ends the user's live session p_session or, when that is null, every session except p_kept. Returns how many live sessions it
 -- ended, and writes an audit entry for each that had a tenant, in the same transaction.
@@ -392,6 +386,7 @@ begin
   return v_ended;
 end
 $$;
+comment on function app.end_sessions_of is 'callers: identity_resolver, identity_gate';
 
 -- Ends the live session p_session of the ticket's user or, when that is null, every session except the ticket's.
 -- Returns how many live sessions it ended.
@@ -409,6 +404,9 @@ begin
     v_ticket.user_id, p_session, v_ticket.session_id, p_action, p_request_id, p_client_request_id, p_ip_hash);
 end
 $$;
+comment on function app.end_sessions is
+  'owner: identity_resolver; proof: ticket; callers: identity_auth; '
+  'definer: ends sessions in all tenants of a user, and audits each in its tenant';
 
 -- Ends all live sessions of a user but the p_kept most recently used, and writes an audit entry for each that had a tenant.
 -- Returns how many it ended. Requires a lock on the user's row: concurrent sign-ins would else all find room for one more.
@@ -445,22 +443,15 @@ begin
   return v_ended;
 end
 $$;
-
-revoke all on function app.tenants_of_session(bytea), app.sessions_of_session(bytea, timestamptz, uuid, integer),
-  app.end_sessions(bytea, uuid, text, text, text, bytea), app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea),
-  app.end_unused_sessions(uuid, integer, text, text, bytea) from public;
-grant execute on function app.tenants_of_session(bytea), app.sessions_of_session(bytea, timestamptz, uuid, integer),
-  app.end_sessions(bytea, uuid, text, text, text, bytea) to identity_auth;
-grant execute on function app.end_sessions_of(uuid, uuid, uuid, text, text, text, bytea) to identity_resolver, identity_gate;
-grant execute on function app.end_unused_sessions(uuid, integer, text, text, bytea) to identity_gate;
-grant create on schema app to identity_resolver;
-alter function app.tenants_of_session(bytea) owner to identity_resolver;
-alter function app.sessions_of_session(bytea, timestamptz, uuid, integer) owner to identity_resolver;
-alter function app.end_unused_sessions(uuid, integer, text, text, bytea) owner to identity_resolver;
-alter function app.end_sessions(bytea, uuid, text, text, text, bytea) owner to identity_resolver;
-revoke create on schema app from identity_resolver;
+comment on function app.end_unused_sessions is
+  'owner: identity_resolver; proof: none; callers: identity_gate; '
+  'definer: ends sessions in all tenants of a user, and audits each in its tenant';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.sessions is
   'secret: token_key, csrf_secret; personal: user_agent, last_seen_at, created_at; linked: id, user_id, ip_hash; '
   'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at';
+
+select app.give(
+  'app.sign_in', 'app.authenticate', 'app.platform_ticket', 'app.check_ticket', 'app.select_tenant', 'app.tenants_of_session',
+  'app.sessions_of_session', 'app.end_sessions_of', 'app.end_sessions', 'app.end_unused_sessions');

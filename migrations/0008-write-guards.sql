@@ -13,11 +13,13 @@ set local role identity_owner;
 create function app.lock_user(p_user uuid) returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended(p_user::text, 0));
+comment on function app.lock_user is 'callers: identity_operator, identity_resolver, identity_gate';
 
 -- Blocks and waits like app.lock_user, but only for the user's writes in the transaction's tenant.
 create function app.lock_member(p_user uuid) returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0));
+comment on function app.lock_member is 'callers: identity_app';
 
 -- Sets the tenant and the actor of a ticket for a read. Requires a READ ONLY transaction, which nothing can make READ WRITE again, so the
 -- scope of a read never writes. It checks no table again: the session check found the ticket's tenant in this request.
@@ -45,6 +47,9 @@ begin
   raise exception 'a read needs a ticket with a tenant, and a READ ONLY transaction' using errcode = 'TN500';
 end
 $$;
+comment on function app.enter_to_read is
+  'owner: identity_gate; proof: ticket; callers: identity_app, identity_worker, identity_operator, identity_vault; '
+  'definer: reads the keys that seal tickets and the scope; qualified: every read calls it';
 
 -- Sets the tenant and the actor of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
 -- and TN403 when the role changed, lacks the permission, or the session has selected another tenant.
@@ -113,6 +118,9 @@ begin
           set_config('app.scope_seal', encode(sha256(v_scope_key || v_scope || timestamptz_send(transaction_timestamp())), 'hex'), true);
 end
 $$;
+comment on function app.enter_to_write is
+  'owner: identity_gate; proof: ticket; callers: identity_app, identity_worker, identity_operator, identity_vault; '
+  'definer: checks session, membership and role before the tenant is set, and seals the scope';
 
 -- Guards a write that needs a session and no tenant. Raises TN401 when the ticket's session is no longer live. Sets no tenant.
 -- Locks the user exclusively. With shared locks, two such writes of one user would deadlock when both end sessions,
@@ -139,6 +147,9 @@ begin
   end if;
 end
 $$;
+comment on function app.enter_session is
+  'owner: identity_gate; proof: ticket; callers: identity_auth, identity_app; '
+  'definer: locks a session before a tenant is known';
 
 -- Returns the ticket of an operator. Writes tenant and reason to the server's log, which keeps them when the transaction rolls
 -- back.
@@ -155,19 +166,8 @@ begin
   return app.platform_ticket(p_tenant, true);
 end
 $$;
+comment on function app.operator_ticket is
+  'owner: identity_gate; proof: none; callers: identity_operator; definer: seals a ticket';
 
-revoke all on function app.lock_user(uuid), app.lock_member(uuid),
-  app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean), app.operator_ticket(uuid, text),
-  app.enter_session(bytea) from public;
-grant execute on function app.enter_session(bytea) to identity_auth, identity_app;
-grant execute on function app.lock_member(uuid) to identity_app;
-grant execute on function app.enter_to_read(bytea), app.enter_to_write(bytea, text, boolean)
-  to identity_app, identity_worker, identity_operator, identity_vault;
-grant execute on function app.operator_ticket(uuid, text) to identity_operator;
-grant create on schema app to identity_gate;
-alter function app.enter_to_read(bytea) owner to identity_gate;
-alter function app.enter_to_write(bytea, text, boolean) owner to identity_gate;
-alter function app.enter_session(bytea) owner to identity_gate;
-alter function app.operator_ticket(uuid, text) owner to identity_gate;
-revoke create on schema app from identity_gate;
-grant execute on function app.lock_user(uuid) to identity_operator, identity_resolver, identity_gate;
+select app.give(
+  'app.lock_user', 'app.lock_member', 'app.enter_to_read', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');

@@ -99,8 +99,7 @@ begin
               or p_created_at > (select u.resets_valid_from from app.users u where u.id = p_user));
 end
 $$;
-revoke all on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) from public;
-grant execute on function app.is_open_token(text, uuid, timestamptz, timestamptz, timestamptz) to identity_gate;
+comment on function app.is_open_token is 'callers: identity_gate';
 
 -- The functions below and those of invitations (0024) run as identity_gate. The hash of a token is the proof, and no function returns a hash.
 -- They take two hashes of a token, because the pepper may be rotating.
@@ -126,6 +125,8 @@ begin
                   where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'email_verify' and t.consumed_at is not null);
 end
 $$;
+comment on function app.verify_email is
+  'owner: identity_gate; proof: token hash; callers: identity_auth; definer: finds a token by its hash, and writes its user';
 
 -- Returns the user of an open password reset, and the names of their tenants: the new password must not resemble them. Returns a
 -- row of nulls when the token was consumed, and no row when it is not open or its user is disabled.
@@ -149,6 +150,8 @@ begin
             or u.id is not null and app.is_open_token(r.purpose, r.user_id, r.created_at, r.consumed_at, r.expires_at));
 end
 $$;
+comment on function app.find_reset is
+  'owner: identity_gate; proof: token hash; callers: identity_auth; definer: finds a token by its hash, and reads its user';
 
 -- Sets a password by a reset token, which it consumes. Also verifies the address, voids the other password resets requested so
 -- far, ends every session and audits both. Returns the user; a null user when the token was consumed before; and no row when it
@@ -190,18 +193,13 @@ begin
   return next;
 end
 $$;
-
-revoke all on function app.verify_email(bytea, bytea), app.find_reset(bytea, bytea),
-  app.reset_password(bytea, bytea, text, text, text, bytea) from public;
-grant execute on function app.verify_email(bytea, bytea), app.find_reset(bytea, bytea),
-  app.reset_password(bytea, bytea, text, text, text, bytea) to identity_auth;
-grant create on schema app to identity_gate;
-alter function app.verify_email(bytea, bytea) owner to identity_gate;
-alter function app.find_reset(bytea, bytea) owner to identity_gate;
-alter function app.reset_password(bytea, bytea, text, text, text, bytea) owner to identity_gate;
-revoke create on schema app from identity_gate;
+comment on function app.reset_password is
+  'owner: identity_gate; proof: token hash; callers: identity_auth; '
+  'definer: finds a token by its hash, and writes a password hash';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
   'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at';
+
+select app.give('app.is_open_token', 'app.verify_email', 'app.find_reset', 'app.reset_password');

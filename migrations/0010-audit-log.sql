@@ -85,8 +85,7 @@ begin
   end if;
 end
 $$;
-revoke all on function app.search_audit_log(timestamptz, uuid, uuid, text, timestamptz, timestamptz, integer) from public;
-grant execute on function app.search_audit_log(timestamptz, uuid, uuid, text, timestamptz, timestamptz, integer) to identity_app;
+comment on function app.search_audit_log is 'callers: identity_app';
 
 -- Stores the rows of a year that has no partition, until app.create_audit_partition moves them.
 create table app.audit_log_default partition of app.audit_log default;
@@ -147,8 +146,8 @@ begin
   return v_table::regclass;
 end
 $$;
-revoke all on function app.create_audit_partition(date) from public;
-grant execute on function app.create_audit_partition(date) to identity_worker;
+comment on function app.create_audit_partition is
+  'proof: none; callers: identity_worker; definer: creates a table as the owner of its parent';
 
 select app.create_audit_partition((day at time zone 'UTC')::date) from unnest(array[now(), now() + interval '3 months']) as day;
 
@@ -157,9 +156,8 @@ select app.create_audit_partition((day at time zone 'UTC')::date) from unnest(ar
 create function app.tenant_ip_hash(p_ip_hash bytea, p_tenant uuid) returns bytea
   language sql immutable parallel safe
   return sha256(p_ip_hash || uuid_send(p_tenant));
-revoke all on function app.tenant_ip_hash(bytea, uuid) from public;
-grant execute on function app.tenant_ip_hash(bytea, uuid)
-  to identity_app, identity_operator, identity_vault, identity_resolver, identity_gate;
+comment on function app.tenant_ip_hash is
+  'callers: identity_app, identity_operator, identity_vault, identity_resolver, identity_gate';
 
 -- Failed sign-ins that are not yet in the audit logs. Each is one row, however many tenants the user has, also for an
 -- unknown user, so that response time reveals neither. The job `audit-sign-ins` moves them. There is no foreign key to
@@ -202,6 +200,8 @@ begin
   return v_taken;
 end
 $$;
+comment on function app.audit_failed_sign_ins is
+  'owner: identity_resolver; proof: none; callers: identity_worker; definer: writes the audit logs of all tenants of a user';
 
 -- Ends every session of a user except p_kept, and records the user's new password in each of their tenants.
 create function app.record_new_password(
@@ -218,16 +218,14 @@ begin
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;
-
-revoke all on function app.audit_failed_sign_ins(integer), app.record_new_password(uuid, uuid, text, text, text, bytea) from public;
-grant execute on function app.record_new_password(uuid, uuid, text, text, text, bytea) to identity_gate;
-grant execute on function app.audit_failed_sign_ins(integer) to identity_worker;
-grant create on schema app to identity_resolver;
-alter function app.audit_failed_sign_ins(integer) owner to identity_resolver;
-revoke create on schema app from identity_resolver;
+comment on function app.record_new_password is 'callers: identity_gate';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.audit_log is
   'personal: before, after; linked: actor_user_id, target_id, ip_hash; '
   'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id';
 comment on table app.failed_sign_ins is 'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at';
+
+select app.give(
+  'app.search_audit_log', 'app.create_audit_partition', 'app.tenant_ip_hash', 'app.audit_failed_sign_ins',
+  'app.record_new_password');

@@ -66,15 +66,13 @@ begin
   return v_job;
 end
 $$;
+comment on function app.enqueue is
+  'owner: identity_resolver; proof: scope; callers: identity_app, identity_auth, identity_operator, identity_gate; '
+  'definer: adds a job, and the other roles have no privilege on app.jobs';
 create policy resolver_enqueue on app.jobs to identity_resolver
   using (tenant_id is not distinct from (select app.current_tenant()));
 grant select (id, tenant_id, kind, idempotency_key), insert (tenant_id, kind, payload, idempotency_key)
   on app.jobs to identity_resolver;
-revoke all on function app.enqueue(text, jsonb, text) from public;
-grant execute on function app.enqueue(text, jsonb, text) to identity_auth, identity_app, identity_operator, identity_gate;
-grant create on schema app to identity_resolver;
-alter function app.enqueue(text, jsonb, text) owner to identity_resolver;
-revoke create on schema app from identity_resolver;
 
 -- Adds a job and takes it back. The transaction still commits and waits for the disk, as after app.enqueue.
 create function app.rehearse_enqueue(p_kind text, p_payload jsonb) returns void
@@ -88,8 +86,7 @@ exception when sqlstate 'TN000' then
   null;
 end
 $$;
-revoke all on function app.rehearse_enqueue(text, jsonb) from public;
-grant execute on function app.rehearse_enqueue(text, jsonb) to identity_auth, identity_gate;
+comment on function app.rehearse_enqueue is 'callers: identity_auth, identity_gate';
 
 -- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job whose
 -- workers died twelve times in a row, or whose last lease of p_attempts expired. Without p_attempts, the worker alone decides
@@ -128,6 +125,7 @@ begin
     returning j.id, j.tenant_id, j.payload::jsonb, j.attempts, j.lease_token, j.created_at;
 end
 $$;
+comment on function app.lease_jobs is 'callers: identity_gate';
 
 -- Leases jobs for the worker, whose role may not claim mails: the lease of a mail returns its recipient.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
@@ -143,6 +141,8 @@ begin
   return query select * from app.lease_jobs(p_kind, p_most, p_lease_seconds, p_attempts);
 end
 $$;
+comment on function app.claim_jobs is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: writes leases, which no login may read';
 
 -- Leases mails for the mailer. A mail has its own time limit in place of a number of attempts.
 create function app.claim_mails(p_most integer, p_lease_seconds integer)
@@ -157,6 +157,8 @@ begin
     select * from app.lease_jobs('mail', p_most, p_lease_seconds, null);
 end
 $$;
+comment on function app.claim_mails is
+  'owner: identity_gate; proof: none; callers: identity_mailer; definer: writes leases, which no login may read';
 
 -- Extends a lease that has not ended. Returns false, and changes nothing, when it has.
 create function app.renew_lease(p_job uuid, p_lease_token uuid, p_lease_seconds integer) returns boolean
@@ -170,6 +172,8 @@ begin
   return found;
 end
 $$;
+comment on function app.renew_lease is
+  'owner: identity_gate; proof: lease; callers: identity_worker; definer: compares a lease, which no login may read';
 
 -- Ends a lease, with an error or without. With an error the job is retried after p_delay_seconds, or dead-lettered when that
 -- is null. Returns false, and changes nothing, when another worker has the lease.
@@ -188,6 +192,9 @@ begin
   return found;
 end
 $$;
+comment on function app.end_lease is
+  'owner: identity_gate; proof: lease; callers: identity_worker, identity_mailer; '
+  'definer: compares a lease, which no login may read';
 
 -- Gives a leased job back, as if it had not been leased. Returns false, and changes nothing, when another worker has the lease.
 create function app.return_job(p_job uuid, p_lease_token uuid, p_error text) returns boolean
@@ -202,6 +209,9 @@ begin
   return found;
 end
 $$;
+comment on function app.return_job is
+  'owner: identity_gate; proof: lease; callers: identity_worker, identity_mailer; '
+  'definer: compares a lease, which no login may read';
 
 -- Returns the ticket of a lease that has not ended, for the tenant of its job. Raises TN403 without one.
 create function app.lease_ticket(p_job uuid, p_lease_token uuid) returns bytea
@@ -220,26 +230,15 @@ begin
   return app.platform_ticket(v_tenant, true);
 end
 $$;
-
-revoke all on function app.lease_jobs(text, integer, integer, integer), app.claim_jobs(text, integer, integer, integer),
-  app.claim_mails(integer, integer), app.renew_lease(uuid, uuid, integer), app.end_lease(uuid, uuid, text, double precision),
-  app.return_job(uuid, uuid, text), app.lease_ticket(uuid, uuid) from public;
-grant execute on function app.lease_jobs(text, integer, integer, integer) to identity_gate;
-grant execute on function app.claim_jobs(text, integer, integer, integer), app.renew_lease(uuid, uuid, integer) to identity_worker;
-grant execute on function app.claim_mails(integer, integer) to identity_mailer;
-grant execute on function app.end_lease(uuid, uuid, text, double precision), app.return_job(uuid, uuid, text)
-  to identity_mailer, identity_worker;
-grant execute on function app.lease_ticket(uuid, uuid) to identity_worker, identity_vault;
-grant create on schema app to identity_gate;
-alter function app.claim_jobs(text, integer, integer, integer) owner to identity_gate;
-alter function app.claim_mails(integer, integer) owner to identity_gate;
-alter function app.renew_lease(uuid, uuid, integer) owner to identity_gate;
-alter function app.end_lease(uuid, uuid, text, double precision) owner to identity_gate;
-alter function app.return_job(uuid, uuid, text) owner to identity_gate;
-alter function app.lease_ticket(uuid, uuid) owner to identity_gate;
-revoke create on schema app from identity_gate;
+comment on function app.lease_ticket is
+  'owner: identity_gate; proof: lease; callers: identity_worker, identity_vault; '
+  'definer: compares a lease, and seals a ticket';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.jobs is
   'personal: payload; linked: idempotency_key; tenant: tenant_id; '
   'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at';
+
+select app.give(
+  'app.enqueue', 'app.rehearse_enqueue', 'app.lease_jobs', 'app.claim_jobs', 'app.claim_mails', 'app.renew_lease',
+  'app.end_lease', 'app.return_job', 'app.lease_ticket');

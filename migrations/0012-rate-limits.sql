@@ -64,6 +64,7 @@ begin
   retry_after_seconds := ceil(p_window_seconds * (1 - v_elapsed));
 end
 $$;
+comment on function app.count_attempt is 'callers: identity_app, identity_auth, identity_services, identity_gate';
 
 -- Counts one attempt against each limit in turn, up to the first that refuses it. Returns its index, or null when all allow
 -- it. p_refused is the index of a limit that has refused the attempt already: it then counts nothing. After a refusal it asks
@@ -91,6 +92,7 @@ begin
   end loop;
 end
 $$;
+comment on function app.count_attempts is 'callers: identity_app, identity_auth, identity_services';
 
 -- After a success: deletes the attempts of each limit, or takes one back. Locks rows in the order of app.count_attempts, so
 -- that the two do not deadlock.
@@ -117,13 +119,10 @@ begin
   end loop;
 end
 $$;
-revoke all on function app.count_attempt(bytea, integer, integer, bytea), app.count_attempts(jsonb, integer),
-  app.settle_attempts(jsonb) from public;
-grant execute on function app.count_attempt(bytea, integer, integer, bytea), app.count_attempts(jsonb, integer)
-  to identity_auth, identity_app, identity_services;
-grant execute on function app.settle_attempts(jsonb) to identity_auth, identity_app;
-grant execute on function app.count_attempt(bytea, integer, integer, bytea) to identity_gate;
+comment on function app.settle_attempts is 'callers: identity_app, identity_auth';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.rate_limits is 'linked: key, part_of; platform: window_start, attempts';
 comment on table app.known_networks is 'linked: key; platform: seen_at';
+
+select app.give('app.count_attempt', 'app.count_attempts', 'app.settle_attempts');

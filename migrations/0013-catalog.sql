@@ -53,8 +53,7 @@ begin
      limit p_most;
 end
 $$;
-revoke all on function app.search_styles(text, text, text, uuid, integer) from public;
-grant execute on function app.search_styles(text, text, text, uuid, integer) to identity_app;
+comment on function app.search_styles is 'callers: identity_app';
 
 create table app.sizes (
   id       smallint primary key,
@@ -76,8 +75,7 @@ begin
   return (select a.size_id from app.size_aliases a where a.alias = btrim(p_alias, E' \t\r\n\u00a0'));
 end
 $$;
-revoke all on function app.resolve_size(text) from public;
-grant execute on function app.resolve_size(text) to identity_app;
+comment on function app.resolve_size is 'callers: identity_app, identity_worker';
 
 insert into app.sizes (id, code, position) values
   (1, 'XS', 1), (2, 'S', 2), (3, 'M', 3), (4, 'L', 4), (5, 'XL', 5), (6, '2XL', 6), (7, '3XL', 7), (8, '4XL', 8),
@@ -104,3 +102,5 @@ cross join unnest(g.aliases) as a;
 comment on table app.styles is 'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, search';
 comment on table app.sizes is 'platform: id, code, position';
 comment on table app.size_aliases is 'platform: alias, size_id';
+
+select app.give('app.search_styles', 'app.resolve_size');

@@ -103,7 +103,7 @@ begin
   return new;
 end
 $$;
-revoke all on function app.secret_versions_grow() from public;
+comment on function app.secret_versions_grow is 'callers: none';
 create trigger vendor_accounts_versions_grow before update on app.vendor_accounts
   for each row execute function app.secret_versions_grow();
 
@@ -135,6 +135,9 @@ begin
   return v_entry;
 end
 $$;
+comment on function app.record_opening is
+  'owner: identity_resolver; proof: scope; callers: identity_vault; '
+  'definer: writes the entry that app.open_vendor_secret wants';
 
 -- Returns the encrypted secret of an account, with its data key, for an audit entry of app.record_opening that is at most 30
 -- seconds old. Returns no row for the entry of another account, and for one of this transaction: an entry that is older than
@@ -158,13 +161,9 @@ begin
                       and e.occurred_at < now() and e.occurred_at > now() - interval '30 seconds');
 end
 $$;
-revoke all on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) from public;
-grant execute on function app.record_opening(uuid, text, text, text), app.open_vendor_secret(uuid, uuid) to identity_vault;
-grant execute on function app.open_vendor_secret(uuid, uuid) to identity_gate;
-grant create on schema app to identity_resolver;
-alter function app.record_opening(uuid, text, text, text) owner to identity_resolver;
-alter function app.open_vendor_secret(uuid, uuid) owner to identity_resolver;
-revoke create on schema app from identity_resolver;
+comment on function app.open_vendor_secret is
+  'owner: identity_resolver; proof: scope, audit entry; callers: identity_vault, identity_gate; '
+  'definer: reads encrypted secrets, which no login may';
 
 -- Other services open secrets through the job open-credential. It signs in as identity_opener, which reaches no table, stays in no
 -- tenant, and has these two functions alone. They take the id of a tenant as it comes, so SQL that is injected there can do what
@@ -212,6 +211,8 @@ begin
           jsonb_build_object('reason', p_reason, 'service', p_service, 'secret_version', v_version), p_request_id);
 end
 $$;
+comment on function app.record_opening_for_service is
+  'owner: identity_gate; proof: none; callers: identity_opener; definer: finds an account of any open tenant';
 
 -- Returns what app.open_vendor_secret returns in that tenant. Leaves the tenant.
 create function app.open_secret_for_service(p_tenant uuid, p_account uuid, p_entry uuid)
@@ -227,14 +228,8 @@ begin
   perform app.set_tenant(null);
 end
 $$;
-revoke all on function app.record_opening_for_service(uuid, text, text, text, text),
-  app.open_secret_for_service(uuid, uuid, uuid) from public;
-grant execute on function app.record_opening_for_service(uuid, text, text, text, text),
-  app.open_secret_for_service(uuid, uuid, uuid) to identity_opener;
-grant create on schema app to identity_gate;
-alter function app.record_opening_for_service(uuid, text, text, text, text) owner to identity_gate;
-alter function app.open_secret_for_service(uuid, uuid, uuid) owner to identity_gate;
-revoke create on schema app from identity_gate;
+comment on function app.open_secret_for_service is
+  'owner: identity_gate; proof: audit entry; callers: identity_opener; definer: sets a tenant without its ticket';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.vendors is 'platform: code, name, adapter';
@@ -245,3 +240,7 @@ comment on table app.vendor_accounts is
   'secret: sealed_secret; linked: created_by; tenant: id, tenant_id, vendor, label, account_number, status, '
   'verified_at, checked_at, last_error, created_at, rotated_at, revoked_at, secret_version, data_key_id, '
   'data_key_usable';
+
+select app.give(
+  'app.secret_versions_grow', 'app.record_opening', 'app.open_vendor_secret', 'app.record_opening_for_service',
+  'app.open_secret_for_service');

@@ -68,7 +68,6 @@ grant insert, update (unit_price, currency, synced_at), delete on app.vendor_pri
 grant select, insert (tenant_id, style_number, name, brand, category, vendors), update (vendors)
   on app.styles to identity_worker;
 grant select on app.sizes, app.size_aliases to identity_worker;
-grant execute on function app.resolve_size(text) to identity_worker;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.variants is 'tenant: id, tenant_id, scope, style_id, style_scope, color, size_id, vendor_size, unresolved';

@@ -33,6 +33,7 @@ begin
      limit 1) end;
 end
 $$;
+comment on function app.unit_price is 'callers: identity_app';
 
 -- The last number that a deal of the tenant got. A deleted deal does not free its number.
 create table app.deal_counters (
@@ -57,8 +58,7 @@ begin
   return v_number;
 end
 $$;
-revoke all on function app.unit_price(uuid, bigint), app.next_deal_number() from public;
-grant execute on function app.unit_price(uuid, bigint), app.next_deal_number() to identity_app;
+comment on function app.next_deal_number is 'callers: identity_app';
 
 create table app.deals (
   id            uuid primary key default gen_random_uuid(),
@@ -114,3 +114,5 @@ comment on table app.deals is
   'personal: customer_name; linked: created_by; tenant: id, tenant_id, number, status, currency, created_at, updated_at';
 comment on table app.deal_lines is
   'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, total';
+
+select app.give('app.unit_price', 'app.next_deal_number');

@@ -40,6 +40,8 @@ begin
   return v_invitation is not null or v_user is not null;
 end
 $$;
+comment on function app.record_bounce is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: marks users and invitations of all tenants';
 
 -- Clears the marks of an address. Returns each with its tenant: a user once for every tenant of theirs, or once without any.
 create function app.clear_bounces(p_address text) returns table (tenant_id uuid, target_type text, target_id uuid)
@@ -64,11 +66,7 @@ begin
       left join app.memberships m on m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;
+comment on function app.clear_bounces is
+  'owner: identity_gate; proof: none; callers: identity_operator; definer: marks users and invitations of all tenants';
 
-revoke all on function app.record_bounce(uuid, text, text), app.clear_bounces(text) from public;
-grant execute on function app.record_bounce(uuid, text, text) to identity_worker;
-grant execute on function app.clear_bounces(text) to identity_operator;
-grant create on schema app to identity_gate;
-alter function app.record_bounce(uuid, text, text) owner to identity_gate;
-alter function app.clear_bounces(text) owner to identity_gate;
-revoke create on schema app from identity_gate;
+select app.give('app.record_bounce', 'app.clear_bounces');

@@ -21,6 +21,7 @@ begin
   end if;
 end
 $$;
+comment on function app.leased_mail is 'proof: lease; callers: identity_gate';
 
 -- Returns the open invitation of a leased mail, with the place of its token in p_token_hashes. Returns no row when it was
 -- accepted, cancelled or renewed, when its address is a disabled user's, or when mail to the address bounced, which it records.
@@ -58,6 +59,8 @@ begin
   return next;
 end
 $$;
+comment on function app.mail_of_invitation is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
 
 -- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
@@ -97,6 +100,8 @@ begin
   return next;
 end
 $$;
+comment on function app.mail_of_user is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail, and stores a token';
 
 -- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
 create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns table (email text, language text, shop text, role text)
@@ -116,17 +121,10 @@ begin
      where j.payload ->> 'template' in ('membership-added', 'membership-removed');
 end
 $$;
-
-revoke all on function app.leased_mail(uuid, uuid), app.mail_of_invitation(uuid, uuid, bytea[]),
-  app.mail_of_user(uuid, uuid, bytea[], integer), app.mail_of_membership(uuid, uuid) from public;
-grant execute on function app.leased_mail(uuid, uuid) to identity_gate;
-grant execute on function app.mail_of_invitation(uuid, uuid, bytea[]), app.mail_of_user(uuid, uuid, bytea[], integer),
-  app.mail_of_membership(uuid, uuid) to identity_mailer;
-grant create on schema app to identity_gate;
-alter function app.mail_of_invitation(uuid, uuid, bytea[]) owner to identity_gate;
-alter function app.mail_of_user(uuid, uuid, bytea[], integer) owner to identity_gate;
-alter function app.mail_of_membership(uuid, uuid) owner to identity_gate;
-revoke create on schema app from identity_gate;
+comment on function app.mail_of_membership is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.mail_pace is 'platform: next_at';
+
+select app.give('app.leased_mail', 'app.mail_of_invitation', 'app.mail_of_user', 'app.mail_of_membership');

@@ -35,6 +35,8 @@ begin
   return v_proof || sha256((select s.proof_key from app.seal s) || v_proof);
 end
 $$;
+comment on function app.service_proof is
+  'owner: identity_gate; proof: ticket; callers: identity_app; definer: reads the key that seals proofs';
 
 -- Enters the tenant of a proof until the transaction ends. Raises TN500 unless this database sealed the proof, TN401 when it
 -- expired or its session is no longer live in the tenant, and TN403 when the role changed or lacks the permission.
@@ -79,6 +81,9 @@ begin
   perform app.set_tenant(v_live.tenant_id, v_live.user_id);
 end
 $$;
+comment on function app.enter is
+  'owner: identity_gate; proof: tenant proof; callers: tenant_bound; '
+  'definer: checks the session of a proof before the tenant is set, and seals the scope';
 
 -- Enters a tenant for the background work of the login, and writes an audit entry. Raises TN403 unless an operator granted the
 -- tenant to the login and it is open. It locks the grant before it reads the tenant, so that whoever revokes the grant or closes
@@ -102,12 +107,8 @@ begin
   perform app.set_tenant(p_tenant);
 end
 $$;
+comment on function app.enter_as_service is
+  'owner: identity_gate; proof: grant; callers: tenant_bound; '
+  'definer: checks the grant of a tenant before it is set, and seals the scope';
 
-revoke all on function app.service_proof(bytea), app.enter(bytea, text), app.enter_as_service(uuid) from public;
-grant execute on function app.service_proof(bytea) to identity_app;
-grant execute on function app.enter(bytea, text), app.enter_as_service(uuid) to tenant_bound;
-grant create on schema app to identity_gate;
-alter function app.service_proof(bytea) owner to identity_gate;
-alter function app.enter(bytea, text) owner to identity_gate;
-alter function app.enter_as_service(uuid) owner to identity_gate;
-revoke create on schema app from identity_gate;
+select app.give('app.service_proof', 'app.enter', 'app.enter_as_service');

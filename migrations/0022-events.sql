@@ -119,8 +119,7 @@ begin
   return v_left;
 end
 $$;
-revoke all on function app.leaving(jsonb, text[]) from public;
-grant execute on function app.leaving(jsonb, text[]) to identity_resolver;
+comment on function app.leaving is 'callers: identity_resolver';
 
 -- Adds the event of an audit entry, if its action is published.
 create function app.add_event() returns trigger
@@ -148,6 +147,9 @@ begin
   return null;
 end
 $$;
+comment on function app.add_event is
+  'owner: identity_resolver; proof: none; callers: identity_owner; '
+  'definer: adds an event, which no writer of an audit entry may';
 
 -- Leases up to p_most due events, the oldest first, under one token. Concurrent publishers get disjoint events.
 create function app.claim_events(p_most integer, p_lease_seconds integer)
@@ -176,6 +178,8 @@ begin
               e.after, e.attempts, e.lease_token;
 end
 $$;
+comment on function app.claim_events is
+  'owner: identity_resolver; proof: none; callers: identity_publisher; definer: leases events of all tenants';
 
 -- Ends the lease of events, each as {xact, id, error, delay}: published without an error; with one due again after a delay in
 -- seconds, or dead-lettered without a delay. Returns how many it ended: none that another publisher has leased since.
@@ -201,19 +205,11 @@ begin
   return v_ended;
 end
 $$;
+comment on function app.end_event_leases is
+  'owner: identity_resolver; proof: lease; callers: identity_publisher; definer: ends leases of events of all tenants';
 
-revoke all on function app.add_event(), app.claim_events(integer, integer), app.end_event_leases(uuid, jsonb) from public;
-grant execute on function app.claim_events(integer, integer), app.end_event_leases(uuid, jsonb) to identity_publisher;
+-- A new partition of the audit log gets the trigger from the owner, who therefore is a caller of app.add_event.
 create trigger audit_log_adds_event after insert on app.audit_log for each row execute function app.add_event();
-grant create on schema app to identity_resolver;
-alter function app.add_event() owner to identity_resolver;
-alter function app.claim_events(integer, integer) owner to identity_resolver;
-alter function app.end_event_leases(uuid, jsonb) owner to identity_resolver;
-revoke create on schema app from identity_resolver;
--- A new partition of the audit log gets the trigger, as the owner.
-set local role identity_resolver;
-grant execute on function app.add_event() to identity_owner;
-set local role identity_owner;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.event_actions is 'platform: action, keys';
@@ -221,3 +217,5 @@ comment on table app.deleted_events is 'platform: singleton, xact, id';
 comment on table app.events is
   'linked: actor_user_id, target_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
   'platform: due_at, attempts, lease_token, leased_until, published_at, dead_at, last_error';
+
+select app.give('app.leaving', 'app.add_event', 'app.claim_events', 'app.end_event_leases');

@@ -57,6 +57,8 @@ begin
   return v_key.name;
 end
 $$;
+comment on function app.service_of_key is
+  'owner: identity_gate; proof: service key; callers: identity_resolver; definer: reads the hashes of service keys';
 
 -- The decision of the session check for another service, in one round trip. Returns no row without a valid key of the service. Else
 -- it returns one row: the live session of a token hash in its tenant, or nulls. It is seen by this, as by any request.
@@ -89,6 +91,8 @@ begin
   return next;
 end
 $$;
+comment on function app.introspect is
+  'owner: identity_gate; proof: service key, token hash; callers: identity_services; definer: reads sessions of all tenants';
 
 -- The events of all tenants after a position, or from the oldest on without one. Returns no row without a valid key of a service.
 -- Without an event it returns a row whose id is null, and whose `xact` begins what is not read yet. It shows no event of a
@@ -130,20 +134,12 @@ begin
   end if;
 end
 $$;
-
-revoke all on function app.service_of_key(text, bytea, bytea),
-  app.introspect(text, bytea, bytea, bytea, bytea, integer, integer),
-  app.changes(text, bytea, bytea, xid8, uuid, integer) from public;
-grant execute on function app.service_of_key(text, bytea, bytea) to identity_resolver;
-grant execute on function app.introspect(text, bytea, bytea, bytea, bytea, integer, integer),
-  app.changes(text, bytea, bytea, xid8, uuid, integer) to identity_services;
-grant create on schema app to identity_gate, identity_resolver;
-alter function app.service_of_key(text, bytea, bytea) owner to identity_gate;
-alter function app.introspect(text, bytea, bytea, bytea, bytea, integer, integer) owner to identity_gate;
-alter function app.changes(text, bytea, bytea, xid8, uuid, integer) owner to identity_resolver;
-revoke create on schema app from identity_gate, identity_resolver;
+comment on function app.changes is
+  'owner: identity_resolver; proof: service key; callers: identity_services; definer: reads events of all tenants';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.service_keys is
   'secret: key_hash; personal: created_by, created_reason, ended_by, ended_reason; '
   'platform: id, name, created_at, expires_at, revoked_at, used_at';
+
+select app.give('app.service_of_key', 'app.introspect', 'app.changes');

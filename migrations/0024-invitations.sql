@@ -101,6 +101,8 @@ begin
   return next;
 end
 $$;
+comment on function app.issue_invitation is
+  'owner: identity_gate; proof: ticket; callers: identity_app; definer: looks for a user of any tenant by an address';
 
 -- Returns people of a ticket's tenant, oldest first: members, former members, and who has an open invitation. An invited
 -- person has no user here: a tenant must not learn whether there is one. p_pattern searches the address and the name.
@@ -157,6 +159,9 @@ begin
      limit p_most;
 end
 $$;
+comment on function app.list_members is
+  'owner: identity_gate; proof: ticket; callers: identity_app; '
+  'definer: reads the users of a tenant without a proof for each row';
 
 -- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
 -- disabled and has not accepted it.
@@ -181,6 +186,9 @@ begin
        and (i.consumed_at is not null or i.expires_at > now() and u.disabled_at is null);
 end
 $$;
+comment on function app.find_invitation is
+  'owner: identity_gate; proof: token hash; callers: identity_auth; '
+  'definer: finds a token by its hash before a tenant is known';
 
 -- Accepts an invitation: consumes the token, creates a user with p_full_name, p_password_hash and p_language unless the address has one, and
 -- makes them a live member. Audits it, and sets the tenant, so that the caller can add jobs. Returns the user, and whether it was
@@ -259,16 +267,8 @@ begin
   return next;
 end
 $$;
+comment on function app.accept_invitation is
+  'owner: identity_gate; proof: token hash; callers: identity_auth; '
+  'definer: finds a token by its hash, and creates a user and a membership';
 
-revoke all on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea),
-  app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer), app.find_invitation(bytea, bytea),
-  app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) from public;
-grant execute on function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea),
-  app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer) to identity_app;
-grant execute on function app.find_invitation(bytea, bytea), app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) to identity_auth;
-grant create on schema app to identity_gate;
-alter function app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea) owner to identity_gate;
-alter function app.list_members(bytea, boolean, boolean, boolean, text, timestamptz, uuid, integer) owner to identity_gate;
-alter function app.find_invitation(bytea, bytea) owner to identity_gate;
-alter function app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text) owner to identity_gate;
-revoke create on schema app from identity_gate;
+select app.give('app.issue_invitation', 'app.list_members', 'app.find_invitation', 'app.accept_invitation');

@@ -53,8 +53,13 @@ export async function lintMigrations(
         broken.push({ rule: 'owner-role', what: 'the first statement' })
       }
       const table = needsGuard(statement.node)
-      if (table !== null && !statements.some(({ node }) => guarded(node).includes(table))) {
+      if (table !== null && !statements.some(({ node }) => passedTo('app.enforce_tenant', node).includes(table))) {
         broken.push({ rule: 'tenant-guard', what: table })
+      }
+      if (setsPrivileges(statement.node)) broken.push({ rule: 'function-record', what: 'the privileges of a function' })
+      const routine = newFunction(statement.node)
+      if (routine !== null && !statements.some(({ node }) => passedTo('app.give', node).includes(routine))) {
+        broken.push({ rule: 'function-record', what: routine })
       }
       let top = statement.firstLine
       while (commentLines.has(top - 1)) top -= 1
@@ -109,18 +114,32 @@ function parse(file: string, text: string) {
   }
 }
 
-/** Returns the tables that a statement passes to `app.enforce_tenant`. */
-function guarded(statement: Node): string[] {
-  const tables: string[] = []
+/** Returns the texts that a statement passes to a function. */
+function passedTo(name: string, statement: Node): string[] {
+  const texts: string[] = []
   walk(statement, (kind, node) => {
     if (kind !== 'FuncCall' || !('funcname' in node) || !Array.isArray(node.funcname)) return
-    if (words(node.funcname) !== 'app.enforce_tenant' || !('args' in node) || !Array.isArray(node.args)) return
-    walk(node.args[0], (constant, value) => {
-      if (constant === 'sval' && 'sval' in value && typeof value.sval === 'string') tables.push(value.sval)
+    if (words(node.funcname) !== name || !('args' in node)) return
+    walk(node.args, (constant, value) => {
+      if (constant === 'sval' && 'sval' in value && typeof value.sval === 'string') texts.push(value.sval)
     })
   })
-  return tables
+  return texts
 }
+
+/** Returns the function of the schema app that a statement adds, or null. One that it replaces keeps its comment, owner and callers. */
+function newFunction(statement: Node): string | null {
+  if (!('CreateFunctionStmt' in statement) || statement.CreateFunctionStmt.replace === true) return null
+  const name = words(statement.CreateFunctionStmt.funcname)
+  return name.startsWith('app.') ? name : null
+}
+
+const ROUTINES: readonly unknown[] = ['OBJECT_FUNCTION', 'OBJECT_PROCEDURE', 'OBJECT_ROUTINE']
+
+/** Returns whether a statement sets the owner or the callers of functions. */
+const setsPrivileges = (node: Node): boolean =>
+  ('GrantStmt' in node && ROUTINES.includes(node.GrantStmt.objtype)) ||
+  ('AlterOwnerStmt' in node && ROUTINES.includes(node.AlterOwnerStmt.objectType))
 
 /** Returns the table that a statement creates, when it needs the tenant guard, or null. */
 function needsGuard(statement: Node): string | null {

@@ -32,6 +32,8 @@ export const RULES = {
   'transaction-control': 'the runner puts each file and the row that records it into one transaction',
   'owner-role': 'a file begins with `set local role identity_owner`, so that no login owns what it creates',
   'tenant-guard': "the file that creates a table with tenant_id calls select app.enforce_tenant('TABLE')",
+  'function-record':
+    'the comment on a function names its owner and its callers, and one select app.give(NAME, …) in the same file sets them: see migrations/README.md',
   override: 'an override is `-- allow RULE: reason`, on the statement or directly above it, and must be needed',
 } as const
 

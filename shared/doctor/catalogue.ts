@@ -375,10 +375,11 @@ const CHECKS = {
      where prosecdef and pg_get_userbyid(proowner)
        <> case when name = any (${listed(OWNER_FUNCTIONS)}) then 'identity_owner'
                when name = any (${listed(GATE_FUNCTIONS)}) then 'identity_gate' else 'identity_resolver' end`,
-  // Default privileges would open every future table and partition before it has its guard.
+  // Default privileges would open every future table and partition before it has its guard. Those of the owner itself open nothing.
   'default-privileges': `
     select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')
-      from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace`,
+      from pg_default_acl d left join pg_namespace s on s.oid = d.defaclnamespace
+     where exists (select from aclexplode(d.defaclacl) x where x.grantee <> d.defaclrole)`,
   // Foreign keys bypass row security: without the tenant's column, a row may point into another tenant. A key to a scope needs a
   // check that it is the row's own scope or the platform's.
   'foreign-key-without-tenant': `

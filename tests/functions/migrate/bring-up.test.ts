@@ -153,7 +153,6 @@ describe('bringUp of a release that is rolled back to', () => {
     grant select (password_hash) on app.users to identity_worker;
     create function app.next_count() returns bigint language sql security definer
       set search_path = pg_catalog, pg_temp set client_min_messages = warning return (select count(*) from app.tenants);
-    revoke all on function app.next_count() from public;
     reset role;
     alter role identity_worker set lock_timeout = '1ms';`
   let next: string

@@ -113,7 +113,6 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
         end if;
         return true;
       end $$`
-    await tx`revoke all on function app.f_leak(text) from public`
     await tx`grant execute on function app.f_leak(text) to identity_app`
   })
   const definers = await admin<{ name: string }[]>`

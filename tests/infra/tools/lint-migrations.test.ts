@@ -17,7 +17,8 @@ const FIRST = {
          create view app.names as select name from app.things;
          create type app.mood as enum ('good');
          create function app.f(integer) returns integer language sql return 1;
-         select app.enforce_tenant('app.things');`,
+         select app.enforce_tenant('app.things');
+         select app.give('app.f');`,
 }
 
 const lint = (...files: readonly string[]) =>
@@ -78,6 +79,12 @@ const RED: readonly (readonly [Rule, string])[] = [
   ['transaction-control', 'commit'],
   ['tenant-guard', 'create table app.notes (id uuid primary key, tenant_id uuid not null)'],
   ['tenant-guard', 'create table app.notes_2026 partition of app.notes default'],
+  ['function-record', 'create function app.g() returns integer language sql return 1'],
+  ['function-record', "create function app.g() returns integer language sql return 1; select app.give('app.f')"],
+  ['function-record', 'grant execute on function app.f(integer) to identity_app'],
+  ['function-record', 'revoke execute on routine app.f from identity_app'],
+  ['function-record', 'grant execute on all functions in schema app to identity_app'],
+  ['function-record', 'alter function app.f owner to identity_gate'],
   [
     'tenant-guard',
     "create table app.notes (id uuid primary key, tenant_id uuid not null); select app.enforce_tenant('app.things')",
@@ -85,6 +92,7 @@ const RED: readonly (readonly [Rule, string])[] = [
 ]
 
 const GREEN: readonly string[] = [
+  "create function app.g() returns integer language sql return 1; select app.give('app.f', 'app.g')",
   'alter table app.things add column colour text',
   "alter table app.things add column colour text not null default 'red'",
   'alter table app.things add column seen timestamptz not null default now()',

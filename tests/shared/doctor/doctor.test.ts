@@ -167,7 +167,6 @@ const PLANTED: readonly {
     plant: [
       'set local role identity_owner',
       `${COUNT} set search_path = pg_catalog, pg_temp set client_min_messages = warning return (select count(*) from app.tenants)`,
-      'revoke all on function app.planted_count_tenants() from public',
     ],
     names: ['definer-not-listed: app.planted_count_tenants()', 'definer-owner: app.planted_count_tenants()'],
   },
