@@ -192,7 +192,7 @@ end
 $$;
 comment on function app.give is 'callers: none';
 
--- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session. Ends the connection
+-- Ends the caller's use of a pooled connection (shared/db/connect.ts). Resets every setting of the session and its role. Ends the connection
 -- when a statement left something that would run for, or read from, the next caller: an open transaction, a statement of SQL
 -- PREPARE, which may have the name of one of the driver's, or a cursor WITH HOLD. An exception alone would not do, because
 -- statements of the next caller may already be on their way.
@@ -202,6 +202,8 @@ create function app.clean() returns void
   as $$
 begin
   reset all;
+  -- `reset all` leaves the role. A login of another service may become tenant_bound, unless its grant says otherwise.
+  reset role;
   perform pg_catalog.pg_advisory_unlock_all();
   -- A transaction that this message began has the time of this message.
   if pg_catalog.now() operator(pg_catalog.<>) pg_catalog.statement_timestamp()

@@ -8,7 +8,8 @@ exception when duplicate_object or unique_violation then
 end
 $$;
 grant tenant_table_owner to orders_owner with inherit true;
-grant tenant_bound to orders_app with inherit true;
+grant tenant_bound to orders_app with inherit true, set false;
 alter role orders_app password 'orders';
 alter role orders_app set statement_timeout = '2s';
 alter role orders_app set idle_in_transaction_session_timeout = '10s';
+alter role orders_app set transaction_timeout = '1s';
