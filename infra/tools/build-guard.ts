@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, glob, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { build, type BuildOptions } from 'esbuild'
 
@@ -18,6 +18,24 @@ const compile = (...args: string[]) =>
   promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['--ignoreConfig', '--types', 'node', ...MODULES, ...args], {
     cwd: ROOT,
   })
+
+/** For `import`, and for `require`: each has files, and types, of its own ending. */
+const FORMATS = [
+  ['esm', '.js'],
+  ['cjs', '.cjs'],
+] as const
+
+/** Copies declarations, once for each format. They name the files of the package, in which `shared` is a folder. */
+async function publish(from: string, to: string): Promise<void> {
+  for await (const file of glob('**/*.d.ts', { cwd: from })) {
+    const text = (await readFile(join(from, file), 'utf8')).replaceAll(/(?<=['"])(?:\.\.\/)+shared\//g, './shared/')
+    for (const [, extension] of FORMATS) {
+      const target = join(to, file.replace(/\.ts$/, extension === '.js' ? '.ts' : '.cts'))
+      await mkdir(dirname(target), { recursive: true })
+      await writeFile(target, text.replaceAll(/(?<=from '[^']+)\.ts(?=')/g, extension))
+    }
+  }
+}
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string>>
@@ -38,18 +56,25 @@ try {
     bundle: true,
     platform: 'node',
     mainFields: ['module', 'main'],
-    format: 'esm',
     target: 'node22',
     logLevel: 'warning',
   } satisfies BuildOptions
   const peers = Object.keys(manifest.peerDependencies)
-  await build({ ...bundle, entryPoints: sources, outdir: out, splitting: true, external: peers })
-  await build({
-    ...bundle,
-    entryPoints: [CONSTRUCTS],
-    outfile: join(out, 'cdk.js'),
-    external: ['aws-cdk-lib', 'aws-cdk-lib/*', 'constructs'],
-  })
+  for (const [format, extension] of FORMATS) {
+    const outExtension = { '.js': extension }
+    const constructs = { in: CONSTRUCTS, out: 'cdk' }
+    const external = ['aws-cdk-lib', 'aws-cdk-lib/*', 'constructs']
+    await build({
+      ...bundle,
+      format,
+      entryPoints: sources,
+      outdir: out,
+      outExtension,
+      splitting: format === 'esm',
+      external: peers,
+    })
+    await build({ ...bundle, format, entryPoints: [constructs], outdir: out, outExtension, external })
+  }
   await compile(
     '--allowImportingTsExtensions',
     '--emitDeclarationOnly',
@@ -59,7 +84,8 @@ try {
     declarations,
     ...sources,
   )
-  await cp(join(declarations, 'packages/guard/src'), out, { recursive: true })
+  await publish(join(declarations, 'packages/guard/src'), out)
+  await publish(join(declarations, 'shared'), join(out, 'shared'))
   // Alone: the modules that it imports are no part of the package.
   const alone = [
     '--allowImportingTsExtensions',
@@ -69,12 +95,18 @@ try {
     '--noCheck',
   ]
   await compile(...alone, '--rootDir', join(ROOT, 'infra'), '--outDir', declarations, CONSTRUCTS)
-  await copyFile(join(declarations, 'consumer.d.ts'), join(out, 'cdk.d.ts'))
+  const constructs = join(declarations, 'constructs')
+  await mkdir(constructs)
+  await copyFile(join(declarations, 'consumer.d.ts'), join(constructs, 'cdk.d.ts'))
+  await publish(constructs, out)
 } finally {
   await rm(declarations, { recursive: true })
 }
 
-const built = (name: string) => ({ types: `./${name}.d.ts`, default: `./${name}.js` })
+const built = (name: string) => ({
+  import: { types: `./${name}.d.ts`, default: `./${name}.js` },
+  require: { types: `./${name}.d.cts`, default: `./${name}.cjs` },
+})
 const optional = {
   'aws-cdk-lib': `^${devDependencies['aws-cdk-lib']}`,
   constructs: `^${devDependencies['constructs']}`,

@@ -1,6 +1,9 @@
 import type { ClientBase, Pool } from 'pg'
+import type { Permission } from './permission.ts'
 import type { Principal } from './principal.ts'
-import { type Entry, inTenant } from './tenant-transaction.ts'
+import { type Entry, inTenant, type TransactionOptions } from './tenant-transaction.ts'
+
+export { TenantRefused, type TransactionOptions } from './tenant-transaction.ts'
 
 /** The client of one transaction. */
 export type TenantClient = Pick<ClientBase, 'query'>
@@ -15,7 +18,8 @@ export const readInTenant = <T>(
   pool: Pool,
   principal: Pick<Principal, 'proof'>,
   work: (client: TenantClient) => Promise<T>,
-): Promise<T> => transaction(pool, { mode: 'read only', principal, permission: null }, work)
+  options: TransactionOptions = {},
+): Promise<T> => transaction(pool, { ...options, mode: 'read only', principal, permission: null }, work)
 
 /**
  * Runs a write in the tenant of the principal, as `readInTenant` does. The database locks and checks session and permission again:
@@ -24,9 +28,10 @@ export const readInTenant = <T>(
 export const writeInTenant = <T>(
   pool: Pool,
   principal: Pick<Principal, 'proof'>,
-  permission: string,
+  permission: Permission,
   work: (client: TenantClient) => Promise<T>,
-): Promise<T> => transaction(pool, { mode: 'read write', principal, permission }, work)
+  options: TransactionOptions = {},
+): Promise<T> => transaction(pool, { ...options, mode: 'read write', principal, permission }, work)
 
 async function transaction<T>(pool: Pool, entry: Entry, work: (client: TenantClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()

@@ -1,6 +1,9 @@
 import type postgres from 'postgres'
+import type { Permission } from './permission.ts'
 import type { Principal } from './principal.ts'
-import { type Entry, inTenant } from './tenant-transaction.ts'
+import { type Entry, inTenant, type TransactionOptions } from './tenant-transaction.ts'
+
+export { TenantRefused, type TransactionOptions } from './tenant-transaction.ts'
 
 /** The tag of one transaction: sql`select …`, and its helpers. */
 export type TenantSql = postgres.ISql
@@ -14,7 +17,8 @@ export const readInTenant = <T>(
   sql: postgres.Sql,
   principal: Pick<Principal, 'proof'>,
   work: (sql: TenantSql) => Promise<T>,
-): Promise<T> => transaction(sql, { mode: 'read only', principal, permission: null }, work)
+  options: TransactionOptions = {},
+): Promise<T> => transaction(sql, { ...options, mode: 'read only', principal, permission: null }, work)
 
 /**
  * Runs a write in the tenant of the principal, as `readInTenant` does. The database locks and checks session and permission again:
@@ -23,9 +27,21 @@ export const readInTenant = <T>(
 export const writeInTenant = <T>(
   sql: postgres.Sql,
   principal: Pick<Principal, 'proof'>,
-  permission: string,
+  permission: Permission,
   work: (sql: TenantSql) => Promise<T>,
-): Promise<T> => transaction(sql, { mode: 'read write', principal, permission }, work)
+  options: TransactionOptions = {},
+): Promise<T> => transaction(sql, { ...options, mode: 'read write', principal, permission }, work)
+
+/** Members of `sql` that use another connection, where no tenant is set. The types hide them; plain JavaScript does not. */
+const OUTSIDE: ReadonlySet<string | symbol> = new Set([
+  'begin',
+  'reserve',
+  'listen',
+  'notify',
+  'subscribe',
+  'end',
+  'close',
+])
 
 /** What `sql.begin` of postgres.js uses of a connection. Its types do not name it. */
 interface Connection {
@@ -80,6 +96,7 @@ async function transaction<T>(sql: postgres.Sql, entry: Entry, work: (sql: Tenan
   const tag = new Proxy(sql, {
     apply: (of, self, args) => inTransaction(Reflect.apply(of, self, args)),
     get: (of, name) => {
+      if (OUTSIDE.has(name)) throw new Error(`sql.${String(name)} would leave the tenant's transaction`)
       const member: unknown = Reflect.get(of, name)
       if ((name !== 'unsafe' && name !== 'file') || typeof member !== 'function') return member
       return (...args: unknown[]): unknown => inTransaction(Reflect.apply(member, of, args))

@@ -1,7 +1,10 @@
+import { lists } from './label.ts'
+
 /** A response of a Lambda proxy integration. */
 export interface ProxyResponse {
   statusCode: number
   headers: Record<string, string>
+  multiValueHeaders?: Record<string, string[]>
   body: string
 }
 
@@ -62,8 +65,19 @@ export class Refusal extends Error {
     this.body = JSON.stringify({ type, title, status, instance: `urn:uuid:${requestId}` })
   }
 
-  /** Returns the response of a Lambda proxy integration. */
-  response(): ProxyResponse {
-    return { statusCode: this.status, headers: { ...this.headers }, body: this.body }
+  /** Returns the response of a Lambda, with its headers as lists too for a load balancer that wants them so. */
+  response(withHeaderLists = false): ProxyResponse {
+    const { status: statusCode, headers, body } = this
+    return {
+      statusCode,
+      headers: { ...headers },
+      ...(withHeaderLists ? { multiValueHeaders: lists(headers) } : {}),
+      body,
+    }
+  }
+
+  /** Returns the Response of a server that speaks Request and Response. */
+  fetchResponse(): Response {
+    return new Response(this.body, { status: this.status, headers: this.headers })
   }
 }

@@ -1,12 +1,18 @@
 import type { Principal } from './principal.ts'
 
+const MEANINGS = {
+  401: 'the session is no longer live in the tenant',
+  403: 'the session has selected another tenant, or its role no longer holds the permission',
+  503: 'this database did not seal the proof: it is the database of another stage, or its seal was renewed since',
+} as const
+
 /** The database does not let the principal into the tenant, or no longer. `guard.protect` responds with its status. */
 export class TenantRefused extends Error {
   override readonly name = 'TenantRefused'
-  readonly status: 401 | 403
+  readonly status: keyof typeof MEANINGS
 
-  constructor(status: 401 | 403, options?: ErrorOptions) {
-    super('the database does not let the principal into the tenant', options)
+  constructor(status: keyof typeof MEANINGS, options?: ErrorOptions) {
+    super(MEANINGS[status], options)
     this.status = status
   }
 }
@@ -21,7 +27,12 @@ export interface Channel<Sql> {
   readonly enter: (proof: Uint8Array, permission: string | null) => Promise<unknown>
 }
 
-export interface Entry {
+export interface TransactionOptions {
+  /** That of the database, `read committed`, by default. With `serializable`, repeat the work after an error of class 40. */
+  readonly isolation?: 'repeatable read' | 'serializable'
+}
+
+export interface Entry extends TransactionOptions {
   readonly mode: 'read only' | 'read write'
   readonly principal: Pick<Principal, 'proof'>
   readonly permission: string | null
@@ -38,10 +49,10 @@ const CLEAN = 'select app.clean()'
  */
 export async function inTenant<Sql, T>(
   { sql, control, enter }: Channel<Sql>,
-  { mode, principal, permission }: Entry,
+  { mode, principal, permission, isolation }: Entry,
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
-  const begun = control(`begin ${mode}; ${CLEAN}`)
+  const begun = control(`begin ${isolation === undefined ? '' : `isolation level ${isolation} `}${mode}; ${CLEAN}`)
   const entered = Promise.all([begun, enter(Buffer.from(principal.proof, 'base64url'), permission)])
   entered.catch(() => {})
   try {
@@ -60,8 +71,8 @@ export async function inTenant<Sql, T>(
   }
 }
 
-/** The codes of app.enter. TN500: this database did not seal the proof. */
-const STATUSES: Readonly<Record<string, 401 | 403>> = { TN401: 401, TN403: 403, TN500: 403 }
+/** The codes of app.enter. TN500 is no fault of the client. */
+const STATUSES: Readonly<Record<string, TenantRefused['status']>> = { TN401: 401, TN403: 403, TN500: 503 }
 
 function refusalFor(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

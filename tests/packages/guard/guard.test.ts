@@ -1,7 +1,14 @@
 import { inspect } from 'node:util'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import middy from '@middy/core'
-import { createGuard, type GuardOptions, type Principal, Refusal } from '@tenantry/guard'
+import {
+  createGuard,
+  type GuardOptions,
+  type Permission,
+  type Principal,
+  Refusal,
+  TenantRefused,
+} from '@tenantry/guard'
 import type { APIGatewayProxyEvent, APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import {
   afterAll,
@@ -148,11 +155,11 @@ describe('a protected handler', () => {
     const { sales } = await service.newTenant('sales')
     const handler = guardOf().protect(ROUTES, () => Promise.reject(new Error('a bug')))
     await expect(handler(event('GET /v1/me', sales.token), null)).rejects.toThrow('a bug')
-    for (const status of [401, 403]) {
-      const refused = Object.assign(new Error('planted'), { name: 'TenantRefused', status })
-      const refusing = guardOf().protect(ROUTES, () => Promise.reject(refused))
+    for (const status of [401, 403, 503] as const) {
+      const refusing = guardOf().protect(ROUTES, () => Promise.reject(new TenantRefused(status)))
       expect(await refusing(event('GET /v1/me', sales.token), null)).toMatchObject({ statusCode: status })
     }
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('did not seal the proof'), 'TenantryGuard']])
   })
 })
 
@@ -160,7 +167,7 @@ describe('a decision', () => {
   it('holds from the next request on: a revocation, another role, a suspended tenant', async () => {
     const { sales, viewer, id } = await service.newTenant('sales', 'viewer')
     const guard = guardOf()
-    const ask = (token: string, permission: string | null) =>
+    const ask = (token: string, permission: Permission | null) =>
       outcome(guard.authorize(event('GET /a', token), permission))
     expect(await ask(sales.token, 'deal.write')).toBe('allowed')
     await service.sql`update app.memberships set role_id = 7 where id = ${sales.membershipId}`
@@ -174,7 +181,7 @@ describe('a decision', () => {
 
   it('is not kept unless asked for, and then for a GET, an allowed request and some seconds only', async () => {
     const { sales } = await service.newTenant('sales')
-    const count = async (guard: ReturnType<typeof guardOf>, route: string, permission: string | null = null) => {
+    const count = async (guard: ReturnType<typeof guardOf>, route: string, permission: Permission | null = null) => {
       const before = asked
       for (let use = 0; use < 3; use += 1) await outcome(guard.authorize(event(route, sales.token), permission))
       return asked - before
@@ -328,9 +335,11 @@ it.each([
 
 it('guards a handler of middy', async () => {
   const { sales, id } = await service.newTenant('sales')
-  const handler = middy<APIGatewayProxyEvent, object, Error, Context & { principal?: Principal }>()
+  const guarded = middy<APIGatewayProxyEvent, object>()
     .use(guardOf().middleware(ROUTES))
-    .handler(async (_event, { principal }) => ({ statusCode: 200, body: principal?.user.id }))
+    .handler(async (_event, { principal }) => ({ statusCode: 200, body: principal.user.id }))
+  // Lambda calls a handler without the principal that the middleware adds.
+  const handler = guarded as unknown as (event: APIGatewayProxyEvent, context: Context) => Promise<object>
   expect(await handler(event('GET /v1/deals', sales.token), { ...lambdaContext })).toMatchObject({
     statusCode: 200,
     headers: { 'x-tenant-id': id, 'x-request-id': expect.any(String) },

@@ -2,6 +2,8 @@ import { Pool } from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
+import type { Permission } from '@tenantry/guard'
+import type { TransactionOptions } from '@tenantry/guard/pg'
 import * as pg from '@tenantry/guard/pg'
 import * as postgresJs from '@tenantry/guard/postgres'
 import { createOrdersSchema } from '#tests/consumer/orders-database.ts'
@@ -26,24 +28,38 @@ pool.on('error', () => {})
 type Proven = { readonly proof: string }
 const DRIVERS = {
   'postgres.js': {
-    read: <T>(of: Proven, work: (sql: Work) => Promise<T>) =>
-      postgresJs.readInTenant(sql, of, (tx) =>
-        work({ run: (text, values) => tx.unsafe(text, values, { prepare: true }) }),
+    read: <T>(of: Proven, work: (sql: Work) => Promise<T>, options?: TransactionOptions) =>
+      postgresJs.readInTenant(
+        sql,
+        of,
+        (tx) => work({ run: (text, values) => tx.unsafe(text, values, { prepare: true }) }),
+        options,
       ),
-    write: <T>(of: Proven, permission: string, work: (sql: Work) => Promise<T>) =>
-      postgresJs.writeInTenant(sql, of, permission, (tx) =>
-        work({ run: (text, values) => tx.unsafe(text, values, { prepare: true }) }),
+    write: <T>(of: Proven, permission: Permission, work: (sql: Work) => Promise<T>, options?: TransactionOptions) =>
+      postgresJs.writeInTenant(
+        sql,
+        of,
+        permission,
+        (tx) => work({ run: (text, values) => tx.unsafe(text, values, { prepare: true }) }),
+        options,
       ),
     unscoped: async (text: string) => void (await sql.unsafe(text)),
   },
   pg: {
-    read: <T>(of: Proven, work: (sql: Work) => Promise<T>) =>
-      pg.readInTenant(pool, of, (client) =>
-        work({ run: async (text, values) => (await client.query(text, values)).rows }),
+    read: <T>(of: Proven, work: (sql: Work) => Promise<T>, options?: TransactionOptions) =>
+      pg.readInTenant(
+        pool,
+        of,
+        (client) => work({ run: async (text, values) => (await client.query(text, values)).rows }),
+        options,
       ),
-    write: <T>(of: Proven, permission: string, work: (sql: Work) => Promise<T>) =>
-      pg.writeInTenant(pool, of, permission, (client) =>
-        work({ run: async (text, values) => (await client.query(text, values)).rows }),
+    write: <T>(of: Proven, permission: Permission, work: (sql: Work) => Promise<T>, options?: TransactionOptions) =>
+      pg.writeInTenant(
+        pool,
+        of,
+        permission,
+        (client) => work({ run: async (text, values) => (await client.query(text, values)).rows }),
+        options,
       ),
     unscoped: async (text: string) => void (await pool.query(text)),
   },
@@ -110,13 +126,13 @@ describe.each(Object.entries(DRIVERS))('a transaction in a tenant, with %s', (dr
     expect(await orders()).toHaveLength(before + 1)
   })
 
-  it('refuses a role without the permission, and what the database did not seal', async () => {
+  it('refuses a role without the permission with 403, and a proof that this database did not seal with 503', async () => {
     const viewer = await proofOf(tenant.viewer)
     const nothing = ({ run }: Work) => run('select 1')
     await expect(write(viewer, PERMISSION, nothing)).rejects.toMatchObject({ status: 403 })
     expect(await read(viewer, nothing)).toHaveLength(1)
     for (const proof of ['', 'forged', viewer.proof.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))])
-      await expect(read({ proof }, nothing)).rejects.toMatchObject({ status: 403 })
+      await expect(read({ proof }, nothing)).rejects.toMatchObject({ status: 503, name: 'TenantRefused' })
   })
 
   it('rolls back when the work fails, and rejects what is run after the end', async () => {
@@ -156,10 +172,35 @@ describe.each(Object.entries(DRIVERS))('a transaction in a tenant, with %s', (dr
     expect((await read(proven, ({ run }) => run(LIST))).length).toBeGreaterThan(0)
   })
 
+  it('gives a connection back as it got it, also after a change of role', async () => {
+    const proven = await proofOf(tenant.sales)
+    for (const change of ['set role tenant_bound', "select set_config('role', 'tenant_bound', false)"])
+      await write(proven, PERMISSION, ({ run }) => run(change)).catch(() => {})
+    for (const of of [proven, await proofOf(other.sales)])
+      expect(await write(of, PERMISSION, ({ run }) => run(ADD, [`${driver} after a role`]))).toHaveLength(1)
+  })
+
+  it('runs at the isolation level that it is given', async () => {
+    const proven = await proofOf(tenant.sales)
+    const level = ({ run }: Work) => run('show transaction_isolation')
+    for (const isolation of ['repeatable read', 'serializable'] as const)
+      for (const each of [read(proven, level, { isolation }), write(proven, PERMISSION, level, { isolation })])
+        expect(await each).toEqual([{ transaction_isolation: isolation }])
+    expect(await read(proven, level)).toEqual([{ transaction_isolation: 'read committed' }])
+  })
+
   it('ends a connection on which an earlier statement planted one of another name', async () => {
     const proven = await proofOf(tenant.sales)
     await unscoped(`prepare planted as select 1`)
     await expect(read(proven, ({ run }) => run(LIST))).rejects.toThrow()
     expect((await read(proven, ({ run }) => run(LIST))).length).toBeGreaterThan(0)
   })
+})
+
+it('refuses what would leave the transaction of postgres.js, also in plain JavaScript', async () => {
+  const proven = await proofOf(tenant.sales)
+  for (const name of ['begin', 'reserve', 'listen', 'end'])
+    await expect(postgresJs.readInTenant(sql, proven, async (tx) => Object(tx)[name](() => {}))).rejects.toThrow(
+      'would leave',
+    )
 })
