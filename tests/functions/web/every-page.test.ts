@@ -20,7 +20,8 @@ let web: TestWeb
 let ids: Readonly<Record<string, string>>
 let handled: string[] = []
 let owner: Browser
-let viewer: Browser
+/** The browser of a member whose role has no permission. */
+let powerless: Browser
 /** The field and the cookie of another session. */
 let otherCsrf: string
 /** The slugs of another tenant of the owner, and of one where the owner is no member. */
@@ -38,7 +39,8 @@ const recorded = PAGES.map((page): Page => {
 
 beforeAll(async () => {
   web = await startWeb({ pages: recorded })
-  const { slug, id, owner: member, viewer: other } = await web.service.newTenant('owner', 'viewer')
+  await web.service.sql`insert into app.roles (id, code, label, rank) values (90, 'planted', 'No permission', 1)`
+  const { slug, id, owner: member, planted } = await web.service.newTenant('owner', 'planted')
   const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
   shops = { mine: mine.slug, theirs: theirs.slug }
   await web.service.sql`update app.tenants set legal_name = ${MARKUP} where id = ${id}`
@@ -48,24 +50,31 @@ beforeAll(async () => {
   ids = { slug, id: EXAMPLE_ID, role: EXAMPLE_ROLE, kind: 'last-owner' }
   owner = withSession(member.token)
   await owner.open(`/s/${slug}`)
-  viewer = withSession(other.token)
-  await viewer.open(`/s/${slug}`)
-  otherCsrf = viewer.cookies.get(COOKIES.csrf.name) ?? ''
+  powerless = withSession(planted.token)
+  await powerless.open(`/s/${slug}`)
+  otherCsrf = powerless.cookies.get(COOKIES.csrf.name) ?? ''
 })
 afterAll(() => web.close())
 beforeEach(() => {
   handled = []
 })
 
-const { paths } = JSON.parse(await readFile('functions/openapi/document.json', 'utf8'))
-const exampleOf = (method: string, path: string): unknown =>
-  paths[path][method.toLowerCase()].responses['200'].content['application/json'].example
+const { paths, components } = JSON.parse(await readFile('functions/openapi/document.json', 'utf8'))
+const contentOf = (method: string, path: string) =>
+  paths[path][method.toLowerCase()].responses['200'].content['application/json']
 
-const TEXTS = /name|label|email|user_agent|error|message|detail|vendor|number/
-
-/** Returns a response of the API with markup in the place of each text that somebody chose. */
-const withMarkup = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value), (key, each) => (typeof each === 'string' && TEXTS.test(key) ? MARKUP : each))
+/** Returns an example with markup in the place of every text. A form, a list of values or a pattern excludes markup. */
+function withMarkup(value: any, schema: any): unknown {
+  if (schema.$ref !== undefined) return withMarkup(value, components.schemas[schema.$ref.split('/').at(-1)])
+  if (schema.anyOf !== undefined) return withMarkup(value, schema.anyOf[0])
+  if (Array.isArray(value)) return value.map((each) => withMarkup(each, schema.items))
+  if (typeof value === 'string')
+    return (schema.format ?? schema.enum ?? schema.const ?? schema.pattern) ? value : MARKUP
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, withMarkup(each, schema.properties?.[name] ?? {})]),
+  )
+}
 
 function withSession(token: string): Browser {
   const browser = web.browser()
@@ -207,7 +216,9 @@ it.each(ofShop)('%s is the switch page or 404 in another shop, and does nothing'
 const ofPermission = ofShop.filter(([, { access }]) => typeof access === 'object' && access.permission !== null)
 it.each(ofPermission)('%s is 403 for a role without the permission, and does nothing', async (_route, page) => {
   const answer =
-    page.method === 'GET' ? await viewer.request(addressOf(page)) : await send(viewer, page, [['csrf', otherCsrf]])
+    page.method === 'GET'
+      ? await powerless.request(addressOf(page))
+      : await send(powerless, page, [['csrf', otherCsrf]])
   expect(answer.status).toBe(403)
   expect(handled).toEqual([])
 })
@@ -233,7 +244,8 @@ it.each(ofSession(views))('%s escapes each text of the API, in one call of it', 
   web.breakApi(async ({ method, path, headers }) => {
     calls.push(`${method} ${path}`)
     const brought = headers['prefer'] === 'session' ? { [SESSION_HEADER]: encodeSession(me) } : {}
-    return Response.json(path === '/v1/auth/session' ? me : withMarkup(exampleOf(method, path)), { headers: brought })
+    const { example, schema } = contentOf(method, path)
+    return Response.json(path === '/v1/auth/session' ? me : withMarkup(example, schema), { headers: brought })
   })
   const answer = await owner.request(addressOf(page)).finally(() => web.breakApi(null))
   expect(calls).toHaveLength(1)
