@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { invalid, unauthorized } from '#shared/problem.ts'
+import { perUser } from '#shared/http/limit-by.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { digestPassword } from '#shared/password/argon2.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
 import { normalize, SentNewPassword, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
-import { keyedHash } from '#shared/secret/secret.ts'
 import { changePassword as change, findSalt, isOwnPassword } from './password-queries.ts'
 import { listTenants } from './session-queries.ts'
 
@@ -17,14 +17,10 @@ export const changePassword = endpoint({
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentNewPassword }),
   problems: ['password-rejected'],
-  limits: ({ principal, config, pepper }) => [
-    {
-      name: 'password-change',
-      subject: keyedHash(pepper, 'password-change', principal?.user.id ?? ''),
-      limit: config.login.emailLimit,
-      windowSeconds: config.login.windowSeconds,
-    },
-  ],
+  limits: (input) => {
+    const { emailLimit: limit, windowSeconds } = input.config.login
+    return [perUser('password-change', input, { limit, windowSeconds })]
+  },
   async handle(context) {
     const { body, principal, sql, runtime } = context
     const { config } = runtime

@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
+import { limitOn, perNetwork } from '#shared/http/limit-by.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { normalizeEmail } from '#shared/schema/email.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
@@ -13,10 +14,10 @@ interface SignIn {
 
 /** The limit on failed sign-ins of one email from all networks together. */
 export const accountLimit = ({ email, config, pepper }: Omit<SignIn, 'client'>): Limit => ({
-  name: 'login-account',
-  subject: keyedHash(pepper, 'login-account', normalizeEmail(email)),
-  limit: config.login.accountLimit,
-  windowSeconds: config.login.windowSeconds,
+  ...limitOn('login-account', { pepper }, normalizeEmail(email), {
+    limit: config.login.accountLimit,
+    windowSeconds: config.login.windowSeconds,
+  }),
   onSuccess: 'return',
 })
 
@@ -38,13 +39,7 @@ export function loginLimits(signIn: SignIn): Limit[] {
   const account = accountLimit(signIn)
   const network = clientNetwork(client.ip)
   return [
-    {
-      name: 'login-ip',
-      subject: keyedHash(pepper, 'login-ip', network),
-      limit: ipLimit,
-      windowSeconds,
-      onSuccess: 'return',
-    },
+    { ...perNetwork('login-ip', { client, pepper }, { limit: ipLimit, windowSeconds }), onSuccess: 'return' },
     {
       ...emailLimitOf(config),
       subject: keyedHash(pepper, 'login-email', `${normalizeEmail(email)} ${network}`),

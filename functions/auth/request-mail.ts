@@ -1,12 +1,12 @@
 import type { Sql } from '#shared/db/connect.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
+import { limitOn } from '#shared/http/limit-by.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
 import { log } from '#shared/log.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import { enqueue, rehearseEnqueue } from '#shared/queue/queries.ts'
 import { clientNetwork } from '#shared/rate-limit/limit.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
-import { keyedHash } from '#shared/secret/secret.ts'
 
 const WINDOW_SECONDS = 3600
 
@@ -33,10 +33,8 @@ export async function requestMail(
   },
 ): Promise<Reply<null>> {
   const { pepper, limiter, config } = runtime
-  const limit = (by: 'ip' | 'email', subject: string, most: number) => {
-    const name = `${route}-${by}`
-    return { name, subject: keyedHash(pepper, name, subject), limit: most, windowSeconds: WINDOW_SECONDS }
-  }
+  const limit = (by: 'ip' | 'email', value: string, most: number) =>
+    limitOn(`${route}-${by}`, { pepper }, value, { limit: most, windowSeconds: WINDOW_SECONDS })
   const refusal = await limiter.attemptInConstantSteps([
     limit('ip', clientNetwork(client.ip), config.forgot.ipLimit),
     limit('email', recipient, config.forgot.emailLimit),

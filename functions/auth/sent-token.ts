@@ -1,7 +1,8 @@
 import type { LimitInput } from '#shared/http/endpoint.ts'
+import { perNetwork } from '#shared/http/limit-by.ts'
 import { Problem } from '#shared/problem.ts'
-import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
-import { keyedHash, type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
+import { type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
 import { isToken } from '#shared/token/token.ts'
 
@@ -16,11 +17,7 @@ export function hashSentToken(peppers: Pepper, token: string): TokenHashes {
 }
 
 /** Limits the tokens that a client may try. */
-export const tokenLimits = ({ client, config, pepper }: LimitInput<unknown>): Limit[] => [
-  {
-    name: 'token-ip',
-    subject: keyedHash(pepper, 'token-ip', clientNetwork(client.ip)),
-    limit: config.login.ipLimit,
-    windowSeconds: config.login.windowSeconds,
-  },
-]
+export const tokenLimits = (input: LimitInput<unknown>): Limit[] => {
+  const { ipLimit: limit, windowSeconds } = input.config.login
+  return [perNetwork('token-ip', input, { limit, windowSeconds })]
+}

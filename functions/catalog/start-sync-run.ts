@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { perTenant } from '#shared/http/limit-by.ts'
 import { ok } from '#shared/http/reply.ts'
 import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { Id } from '#shared/schema/id.ts'
-import { keyedHash } from '#shared/secret/secret.ts'
 import { SyncRun } from './sync-run.ts'
 import { abandonRun, findActiveRun, findRun, findVendorOfAccount, insertRun } from './sync-run-queries.ts'
 
@@ -19,13 +19,8 @@ export const startSyncRun = endpoint({
   body: v.object({ vendor_account_id: Id }),
   reply: SyncRun,
   problems: [404, { kind: 'sync-active', members: v.object({ sync_run_id: Id }) }],
-  limits: ({ principal, config, pepper }) => [
-    {
-      name: 'sync-tenant',
-      subject: keyedHash(pepper, 'sync-tenant', principal?.tenant?.id ?? ''),
-      limit: config.vendor.syncLimit,
-      windowSeconds: HOUR_SECONDS,
-    },
+  limits: (input) => [
+    perTenant('sync-tenant', input, { limit: input.config.vendor.syncLimit, windowSeconds: HOUR_SECONDS }),
   ],
   async handle(context) {
     const { body, principal, sql } = context

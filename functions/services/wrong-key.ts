@@ -1,18 +1,13 @@
 import type { Config } from '#shared/config.ts'
+import { perNetwork } from '#shared/http/limit-by.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { type Problem, unauthorizedService } from '#shared/problem.ts'
-import { clientNetwork } from '#shared/rate-limit/limit.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
-import { keyedHash } from '#shared/secret/secret.ts'
 
-const limitOf = (client: ClientInfo, { login }: Config, pepper: string) => ({
-  name: 'service-key-ip',
-  subject: keyedHash(pepper, 'service-key-ip', clientNetwork(client.ip)),
-  limit: login.serviceKeyLimit,
-  windowSeconds: login.windowSeconds,
-})
+const limitOf = (client: ClientInfo, { login }: Config, pepper: string) =>
+  perNetwork('service-key-ip', { client, pepper }, { limit: login.serviceKeyLimit, windowSeconds: login.windowSeconds })
 
 /**
  * Returns the refusal of a wrong key: a 401, or a 429 for a network that sent too many. Only wrong keys are counted, so that a right
