@@ -6,7 +6,7 @@ import { ok } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentNewPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
-import { RoleName } from '#shared/role/role.ts'
+import { RoleCode } from '#shared/role/role-code.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { Language, LANGUAGES } from '#shared/schema/language.ts'
 import { SentToken } from '#shared/token/token.ts'
@@ -28,7 +28,7 @@ export const acceptInvitation = endpoint({
     password: v.nullish(SentNewPassword),
     language: v.nullish(Language, LANGUAGES[0]),
   }),
-  reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleName, account_created: v.boolean() }),
+  reply: v.object({ tenant: InvitedTenant, email: Address, role: RoleCode, account_created: v.boolean() }),
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(context) {

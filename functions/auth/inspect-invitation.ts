@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { Role, RoleName } from '#shared/role/role.ts'
+import { Role } from '#shared/role/role.ts'
+import { RoleCode } from '#shared/role/role-code.ts'
 import { Tenant } from '#shared/tenant/tenant.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
@@ -22,7 +23,7 @@ export const inspectInvitation = endpoint({
   reply: v.object({
     tenant: InvitedTenant,
     email: Address,
-    role: RoleName,
+    role: RoleCode,
     role_label: Role.entries.label,
     account_exists: v.boolean(),
     inviter: v.nullable(Inviter),

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
-import { Role, RoleName } from '#shared/role/role.ts'
+import { Role } from '#shared/role/role.ts'
+import { RoleCode } from '#shared/role/role-code.ts'
 import { Address } from '#shared/schema/email.ts'
 import { User } from '#shared/user/user.ts'
 
@@ -35,7 +36,7 @@ export const Invitation = v.pipe(
   v.object({
     id: Id,
     email: Address,
-    role: RoleName,
+    role: RoleCode,
     status: v.picklist(['pending', 'expired', 'cancelled']),
     invited_by: v.nullable(Id),
     created_at: Timestamp,

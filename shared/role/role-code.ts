@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isStorable } from '#shared/schema/text.ts'
 
-/** The code of a role in a request. The handler looks up whether the role exists. */
+/** The code of a role, which names it in the API. The handler of a request looks up whether the role exists. */
 export const RoleCode = v.pipe(
   v.string('must be a string'),
   v.maxLength(40, 'must be a role'),

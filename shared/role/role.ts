@@ -1,13 +1,11 @@
 import * as v from 'valibot'
-
-/** The code of a role, which names it in the API. */
-export const RoleName = v.pipe(v.string(), v.examples(['sales']))
+import { RoleCode } from '#shared/role/role-code.ts'
 
 /** A role. Members may give and change only roles that do not outrank their own. */
 export const Role = v.pipe(
   v.object({
     id: v.pipe(v.number(), v.integer(), v.examples([3])),
-    code: RoleName,
+    code: RoleCode,
     label: v.pipe(v.string(), v.examples(['Sales'])),
     rank: v.pipe(v.number(), v.integer(), v.examples([50])),
   }),
