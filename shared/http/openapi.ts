@@ -56,14 +56,15 @@ export function openApiDocument(
   const definitions = namedSchemas(operations)
   const schemas = toJsonSchemaDefs(definitions, conversion)
   const jsonSchema = (schema: Schema) => convert(schema, { ...conversion, definitions })
-  const media = (schema: JsonSchema) => ({ schema, example: exampleOf(schema, schemas) })
+  const media = (schema: JsonSchema, place: string) => ({ schema, example: exampleOf(schema, schemas, place) })
   const responses = new Map<string, Part>()
   const paths: Record<string, Record<string, Part>> = {}
 
   for (const operation of operations.toSorted((a, b) => compare(a.endpoint.path, b.endpoint.path))) {
     const { operationId, group, endpoint, bodyLimitBytes } = operation
     const { method, path, access, summary, description, query, body, reply } = endpoint
-    const rateLimits = describeLimits(endpoint, config, body === null ? null : media(jsonSchema(body)).example)
+    const request = body === null ? null : media(jsonSchema(body), `${endpoint.route} body`)
+    const rateLimits = describeLimits(endpoint, config, request?.example ?? null)
     const failures = failureResponses(endpoint, { gateway, config, jsonSchema }).map(({ status, name, response }) => {
       responses.set(name, response)
       return [status, { $ref: `#/components/responses/${name}` }] as const
@@ -71,7 +72,9 @@ export function openApiDocument(
     const success = {
       description: reply === null ? 'Success, without a body.' : summary,
       headers: successHeaders(endpoint),
-      ...(reply === null ? {} : { content: { 'application/json': media(jsonSchema(reply)) } }),
+      ...(reply === null
+        ? {}
+        : { content: { 'application/json': media(jsonSchema(reply), `${endpoint.route} reply`) } }),
     }
     paths[path] ??= {}
     paths[path][method.toLowerCase()] = {
@@ -87,16 +90,16 @@ export function openApiDocument(
         ...(query === null ? [] : queryParameters(jsonSchema(query))),
         ...(endpoint.etag && body !== null ? [IF_MATCH] : []),
       ],
-      ...(body === null
+      ...(request === null
         ? {}
         : {
             requestBody: {
               description: `${endpoint.form ? 'A form, or ' : ''}JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
               required: true,
               content: {
-                'application/json': media(jsonSchema(body)),
-                ...(endpoint.form ? { 'application/x-www-form-urlencoded': media(jsonSchema(body)) } : {}),
-                ...(endpoint.mergePatch ? { 'application/merge-patch+json': media(jsonSchema(body)) } : {}),
+                'application/json': request,
+                ...(endpoint.form ? { 'application/x-www-form-urlencoded': request } : {}),
+                ...(endpoint.mergePatch ? { 'application/merge-patch+json': request } : {}),
               },
             },
           }),
@@ -196,21 +199,28 @@ function namedSchemas(operations: readonly Operation[]): Record<string, Schema> 
 const isSchema = (part: object): part is Schema => 'kind' in part && part.kind === 'schema'
 
 /** Makes a value that fits a schema from the examples of its parts. The tests take their request bodies from it. */
-export const exampleOfSchema = (schema: Schema): unknown => exampleOf(toJsonSchema(schema, conversion), {})
+export const exampleOfSchema = (schema: Schema): unknown => exampleOf(toJsonSchema(schema, conversion), {}, 'a schema')
 
-function exampleOf(schema: JsonSchema | boolean, schemas: Readonly<Record<string, JsonSchema>>): unknown {
-  if (typeof schema === 'boolean') throw new Error('a schema without constraints has no example')
+/** Throws an error that says which part has no example: `place` is the route and the part, then the fields. */
+function exampleOf(
+  schema: JsonSchema | boolean,
+  schemas: Readonly<Record<string, JsonSchema>>,
+  place: string,
+): unknown {
+  if (typeof schema === 'boolean') throw new Error(`${place} has no constraints, and so no example`)
   const { $ref, examples, const: constant, enum: values, anyOf, properties, items } = schema
   const named = schemas[$ref?.split('/').at(-1) ?? '']
-  if (named !== undefined) return exampleOf(named, schemas)
+  if (named !== undefined) return exampleOf(named, schemas, place)
   if (Array.isArray(examples)) return examples[0]
   if (constant !== undefined) return constant
   if (values !== undefined) return values[0]
-  if (anyOf?.[0] !== undefined) return exampleOf(anyOf[0], schemas)
+  if (anyOf?.[0] !== undefined) return exampleOf(anyOf[0], schemas, place)
   if (properties !== undefined) {
-    return Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, exampleOf(part, schemas)]))
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, part]) => [name, exampleOf(part, schemas, `${place}/${name}`)]),
+    )
   }
-  if (items !== undefined && !Array.isArray(items)) return [exampleOf(items, schemas)]
+  if (items !== undefined && !Array.isArray(items)) return [exampleOf(items, schemas, `${place}/0`)]
   if (schema.type === 'boolean') return true
-  throw new Error(`a schema without an example: ${JSON.stringify(schema)}`)
+  throw new Error(`${place} has no example. Add v.examples([…]) to its schema: ${JSON.stringify(schema)}`)
 }
