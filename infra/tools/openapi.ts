@@ -1,5 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { writeGenerated } from './generated.ts'
 import { GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/config.ts'
@@ -91,5 +92,5 @@ if (import.meta.main) {
   } catch {
     await writeFile(served, '{}\n')
   }
-  for (const { path, text } of await derivedFiles()) await writeFile(ROOT + path, text)
+  for (const { path, text } of await derivedFiles()) await writeGenerated(ROOT + path, text, 'npm run openapi')
 }

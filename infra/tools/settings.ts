@@ -1,5 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { writeGenerated } from './generated.ts'
 import { type Setting, SETTINGS, settingsIn } from '#shared/config.ts'
 
 export const README = fileURLToPath(new URL('../README.md', import.meta.url))
@@ -16,4 +17,4 @@ export function withSettings(text: string): string {
   return text.replace(MARKERS, `\n${rows.join('\n')}\n\n`)
 }
 
-if (import.meta.main) await writeFile(README, withSettings(await readFile(README, 'utf8')))
+if (import.meta.main) await writeGenerated(README, withSettings(await readFile(README, 'utf8')), 'npm run settings')

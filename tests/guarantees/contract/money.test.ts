@@ -1,11 +1,10 @@
-import { globSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { document } from '#tests/support/documented.ts'
 
-// No floating point holds money: not in the database, not on the wire, not in the code. Each check also finds a planted fault.
+// No floating point holds money, neither in the database nor on the wire. Each check also finds a planted fault. money.slow.test.ts
+// checks the code by the types of its expressions.
 
 const MONEY = /(^|_)(price|total|amount|cost)($|_(?!source))/
 
@@ -97,68 +96,4 @@ describe('the API document', () => {
     'would show a price that is %j',
     (price) => expect(faults({ properties: { unit_price: price } })).toEqual(['/properties/unit_price']),
   )
-})
-
-describe('the code', () => {
-  /** Conversions to a number (money.slow.test.ts finds those by type), and JSON of Postgres, whose numbers JavaScript reads as floating point. */
-  const CONVERSIONS = [
-    /\b(?:Number|BigInt|(?:Number\.)?parse(?:Float|Int))\(/,
-    /\b(?:transform|map)\(\s*(?:Number|(?:Number\.)?parse(?:Float|Int))\b/,
-    /\btoNumber\(|\bcoerce\b/,
-    /[=(,:?[&|]\s*\+\s*[\w(]/,
-    /\bMath\.\w+\(/,
-    /::\s*(?:float|real|double|money)|\bas (?:float|real|double|money)/,
-    /\b(?:jsonb?_build_\w+|jsonb?_agg|jsonb?_object_agg|to_jsonb?|row_to_json)\((?:[^()]|\([^()]*\))*\b(?:unit_price|total)\b(?!'|::text)/,
-    /\b\w*(?:price|total|amount|cost)\w*['"]?\??:\s*(?:v\.(?:\w+\()*(?:v\.)?)?(?:number|bigint)\b/i,
-  ]
-  const handlesMoney = (text: string): boolean => /unit_price|unitPrice|schema\/money/.test(text)
-  const faults = (text: string): string[] =>
-    text
-      .replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '')
-      .split('\n')
-      .filter((line) => CONVERSIONS.some((conversion) => conversion.test(line)))
-      .map((line) => line.trim())
-
-  /** The numbers that are no money, in files that also handle money. */
-  const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-    'functions/deals/quote-price.ts': ['v.transform(Number),'],
-    'shared/vendor/promo-standards-catalog.ts': [
-      ".toSorted((a, b) => Number(textAt(a, 'minQuantity')) - Number(textAt(b, 'minQuantity')))",
-    ],
-  }
-
-  it('never converts money to a number: files that handle prices convert nothing but what is listed', () => {
-    const root = fileURLToPath(new URL('../../../', import.meta.url))
-    const found = globSync(['functions/**/*.ts', 'shared/**/*.ts', 'infra/local/**/*.ts'], { cwd: root })
-      .map((path) => ({ path, text: readFileSync(root + path, 'utf8') }))
-      .filter(({ text }) => handlesMoney(text))
-    expect(found.length).toBeGreaterThan(8)
-    const converting = found
-      .map(({ path, text }) => [path, faults(text)] as const)
-      .filter(([, lines]) => lines.length > 0)
-    expect(Object.fromEntries(converting)).toEqual(ALLOWED)
-  })
-
-  it.each([
-    'const sum = Number(line.unit_price)',
-    'const sum = Number.parseFloat(line.total)',
-    'const sum = lines.map(parseFloat)',
-    'return [+price]',
-    'const cents = Math.round(value)',
-    'unit_price: v.number(),',
-    'unit_price: v.nullable(v.number()),',
-    'readonly total?: number',
-    'select l.unit_price::float8 from app.deal_lines l',
-    "select json_agg(json_build_object('total', l.total))",
-    'select to_json(l.unit_price)',
-    'v.transform(Number)',
-  ])('would show %s', (line) => expect(faults(line)).toEqual([line]))
-
-  it.each([
-    "select json_build_object('total', l.total::text)",
-    'readonly unit_price: string',
-    'readonly total: string | null',
-    'unit_price: v.optional(UnitPrice),',
-    '// Number(price) would lose digits',
-  ])('may say %s', (line) => expect(faults(line)).toEqual([]))
 })
