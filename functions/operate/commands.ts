@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { text } from '#shared/schema/text.ts'
 import { Email } from '#shared/schema/email.ts'
 import { SERVICE_NAME } from '#shared/service-key/service-key.ts'
+import { TENANT_STATUSES } from '#shared/tenant/tenant.ts'
 
 const Slug = v.pipe(
   v.string('must be a string'),
@@ -17,10 +18,7 @@ const isTimeZone = (zone: string): boolean => {
   }
 }
 
-const Status = v.picklist(
-  ['trial', 'active', 'past_due', 'suspended', 'cancelled'],
-  'must be trial, active, past_due, suspended or cancelled',
-)
+const Status = v.picklist(TENANT_STATUSES, `must be one of: ${TENANT_STATUSES.join(', ')}`)
 
 const DatabaseRole = v.pipe(
   v.string('must be a string'),

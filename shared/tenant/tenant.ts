@@ -1,10 +1,9 @@
 import * as v from 'valibot'
 import { Id } from '#shared/schema/id.ts'
 
-export const TenantStatus = v.pipe(
-  v.picklist(['trial', 'active', 'past_due', 'suspended', 'cancelled']),
-  v.examples(['active']),
-)
+export const TENANT_STATUSES = ['trial', 'active', 'past_due', 'suspended', 'cancelled'] as const
+
+export const TenantStatus = v.pipe(v.picklist(TENANT_STATUSES), v.examples(['active']))
 
 export type TenantStatus = v.InferOutput<typeof TenantStatus>
 

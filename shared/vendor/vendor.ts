@@ -7,7 +7,7 @@ import type { VendorUrls } from '#shared/schema/vendor-urls.ts'
 /** The time limit of a verification, including the DNS lookup. */
 export const VERIFY_TIMEOUT_MS = 5000
 
-const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards }
+export const ADAPTERS = { 'ss-activewear': ssActivewear, promostandards: promoStandards }
 
 /** The values of `adapter` in app.vendors. */
 export type AdapterName = keyof typeof ADAPTERS
