@@ -128,7 +128,7 @@ const newSyncRun: Maker = async (service, slug) => {
   return row ?? { id: '' }
 }
 
-/** By the path up to its parameter. */
+/** By the path up to its parameter: the resources that their own create route does not make. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
   '/v1/auth/sessions/{': newSession,
@@ -140,12 +140,16 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/members/invitations/{': throughApi('POST /v1/members/invite'),
   '/v1/price-breaks/{': newStyle,
   '/v1/roles/{': newRole,
-  '/v1/vendor-accounts/{': newAccount,
 }
 
-/** Makes a resource of the tenant that the ids of this path name, and returns them. Throws if MAKERS has no maker for it. */
+/**
+ * Makes a resource of the tenant that the ids of this path name, and returns them: `/v1/tags/{id}` by `POST /v1/tags`. Throws if
+ * there is no such route and MAKERS has no maker.
+ */
 export function makeResource(service: TestService, path: string, slug: string): Promise<Ids> {
-  const make = MAKERS[path.slice(0, path.indexOf('{') + 1)]
+  const before = path.slice(0, path.indexOf('{'))
+  const create = `POST ${before.slice(0, -1)}`
+  const make = MAKERS[`${before}{`] ?? (routes.some(({ name }) => name === create) ? throughApi(create) : undefined)
   if (make === undefined) throw new Error(`${path} takes an id: say in tests/support/samples.ts how one is made`)
   return make(service, slug)
 }
