@@ -99,6 +99,28 @@ create trigger role_permissions_removed after delete on app.role_permissions
 create trigger role_permissions_stay before update on app.role_permissions
   for each row execute function app.refuse_change('a permission of a role is added or removed, not changed');
 
+-- Gives a permission to roles of the platform. For migrations, which may change no guarded table otherwise: see shared/db/migrate.ts.
+-- Raises 22023 for a role that does not exist.
+create function app.grant_permission(p_permission text, variadic p_roles text[]) returns void
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  set row_security = on
+  as $$
+declare
+  v_given integer;
+begin
+  insert into app.role_permissions (role_id, permission)
+  select r.id, p_permission from app.roles r where r.tenant_id is null and r.code = any (p_roles);
+  get diagnostics v_given = row_count;
+  if v_given <> cardinality(p_roles) then
+    raise exception 'only % of the roles % exist', v_given, p_roles using errcode = '22023';
+  end if;
+end
+$$;
+comment on function app.grant_permission is 'callers: none';
+
+-- The policy platform_write lets the owner write roles of the platform.
+set local row_security = on;
 insert into app.roles (id, code, label, rank) values
   (1, 'owner', 'Owner', 100),
   (2, 'admin', 'Admin', 90),
@@ -107,30 +129,26 @@ insert into app.roles (id, code, label, rank) values
   (5, 'designer', 'Designer', 50),
   (6, 'production', 'Production', 40),
   (7, 'viewer', 'Viewer', 10);
+set local row_security = off;
 
-insert into app.role_permissions (role_id, permission)
-select r.id, p.permission
-from (values
-  ('company.read',     array['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']),
-  ('company.write',    array['admin']),
-  ('customer.read',    array['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']),
-  ('customer.write',   array['admin', 'sales', 'account']),
-  ('deal.read',        array['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']),
-  ('deal.write',       array['admin', 'sales', 'account']),
-  ('deal.price.read',  array['admin', 'sales', 'account']),
-  ('deal.price.write', array['admin', 'sales']),
-  ('design.read',      array['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']),
-  ('design.write',     array['admin', 'designer']),
-  ('design.approve',   array['admin']),
-  ('catalog.read',     array['owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer']),
-  ('member.manage',    array['owner', 'admin']),
-  ('vendor.manage',    array['owner', 'admin']),
-  ('*',                array['owner'])
-) as p(permission, codes)
-join app.roles r on r.code = any (p.codes);
+select app.grant_permission('company.read',     'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('company.write',    'admin');
+select app.grant_permission('customer.read',    'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('customer.write',   'admin', 'sales', 'account');
+select app.grant_permission('deal.read',        'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('deal.write',       'admin', 'sales', 'account');
+select app.grant_permission('deal.price.read',  'admin', 'sales', 'account');
+select app.grant_permission('deal.price.write', 'admin', 'sales');
+select app.grant_permission('design.read',      'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('design.write',     'admin', 'designer');
+select app.grant_permission('design.approve',   'admin');
+select app.grant_permission('catalog.read',     'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('member.manage',    'owner', 'admin');
+select app.grant_permission('vendor.manage',    'owner', 'admin');
+select app.grant_permission('*',                'owner');
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
 comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';
 
-select app.give('app.collect_permissions', 'app.update_permissions');
+select app.give('app.collect_permissions', 'app.update_permissions', 'app.grant_permission');

@@ -103,6 +103,8 @@ create function app.create_audit_partition(p_day date) returns regclass
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
+  -- A migration calls it with row_security off.
+  set row_security = on
   as $$
 declare
   v_from timestamptz := date_trunc('year', p_day::timestamp) at time zone 'UTC';

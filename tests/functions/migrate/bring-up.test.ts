@@ -151,8 +151,9 @@ describe('bringUp of a release that is rolled back to', () => {
   // What this release does not list: a grant, a definer function, a setting of a role.
   const NEXT = `set local role identity_owner;
     grant select (password_hash) on app.users to identity_worker;
-    create function app.next_count() returns bigint language sql security definer
-      set search_path = pg_catalog, pg_temp set client_min_messages = warning return (select count(*) from app.tenants);
+    create function app.next_count() returns bigint language plpgsql security definer
+      set search_path = pg_catalog, pg_temp set client_min_messages = warning
+      as $$ begin return (select count(*) from app.tenants); end $$;
     reset role;
     alter role identity_worker set lock_timeout = '1ms';`
   let next: string

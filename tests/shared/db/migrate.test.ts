@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rm, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
@@ -72,6 +72,29 @@ describe('migrate', () => {
     const applied = await Promise.all(Array.from({ length: 5 }, run))
     expect(applied.filter(({ length }) => length > 0)).toEqual([['0001-first.sql', '0002-second.sql']])
     expect(await sql`select n from first`).toHaveLength(1)
+  })
+
+  // The owner sees no row of a guarded table, so each of these would otherwise change nothing and be recorded as applied.
+  it.each([
+    'update app.deals set number = 0',
+    'delete from app.designs',
+    'insert into app.styles (tenant_id, style_number, name, brand, category) select tenant_id, name, name, name, name from app.designs',
+    'do $$ begin if exists (select from app.memberships) then raise notice $n$checked$n$; end if; end $$',
+    'with gone as (delete from app.jobs returning 1) select count(*) from gone',
+  ])('refuses a migration whose statement row security would filter: %s', async (statement) => {
+    const { folder, run, state } = await prepared({})
+    await cp('migrations', folder, { recursive: true })
+    await run()
+    const { applied } = await state()
+    const probe = `${String(applied.length + 1).padStart(4, '0')}-probe.sql`
+    await writeFile(join(folder, probe), `set local role identity_owner;\n${statement};`)
+    await expect(run()).rejects.toThrow('query would be affected by row-level security policy')
+    expect((await state()).applied).toEqual(applied)
+    await writeFile(
+      join(folder, probe),
+      "set local role identity_owner;\nselect app.grant_permission('tag.read', 'sales');",
+    )
+    expect(await run()).toEqual([probe])
   })
 
   it('rejects a file that was changed after it was applied, and changes nothing', async () => {
