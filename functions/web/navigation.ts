@@ -1,21 +1,23 @@
-import type { Permission } from '#shared/role/permissions.ts'
-import type { Texts } from '#web/texts/texts.ts'
+import { holds, type Permission } from '#shared/role/permissions.ts'
+import type { Page } from '#web/page.ts'
+import type { NavigationName } from '#web/texts/texts.ts'
+import type { Ui } from '#web/view/ui.ts'
 
-interface Entry {
-  /** Its label and what it is for stand in `navigation` of the texts. */
-  readonly name: keyof Texts['navigation']
-  readonly path: `/s/{slug}${string}`
-  /** The permission of the page; null: every member. */
+/** A page that the navigation of a shop leads to. */
+export interface Destination {
+  readonly name: NavigationName
+  readonly path: string
   readonly permission: Permission | null
 }
 
-/** The pages of a shop that the navigation and the start page lead to, in this order. */
-export const NAVIGATION: readonly Entry[] = [
-  { name: 'start', path: '/s/{slug}', permission: null },
-  { name: 'members', path: '/s/{slug}/members', permission: 'member.manage' },
-  { name: 'invitations', path: '/s/{slug}/invitations', permission: 'member.manage' },
-  { name: 'roles', path: '/s/{slug}/roles', permission: 'member.manage' },
-  { name: 'vendors', path: '/s/{slug}/vendor-accounts', permission: 'vendor.manage' },
-  { name: 'settings', path: '/s/{slug}/settings', permission: 'company.write' },
-  { name: 'auditLog', path: '/s/{slug}/audit-log', permission: 'member.manage' },
-]
+/** Returns the pages that the navigation leads to, in the order of PAGES. */
+export const destinationsOf = (pages: readonly Page[]): Destination[] =>
+  pages.flatMap(({ navigation: name, access, path }) =>
+    name !== null && typeof access === 'object' ? [{ name, path, permission: access.permission }] : [],
+  )
+
+/** Returns the destinations that the person may open, each with its address in the shop. */
+export const linksFor = ({ destinations }: Ui, slug: string, permissions: readonly string[]) =>
+  destinations
+    .filter(({ permission }) => permission === null || holds(permissions, permission))
+    .map(({ name, path }) => ({ name, to: path.replace('{slug}', encodeURIComponent(slug)) }))

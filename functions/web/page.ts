@@ -5,6 +5,7 @@ import type { ProblemKind } from '#shared/problem.ts'
 import type { Permission } from '#shared/role/permissions.ts'
 import type { PageReply } from '#web/reply.ts'
 import type { Me } from '#web/request.ts'
+import type { NavigationName } from '#web/texts/texts.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /**
@@ -73,6 +74,8 @@ interface Definition<
   /** `GET /path` or `POST /path`. The names of its parameters are those of PARAMS. */
   readonly route: ParamNames<R> extends keyof typeof PARAMS ? R : never
   readonly access: A
+  /** The navigation of the shop leads to this page, by the label in `navigation` of these texts. */
+  readonly navigation?: NavigationName
   /** The query. One that does not parse is a 404. */
   readonly query?: Q
   /** The fields of the form, each a text. */
@@ -103,6 +106,7 @@ export interface Page {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly access: PageAccess
+  readonly navigation: NavigationName | null
   readonly query: Schema | null
   readonly form: Schema | null
   readonly load: ((context: LoadContext<unknown, unknown>) => Promise<unknown>) | null
@@ -126,7 +130,7 @@ export function page<
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${route}`)
   if ((typeof access === 'object') !== path.startsWith('/s/{slug}'))
     throw new Error(`A page of a shop has an address below /s/{slug} and a permission, or neither: ${route}`)
-  const defaults = { query: null, form: null, load: null, again: null, fieldOf: {} }
+  const defaults = { navigation: null, query: null, form: null, load: null, again: null, fieldOf: {} }
   // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
   return { ...defaults, ...definition, method, path } as unknown as Page
 }

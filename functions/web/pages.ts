@@ -33,7 +33,7 @@ import { connectAccount, newAccount } from '#web/pages/vendor-accounts/connect.t
 import { start } from '#web/pages/start.ts'
 import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
 
-/** Every page of the front end. The gateway's resources, the CSRF matrix and the tests of all pages are derived from it. */
+/** Every page of the front end, in the order of the navigation. The gateway's resources, the CSRF matrix and the tests of all pages are derived from it. */
 export const PAGES: readonly Page[] = [
   healthz,
   styleSheet,
@@ -70,7 +70,6 @@ export const PAGES: readonly Page[] = [
   editRole,
   updateRole,
   deleteRole,
-  listEntries,
   listAccounts,
   newAccount,
   connectAccount,
@@ -84,6 +83,7 @@ export const PAGES: readonly Page[] = [
   showRun,
   showSettings,
   changeSettings,
+  listEntries,
   showAccount,
   changeMailLanguage,
   changePassword,

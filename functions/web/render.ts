@@ -2,6 +2,7 @@ import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { setCookie } from '#web/cookies.ts'
 import { csrfFields } from '#web/csrf.ts'
 import { ownAddress } from '#web/next.ts'
+import { destinationsOf } from '#web/navigation.ts'
 import { isNotice } from '#web/notices.ts'
 import type { Page } from '#web/page.ts'
 import type { PageReply } from '#web/reply.ts'
@@ -24,11 +25,13 @@ const canReturn = ({ matched }: WebState): boolean => matched?.page.method === '
 export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Render } {
   const fields = csrfFields(pages)
   const own = ownAddress(pages)
+  const destinations = destinationsOf(pages)
   const makeUi: MakeUi = (state, refusal) => ({
     language: state.language,
     t: TEXTS[state.language],
     path: state.path,
     session: state.session,
+    destinations,
     csrf: (to) => fields(state, to),
     ownAddress: own,
     refusal: refusal ?? null,

@@ -1,5 +1,5 @@
 import type { Html } from '#web/html.ts'
-import type { Notice } from '#web/notices.ts'
+import type { Notice } from '#web/texts/texts.ts'
 
 interface Common {
   /** Set-Cookie headers. */

@@ -15,6 +15,7 @@ interface Shop {
 export const showSettings = page({
   route: 'GET /s/{slug}/settings',
   access: { permission: 'company.write' },
+  navigation: 'settings',
   query: NoticeQuery,
   load: ({ callWithEtag }) => callWithEtag('GET /v1/tenant'),
   handle: async (context) => settingsView(context, context.data),

@@ -1,22 +1,74 @@
 import type { Language } from '#shared/schema/language.ts'
-import * as enAuth from '#web/texts/en/auth.ts'
+import { account } from '#web/texts/account.ts'
+import { auditLog } from '#web/texts/audit-log.ts'
+import { forgotPassword } from '#web/texts/forgot-password.ts'
+import { invitation } from '#web/texts/invitation.ts'
+import { invitations } from '#web/texts/invitations.ts'
+import { link } from '#web/texts/link.ts'
+import { members } from '#web/texts/members.ts'
+import { otherShop } from '#web/texts/other-shop.ts'
+import { resetPassword } from '#web/texts/reset-password.ts'
+import { roles } from '#web/texts/roles.ts'
+import { sessions } from '#web/texts/sessions.ts'
+import { settings } from '#web/texts/settings.ts'
+import { shops } from '#web/texts/shops.ts'
+import { signIn } from '#web/texts/sign-in.ts'
+import { start } from '#web/texts/start.ts'
+import { sync } from '#web/texts/sync.ts'
+import { vendors } from '#web/texts/vendors.ts'
+import { verifyEmail } from '#web/texts/verify-email.ts'
 import * as enCommon from '#web/texts/en/common.ts'
-import * as enMembers from '#web/texts/en/members.ts'
 import * as enProblems from '#web/texts/en/problems.ts'
-import * as enShop from '#web/texts/en/shop.ts'
-import * as enShops from '#web/texts/en/shops.ts'
-import * as esAuth from '#web/texts/es/auth.ts'
 import * as esCommon from '#web/texts/es/common.ts'
-import * as esMembers from '#web/texts/es/members.ts'
 import * as esProblems from '#web/texts/es/problems.ts'
-import * as esShop from '#web/texts/es/shop.ts'
-import * as esShops from '#web/texts/es/shops.ts'
 
-const en = { ...enCommon, ...enAuth, ...enShops, ...enMembers, ...enProblems, ...enShop }
+/** The texts of the pages by subject. The Spanish of a subject has the type of its English: a missing text does not compile. */
+const SUBJECTS = {
+  account,
+  auditLog,
+  forgotPassword,
+  invitation,
+  invitations,
+  link,
+  members,
+  otherShop,
+  resetPassword,
+  roles,
+  sessions,
+  settings,
+  shops,
+  signIn,
+  start,
+  sync,
+  vendors,
+  verifyEmail,
+}
 
-/** Every text of the pages. A language with a missing text does not compile. */
-export type Texts = typeof en
+type Subjects = { readonly [Name in keyof typeof SUBJECTS]: (typeof SUBJECTS)[Name]['en'] }
 
-const es: Texts = { ...esCommon, ...esAuth, ...esShops, ...esMembers, ...esProblems, ...esShop }
+/** A subject whose texts have this part. */
+type With<Part extends string> = {
+  [Name in keyof Subjects]: Subjects[Name] extends { readonly [P in Part]: unknown } ? Name : never
+}[keyof Subjects]
 
-export const TEXTS: Readonly<Record<Language, Texts>> = { en, es }
+/** A subject that the navigation of a shop can lead to: `navigation` of its texts has the label and what the page is for. */
+export type NavigationName = With<'navigation'>
+
+/** The code of a notice that a page may show after a redirect: a key of `notices` of any subject. */
+export type Notice = { [Name in With<'notices'>]: keyof Subjects[Name]['notices'] }[With<'notices'>]
+
+const common = { ...enCommon, ...enProblems }
+
+/** Every text of the pages in one language. */
+export type Texts = Subjects & typeof common & { readonly notices: Readonly<Record<Notice, string>> }
+
+function textsOf(language: Language, others: typeof common): Texts {
+  const subjects = Object.fromEntries(Object.entries(SUBJECTS).map(([name, texts]) => [name, texts[language]]))
+  const notices = Object.assign({}, ...Object.values(subjects).map((texts) => Reflect.get(texts, 'notices')))
+  return { ...others, ...subjects, notices } as Texts
+}
+
+export const TEXTS: Readonly<Record<Language, Texts>> = {
+  en: textsOf('en', common),
+  es: textsOf('es', { ...esCommon, ...esProblems }),
+}

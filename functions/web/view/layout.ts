@@ -1,9 +1,8 @@
 import { type Html, html } from '#web/html.ts'
 import { LANGUAGES } from '#web/language.ts'
-import { NAVIGATION } from '#web/navigation.ts'
-import type { Notice } from '#web/notices.ts'
+import { linksFor } from '#web/navigation.ts'
+import type { Notice } from '#web/texts/texts.ts'
 import type { View } from '#web/reply.ts'
-import { holds } from '#shared/role/permissions.ts'
 import { actionButton, CSRF_FIELD, errorSummary } from '#web/view/form.ts'
 import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
@@ -69,11 +68,9 @@ ${actionButton(ui, { to: '/sign-out', label: ui.t.common.signOut })}
 </div>`
 
 function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html {
-  const entries = NAVIGATION.filter(({ permission }) => permission === null || holds(permissions, permission))
-  const items = entries.map(({ name, path }) => {
-    const to = path.replace('{slug}', encodeURIComponent(slug))
+  const items = linksFor(ui, slug, permissions).map(({ name, to }) => {
     const current = to === ui.path ? 'page' : name !== 'start' && ui.path.startsWith(`${to}/`) && 'true'
-    return html`<li><a href="${to}"${current !== false && html` aria-current="${current}"`}>${ui.t.navigation[name].label}</a></li>`
+    return html`<li><a href="${to}"${current !== false && html` aria-current="${current}"`}>${ui.t[name].navigation.label}</a></li>`
   })
   return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
 }

@@ -1,4 +1,5 @@
 import type { Language } from '#shared/schema/language.ts'
+import type { Destination } from '#web/navigation.ts'
 import type { Me } from '#web/request.ts'
 import type { Texts } from '#web/texts/texts.ts'
 
@@ -9,6 +10,8 @@ export interface Ui {
   /** The address of the page, without its query. */
   readonly path: string
   readonly session: Me | null
+  /** The pages that the navigation of a shop leads to, for every permission. */
+  readonly destinations: readonly Destination[]
   /** Returns the hidden field of a form that is sent to this address of ours. Throws when no form may be sent there. */
   readonly csrf: (to: string) => string
   /** Returns an address to go to next if it is one of ours, else null. */

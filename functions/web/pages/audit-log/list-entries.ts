@@ -34,6 +34,7 @@ const find = (call: Client['call'], { actor, action, from, to, cursor }: Search,
 export const listEntries = page({
   route: 'GET /s/{slug}/audit-log',
   access: { permission: 'member.manage' },
+  navigation: 'auditLog',
   query: Query,
   load: async ({ call, query }) => (query.from === null && query.to === null ? find(call, query, 'UTC') : null),
   async handle(context) {
@@ -84,5 +85,5 @@ const actors = (members: NonNullable<Found['members']>) =>
 
 const actions = ({ actions: labels }: Texts) =>
   Object.entries(labels)
-    .map(([value, { label }]) => ({ value, label }))
+    .map(([value, [label]]) => ({ value, label }))
     .toSorted((a, b) => a.label.localeCompare(b.label))

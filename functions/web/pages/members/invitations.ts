@@ -26,6 +26,7 @@ async function findInvitations(call: Client['call'], cursor: string | null): Pro
 export const listInvitations = page({
   route: 'GET /s/{slug}/invitations',
   access: { permission: 'member.manage' },
+  navigation: 'invitations',
   query: v.object({ ...NoticeQuery.entries, cursor: optional }),
   load: ({ call, query }) => findInvitations(call, query.cursor),
   handle: async (context) => invitationsView(context, context.data),

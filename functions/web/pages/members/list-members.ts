@@ -21,6 +21,7 @@ const TONES = { active: 'good', invited: 'plain', disabled: 'warn', removed: 'ba
 export const listMembers = page({
   route: 'GET /s/{slug}/members',
   access: { permission: 'member.manage' },
+  navigation: 'members',
   query: Query,
   load: ({ call, query: { q, status, cursor } }) => call('GET /v1/members', { query: present({ q, status, cursor }) }),
   async handle(context) {

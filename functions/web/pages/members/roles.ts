@@ -22,6 +22,7 @@ const addedOf = (form: Readonly<Record<string, unknown>>): Permission[] =>
 export const listRoles = page({
   route: 'GET /s/{slug}/roles',
   access: { permission: 'member.manage' },
+  navigation: 'roles',
   query: NoticeQuery,
   load: ({ call }) => call('GET /v1/roles'),
   handle: async (context) => rolesView(context, context.data.data),

@@ -28,6 +28,7 @@ const baseOf = ({ session }: ShopUi) => shopPath(session.tenant.slug, '/vendor-a
 export const listAccounts = page({
   route: 'GET /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
+  navigation: 'vendors',
   query: v.object({ ...NoticeQuery.entries, cursor: optional }),
   load: ({ call, query }) => findAccounts(call, query.cursor),
   handle: async (context) => accountsView(context, context.data),

@@ -1,5 +1,3 @@
-import type { Notice } from '#web/notices.ts'
-
 export const common = {
   skip: 'Skip to the content',
   optional: '(optional)',
@@ -15,46 +13,6 @@ export const common = {
   shopPages: 'Pages of the shop',
   unknown: 'Unknown',
   filter: 'Find',
-}
-
-/** Pages of the shop: the label of the link, and what the page is for. */
-export const navigation = {
-  start: { label: 'Overview', purpose: 'Your shop and your role.' },
-  members: { label: 'Members', purpose: 'Who works in the shop, and in which role.' },
-  invitations: { label: 'Invitations', purpose: 'Invite people, and see who has not accepted yet.' },
-  roles: { label: 'Roles', purpose: 'What each role may do. Add roles of your own.' },
-  vendors: { label: 'Vendor accounts', purpose: 'Connect vendors, and sync their catalogs.' },
-  settings: { label: 'Settings', purpose: 'Name, time zone and currency of the shop.' },
-  auditLog: { label: 'Audit log', purpose: 'Who did what, and when.' },
-}
-
-export const notices: Record<Notice, string> = {
-  'signed-out': 'You are signed out.',
-  'session-ended': 'Your session has ended. Sign in again.',
-  'shop-switched': 'You switched to another shop.',
-  'sign-in-with-password': 'You can sign in with your password.',
-  'email-verified': 'Your email address is verified.',
-  'reset-requested': 'If the address has an account, a mail with a link is on its way. Look in the spam folder, too.',
-  'verification-sent': 'A mail with a new link is on its way.',
-  'role-changed': 'The role was changed. It applies from the next click.',
-  'member-removed': 'The person was removed from the shop.',
-  'invitation-sent': 'The invitation is on its way.',
-  'invitation-cancelled': 'The invitation was cancelled.',
-  'role-created': 'The role was added.',
-  'role-updated': 'The role was saved.',
-  'role-deleted': 'The role was deleted.',
-  'vendor-connected': 'The vendor accepted the credentials. The account is connected.',
-  'vendor-unverified': 'The account is stored. The vendor could not be reached, so we verify it later.',
-  'vendor-secret-replaced': 'The secret was replaced.',
-  'vendor-verified': 'The vendor accepted the credentials.',
-  'vendor-refused': 'The vendor refused the credentials. Replace the secret.',
-  'vendor-revoked': 'The account was revoked, and its secret erased.',
-  'sync-active': 'A sync of this vendor is running already. This is how far it is.',
-  'settings-saved': 'The settings were saved.',
-  'mail-language-changed': 'The language of your mails was changed.',
-  'password-changed': 'The password was changed. Your other sessions have ended.',
-  'other-session-ended': 'The session was ended.',
-  'other-sessions-ended': 'Your other sessions were ended.',
 }
 
 /** The pages of refusals and failures. */

@@ -17,46 +17,6 @@ export const common: Texts['common'] = {
   filter: 'Buscar',
 }
 
-export const navigation: Texts['navigation'] = {
-  start: { label: 'Resumen', purpose: 'Su tienda y su rol.' },
-  members: { label: 'Miembros', purpose: 'Quién trabaja en la tienda y con qué rol.' },
-  invitations: { label: 'Invitaciones', purpose: 'Invite a personas y vea quién no ha aceptado todavía.' },
-  roles: { label: 'Roles', purpose: 'Qué puede hacer cada rol. Añada sus propios roles.' },
-  vendors: { label: 'Proveedores', purpose: 'Conecte proveedores y sincronice sus catálogos.' },
-  settings: { label: 'Ajustes', purpose: 'Nombre, zona horaria y moneda de la tienda.' },
-  auditLog: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
-}
-
-export const notices: Texts['notices'] = {
-  'signed-out': 'Ha cerrado la sesión.',
-  'session-ended': 'Su sesión ha terminado. Inicie sesión de nuevo.',
-  'shop-switched': 'Ha cambiado de tienda.',
-  'sign-in-with-password': 'Puede iniciar sesión con su contraseña.',
-  'email-verified': 'Su correo electrónico está verificado.',
-  'reset-requested':
-    'Si el correo tiene una cuenta, un mensaje con un enlace está en camino. Mire también en el correo no deseado.',
-  'verification-sent': 'Un mensaje con un enlace nuevo está en camino.',
-  'role-changed': 'Se cambió el rol. Vale desde el próximo clic.',
-  'member-removed': 'Se quitó a la persona de la tienda.',
-  'invitation-sent': 'La invitación está en camino.',
-  'invitation-cancelled': 'Se canceló la invitación.',
-  'role-created': 'Se añadió el rol.',
-  'role-updated': 'Se guardó el rol.',
-  'role-deleted': 'Se eliminó el rol.',
-  'vendor-connected': 'El proveedor aceptó las credenciales. La cuenta está conectada.',
-  'vendor-unverified': 'La cuenta está guardada. No se pudo contactar con el proveedor; la verificamos más tarde.',
-  'vendor-secret-replaced': 'Se sustituyó el secreto.',
-  'vendor-verified': 'El proveedor aceptó las credenciales.',
-  'vendor-refused': 'El proveedor rechazó las credenciales. Sustituya el secreto.',
-  'vendor-revoked': 'Se revocó la cuenta y se borró su secreto.',
-  'sync-active': 'Ya hay una sincronización de este proveedor en curso. Así va.',
-  'settings-saved': 'Se guardaron los ajustes.',
-  'mail-language-changed': 'Se cambió el idioma de sus correos.',
-  'password-changed': 'Se cambió la contraseña. Sus demás sesiones han terminado.',
-  'other-session-ended': 'Se terminó la sesión.',
-  'other-sessions-ended': 'Se terminaron sus demás sesiones.',
-}
-
 export const failures: Texts['failures'] = {
   invalid: { title: 'Esta solicitud no es válida', text: 'Vuelva atrás, recargue la página e inténtelo de nuevo.' },
   forbidden: {

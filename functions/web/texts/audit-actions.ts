@@ -1,0 +1,251 @@
+import type { AuditAction } from '#shared/audit/actions.ts'
+import { byLanguage } from '#web/texts/by-language.ts'
+
+/** What a sentence names: who acted, on whom or what, and the values before and after. */
+export interface Named {
+  readonly who: string
+  readonly target: string
+  /** A value of the entry's `after`, or of `before` when `after` has none. */
+  readonly value: (name: string) => string
+}
+
+/** The label of the action in the filter, and what an entry says. */
+type Told = readonly [label: string, sentence: (named: Named) => string]
+
+export const auditActions = byLanguage<AuditAction, Told>({
+  'data_key.destroyed': {
+    en: ['Encryption key destroyed', ({ who }) => `${who} destroyed an encryption key of the shop.`],
+    es: ['Clave de cifrado destruida', ({ who }) => `${who} destruyó una clave de cifrado de la tienda.`],
+  },
+  'data_key.rewrapped': {
+    en: ['Encryption key rewrapped', ({ who }) => `${who} moved the shop's encryption key to another master key.`],
+    es: [
+      'Clave de cifrado envuelta de nuevo',
+      ({ who }) => `${who} pasó la clave de cifrado de la tienda a otra clave maestra.`,
+    ],
+  },
+  'data_key.rotated': {
+    en: ['Encryption key rotated', ({ who }) => `${who} gave the shop a new encryption key.`],
+    es: ['Clave de cifrado renovada', ({ who }) => `${who} dio a la tienda una nueva clave de cifrado.`],
+  },
+  'deal.changed': {
+    en: ['Deal changed', ({ who }) => `${who} changed a deal.`],
+    es: ['Pedido cambiado', ({ who }) => `${who} cambió un pedido.`],
+  },
+  'deal.created': {
+    en: ['Deal created', ({ who, value }) => `${who} created deal ${value('number')}.`],
+    es: ['Pedido creado', ({ who, value }) => `${who} creó el pedido ${value('number')}.`],
+  },
+  'deal.lines_replaced': {
+    en: ['Lines of a deal changed', ({ who }) => `${who} changed the lines of a deal.`],
+    es: ['Líneas de un pedido cambiadas', ({ who }) => `${who} cambió las líneas de un pedido.`],
+  },
+  'design.approved': {
+    en: ['Design approved', ({ who }) => `${who} approved a design.`],
+    es: ['Diseño aprobado', ({ who }) => `${who} aprobó un diseño.`],
+  },
+  'design.asset_added': {
+    en: ['File added to a design', ({ who, value }) => `${who} added the file ${value('file_name')} to a design.`],
+    es: [
+      'Archivo añadido a un diseño',
+      ({ who, value }) => `${who} añadió el archivo ${value('file_name')} a un diseño.`,
+    ],
+  },
+  'design.asset_removed': {
+    en: [
+      'File removed from a design',
+      ({ who, value }) => `${who} removed the file ${value('file_name')} from a design.`,
+    ],
+    es: [
+      'Archivo quitado de un diseño',
+      ({ who, value }) => `${who} quitó el archivo ${value('file_name')} de un diseño.`,
+    ],
+  },
+  'design.created': {
+    en: ['Design created', ({ who, value }) => `${who} created the design ${value('name')}.`],
+    es: ['Diseño creado', ({ who, value }) => `${who} creó el diseño ${value('name')}.`],
+  },
+  'design.primary_asset_chosen': {
+    en: ['Primary file of a design chosen', ({ who }) => `${who} chose another primary file of a design.`],
+    es: ['Archivo principal de un diseño elegido', ({ who }) => `${who} eligió otro archivo principal de un diseño.`],
+  },
+  'invitation.bounce_cleared': {
+    en: ['Invitation can be mailed again', ({ who, target }) => `${who} allowed mail to ${target} again.`],
+    es: [
+      'Se puede volver a escribir a una invitación',
+      ({ who, target }) => `${who} volvió a permitir el correo a ${target}.`,
+    ],
+  },
+  'invitation.bounced': {
+    en: ['Invitation came back', ({ target }) => `The invitation to ${target} could not be delivered.`],
+    es: ['Invitación devuelta', ({ target }) => `La invitación a ${target} no se pudo entregar.`],
+  },
+  'invitation.cancelled': {
+    en: ['Invitation cancelled', ({ who, target }) => `${who} cancelled the invitation to ${target}.`],
+    es: ['Invitación cancelada', ({ who, target }) => `${who} canceló la invitación a ${target}.`],
+  },
+  'invitation.created': {
+    en: ['Invitation sent', ({ who, target, value }) => `${who} invited ${target} as ${value('role')}.`],
+    es: ['Invitación enviada', ({ who, target, value }) => `${who} invitó a ${target} como ${value('role')}.`],
+  },
+  'invitation.replaced': {
+    en: ['Invitation replaced', ({ who, target, value }) => `${who} invited ${target} again, as ${value('role')}.`],
+    es: [
+      'Invitación sustituida',
+      ({ who, target, value }) => `${who} volvió a invitar a ${target}, como ${value('role')}.`,
+    ],
+  },
+  'invitation.resent': {
+    en: ['Invitation sent again', ({ who, target }) => `${who} sent the invitation to ${target} again.`],
+    es: ['Invitación enviada de nuevo', ({ who, target }) => `${who} envió de nuevo la invitación a ${target}.`],
+  },
+  'invitation.role_changed': {
+    en: [
+      'Role of an invitation changed',
+      ({ who, target, value }) => `${who} changed the role in the invitation to ${target} to ${value('role')}.`,
+    ],
+    es: [
+      'Rol de una invitación cambiado',
+      ({ who, target, value }) => `${who} cambió el rol de la invitación a ${target} a ${value('role')}.`,
+    ],
+  },
+  'membership.accepted': {
+    en: ['Invitation accepted', ({ who, value }) => `${who} joined the shop as ${value('role')}.`],
+    es: ['Invitación aceptada', ({ who, value }) => `${who} se unió a la tienda como ${value('role')}.`],
+  },
+  'membership.revoked': {
+    en: ['Member removed', ({ who, target }) => `${who} removed ${target} from the shop.`],
+    es: ['Miembro quitado', ({ who, target }) => `${who} quitó a ${target} de la tienda.`],
+  },
+  'membership.role_changed': {
+    en: ['Role of a member changed', ({ who, target, value }) => `${who} made ${target} ${value('role')}.`],
+    es: ['Rol de un miembro cambiado', ({ who, target, value }) => `${who} dio a ${target} el rol ${value('role')}.`],
+  },
+  'price_breaks.replaced': {
+    en: ['Price breaks changed', ({ who }) => `${who} changed the price breaks of a style.`],
+    es: ['Precios por cantidad cambiados', ({ who }) => `${who} cambió los precios por cantidad de un estilo.`],
+  },
+  'role.changed': {
+    en: ['Role changed', ({ who, value }) => `${who} changed the role ${value('label')}.`],
+    es: ['Rol cambiado', ({ who, value }) => `${who} cambió el rol ${value('label')}.`],
+  },
+  'role.created': {
+    en: ['Role added', ({ who, value }) => `${who} added the role ${value('label')}.`],
+    es: ['Rol añadido', ({ who, value }) => `${who} añadió el rol ${value('label')}.`],
+  },
+  'role.deleted': {
+    en: ['Role deleted', ({ who, value }) => `${who} deleted the role ${value('code')}.`],
+    es: ['Rol eliminado', ({ who, value }) => `${who} eliminó el rol ${value('code')}.`],
+  },
+  'service.entered': {
+    en: ['Service acted in the shop', ({ value }) => `The service ${value('role')} acted in the shop.`],
+    es: ['Un servicio actuó en la tienda', ({ value }) => `El servicio ${value('role')} actuó en la tienda.`],
+  },
+  'service.granted': {
+    en: ['Service admitted', ({ who, value }) => `${who} admitted the service ${value('role')} to the shop.`],
+    es: ['Servicio admitido', ({ who, value }) => `${who} admitió el servicio ${value('role')} en la tienda.`],
+  },
+  'service.revoked': {
+    en: ['Service shut out', ({ who, value }) => `${who} shut the service ${value('role')} out of the shop.`],
+    es: ['Servicio excluido', ({ who, value }) => `${who} excluyó el servicio ${value('role')} de la tienda.`],
+  },
+  'session.revoked': {
+    en: ['Session ended', ({ who }) => `A session of ${who} was ended.`],
+    es: ['Sesión terminada', ({ who }) => `Se terminó una sesión de ${who}.`],
+  },
+  'session.sign_in_failed': {
+    en: ['Failed sign-in', ({ target }) => `Somebody tried to sign in as ${target} and failed.`],
+    es: ['Inicio de sesión fallido', ({ target }) => `Alguien intentó iniciar sesión como ${target} sin éxito.`],
+  },
+  'session.signed_out': {
+    en: ['Signed out', ({ who }) => `${who} signed out.`],
+    es: ['Sesión cerrada', ({ who }) => `${who} cerró la sesión.`],
+  },
+  'session.tenant_selected': {
+    en: ['Work begun', ({ who }) => `${who} began to work in this shop.`],
+    es: ['Trabajo empezado', ({ who }) => `${who} empezó a trabajar en esta tienda.`],
+  },
+  'sync_run.abandoned': {
+    en: ['Sync abandoned', () => 'A sync of the catalog was abandoned.'],
+    es: ['Sincronización abandonada', () => 'Se abandonó una sincronización del catálogo.'],
+  },
+  'sync_run.created': {
+    en: ['Sync started', ({ who }) => `${who} started a sync of the catalog.`],
+    es: ['Sincronización iniciada', ({ who }) => `${who} inició una sincronización del catálogo.`],
+  },
+  'tenant.changed': {
+    en: ['Settings changed', ({ who }) => `${who} changed the settings of the shop.`],
+    es: ['Ajustes cambiados', ({ who }) => `${who} cambió los ajustes de la tienda.`],
+  },
+  'tenant.created': {
+    en: ['Shop created', ({ who }) => `${who} created the shop.`],
+    es: ['Tienda creada', ({ who }) => `${who} creó la tienda.`],
+  },
+  'tenant.status_changed': {
+    en: [
+      'Status of the shop changed',
+      ({ who, value }) => `${who} changed the status of the shop to ${value('status')}.`,
+    ],
+    es: [
+      'Estado de la tienda cambiado',
+      ({ who, value }) => `${who} cambió el estado de la tienda a ${value('status')}.`,
+    ],
+  },
+  'user.bounce_cleared': {
+    en: ['Address can be mailed again', ({ who }) => `${who} allowed mail to a member's address again.`],
+    es: [
+      'Se puede volver a escribir a una dirección',
+      ({ who }) => `${who} volvió a permitir el correo a la dirección de un miembro.`,
+    ],
+  },
+  'user.bounced': {
+    en: ['Mail came back', () => "Mail to a member's address could not be delivered."],
+    es: ['Correo devuelto', () => 'El correo a la dirección de un miembro no se pudo entregar.'],
+  },
+  'user.disabled': {
+    en: ['Person disabled', ({ who }) => `${who} disabled a member's sign-in.`],
+    es: ['Persona desactivada', ({ who }) => `${who} desactivó el acceso de un miembro.`],
+  },
+  'user.enabled': {
+    en: ['Person enabled', ({ who }) => `${who} enabled a member's sign-in.`],
+    es: ['Persona activada', ({ who }) => `${who} activó el acceso de un miembro.`],
+  },
+  'user.password_changed': {
+    en: ['Password changed', ({ who }) => `${who} changed their password.`],
+    es: ['Contraseña cambiada', ({ who }) => `${who} cambió su contraseña.`],
+  },
+  'user.password_reset': {
+    en: ['Password reset', ({ who }) => `${who} set a new password by a link.`],
+    es: ['Contraseña restablecida', ({ who }) => `${who} puso una nueva contraseña con un enlace.`],
+  },
+  'vendor_account.created': {
+    en: ['Vendor account connected', ({ who }) => `${who} connected a vendor account.`],
+    es: ['Cuenta de proveedor conectada', ({ who }) => `${who} conectó una cuenta de proveedor.`],
+  },
+  'vendor_account.opened': {
+    en: ['Vendor credentials used', ({ who }) => `${who} used the credentials of a vendor account.`],
+    es: ['Credenciales de proveedor usadas', ({ who }) => `${who} usó las credenciales de una cuenta de proveedor.`],
+  },
+  'vendor_account.refused': {
+    en: ['Vendor refused credentials', ({ who }) => `A vendor refused the credentials that ${who} sent.`],
+    es: [
+      'Credenciales rechazadas por el proveedor',
+      ({ who }) => `Un proveedor rechazó las credenciales que envió ${who}.`,
+    ],
+  },
+  'vendor_account.revoked': {
+    en: ['Vendor account removed', ({ who }) => `${who} removed a vendor account.`],
+    es: ['Cuenta de proveedor quitada', ({ who }) => `${who} quitó una cuenta de proveedor.`],
+  },
+  'vendor_account.secret_replaced': {
+    en: ['Vendor credentials replaced', ({ who }) => `${who} replaced the credentials of a vendor account.`],
+    es: [
+      'Credenciales de proveedor sustituidas',
+      ({ who }) => `${who} sustituyó las credenciales de una cuenta de proveedor.`,
+    ],
+  },
+  'vendor_account.verified': {
+    en: ['Vendor account verified', ({ who }) => `${who} verified a vendor account.`],
+    es: ['Cuenta de proveedor verificada', ({ who }) => `${who} verificó una cuenta de proveedor.`],
+  },
+})

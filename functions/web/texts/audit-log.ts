@@ -1,0 +1,39 @@
+import { auditActions } from '#web/texts/audit-actions.ts'
+
+const en = {
+  title: 'Audit log',
+  filters: 'Find entries',
+  actor: 'Who',
+  anybody: 'Anybody',
+  action: 'What',
+  anything: 'Anything',
+  from: 'From',
+  to: 'To',
+  noneTitle: 'No entries found',
+  none: 'Nothing fits the filters. Choose a longer time, or another person.',
+  system: 'The platform',
+  somebody: 'somebody',
+  other: (who: string, action: string) => `${who}: ${action}.`,
+  actions: auditActions.en,
+  navigation: { label: 'Audit log', purpose: 'Who did what, and when.' },
+}
+
+const es: typeof en = {
+  title: 'Registro de auditoría',
+  filters: 'Buscar entradas',
+  actor: 'Quién',
+  anybody: 'Cualquiera',
+  action: 'Qué',
+  anything: 'Cualquier cosa',
+  from: 'Desde',
+  to: 'Hasta',
+  noneTitle: 'No se encontraron entradas',
+  none: 'Nada coincide con los filtros. Elija un período más largo u otra persona.',
+  system: 'La plataforma',
+  somebody: 'alguien',
+  other: (who, action) => `${who}: ${action}.`,
+  actions: auditActions.es,
+  navigation: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
+}
+
+export const auditLog = { en, es }

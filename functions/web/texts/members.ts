@@ -1,0 +1,63 @@
+const en = {
+  title: 'Members',
+  caption: 'Members of the shop',
+  filters: 'Find members',
+  search: 'Name or email address',
+  current: 'Active and invited',
+  person: 'Person',
+  email: 'Email address',
+  status: 'Status',
+  role: 'Role',
+  roleOf: (name: string) => `Role of ${name}`,
+  change: 'Change role',
+  may: (permissions: string) => `May ${permissions}.`,
+  since: 'Since',
+  actions: 'Actions',
+  remove: 'Remove',
+  invite: 'Invite somebody',
+  noneTitle: 'Nobody found',
+  none: 'No member fits the search. Clear it, or invite somebody.',
+  states: { active: 'Active', invited: 'Invited', disabled: 'Disabled', removed: 'Removed' },
+  removeTitle: (name: string) => `Remove ${name}?`,
+  removeText: (name: string, shop: string) =>
+    `${name} will lose access to ${shop} immediately, on every device. You can invite them again later.`,
+  removeConfirm: 'Remove from the shop',
+  navigation: { label: 'Members', purpose: 'Who works in the shop, and in which role.' },
+  notices: {
+    'role-changed': 'The role was changed. It applies from the next click.',
+    'member-removed': 'The person was removed from the shop.',
+  },
+}
+
+const es: typeof en = {
+  title: 'Miembros',
+  caption: 'Miembros de la tienda',
+  filters: 'Buscar miembros',
+  search: 'Nombre o correo electrónico',
+  current: 'Activos e invitados',
+  person: 'Persona',
+  email: 'Correo electrónico',
+  status: 'Estado',
+  role: 'Rol',
+  roleOf: (name) => `Rol de ${name}`,
+  change: 'Cambiar el rol',
+  may: (permissions) => `Puede ${permissions}.`,
+  since: 'Desde',
+  actions: 'Acciones',
+  remove: 'Quitar',
+  invite: 'Invitar a alguien',
+  noneTitle: 'No se encontró a nadie',
+  none: 'Ningún miembro coincide con la búsqueda. Bórrela o invite a alguien.',
+  states: { active: 'Activo', invited: 'Invitado', disabled: 'Desactivado', removed: 'Quitado' },
+  removeTitle: (name) => `¿Quitar a ${name}?`,
+  removeText: (name, shop) =>
+    `${name} perderá de inmediato el acceso a ${shop}, en todos los dispositivos. Puede volver a invitarle más tarde.`,
+  removeConfirm: 'Quitar de la tienda',
+  navigation: { label: 'Miembros', purpose: 'Quién trabaja en la tienda y con qué rol.' },
+  notices: {
+    'role-changed': 'Se cambió el rol. Vale desde el próximo clic.',
+    'member-removed': 'Se quitó a la persona de la tienda.',
+  },
+}
+
+export const members = { en, es }

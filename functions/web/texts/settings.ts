@@ -1,0 +1,29 @@
+const en = {
+  title: 'Settings',
+  name: 'Name of the shop',
+  timezone: 'Time zone',
+  timezoneHint: 'Pages show times in it.',
+  currency: 'Currency',
+  currencyHint: 'It cannot be changed once the shop has deals.',
+  save: 'Save',
+  navigation: { label: 'Settings', purpose: 'Name, time zone and currency of the shop.' },
+  notices: {
+    'settings-saved': 'The settings were saved.',
+  },
+}
+
+const es: typeof en = {
+  title: 'Ajustes',
+  name: 'Nombre de la tienda',
+  timezone: 'Zona horaria',
+  timezoneHint: 'Las páginas muestran las horas en ella.',
+  currency: 'Moneda',
+  currencyHint: 'No se puede cambiar cuando la tienda ya tiene pedidos.',
+  save: 'Guardar',
+  navigation: { label: 'Ajustes', purpose: 'Nombre, zona horaria y moneda de la tienda.' },
+  notices: {
+    'settings-saved': 'Se guardaron los ajustes.',
+  },
+}
+
+export const settings = { en, es }

@@ -1,0 +1,29 @@
+const en = {
+  title: 'Sign in',
+  email: 'Email address',
+  password: 'Password',
+  submit: 'Sign in',
+  forgot: 'I forgot my password',
+  refused: 'The email address or the password is not right.',
+  notices: {
+    'signed-out': 'You are signed out.',
+    'session-ended': 'Your session has ended. Sign in again.',
+    'sign-in-with-password': 'You can sign in with your password.',
+  },
+}
+
+const es: typeof en = {
+  title: 'Iniciar sesión',
+  email: 'Correo electrónico',
+  password: 'Contraseña',
+  submit: 'Iniciar sesión',
+  forgot: 'Olvidé mi contraseña',
+  refused: 'El correo electrónico o la contraseña no son correctos.',
+  notices: {
+    'signed-out': 'Ha cerrado la sesión.',
+    'session-ended': 'Su sesión ha terminado. Inicie sesión de nuevo.',
+    'sign-in-with-password': 'Puede iniciar sesión con su contraseña.',
+  },
+}
+
+export const signIn = { en, es }

@@ -1,0 +1,27 @@
+const en = {
+  title: 'Verify your email address',
+  intro: 'Confirm that the mail reached you.',
+  submit: 'Verify the address',
+  signInFirst: 'Sign in to ask for a new link.',
+  again: (email: string) => `We can send a new link to ${email}.`,
+  resend: 'Send a new link',
+  notices: {
+    'email-verified': 'Your email address is verified.',
+    'verification-sent': 'A mail with a new link is on its way.',
+  },
+}
+
+const es: typeof en = {
+  title: 'Verifique su correo electrónico',
+  intro: 'Confirme que recibió el mensaje.',
+  submit: 'Verificar el correo',
+  signInFirst: 'Inicie sesión para pedir un enlace nuevo.',
+  again: (email) => `Podemos enviar un enlace nuevo a ${email}.`,
+  resend: 'Enviar un enlace nuevo',
+  notices: {
+    'email-verified': 'Su correo electrónico está verificado.',
+    'verification-sent': 'Un mensaje con un enlace nuevo está en camino.',
+  },
+}
+
+export const verifyEmail = { en, es }
