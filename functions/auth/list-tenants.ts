@@ -23,7 +23,7 @@ export const listTenants = endpoint({
     ),
   }),
   async handle({ principal, runtime }) {
-    const options = await list(runtime.database.uncleaned, principal.ticket)
+    const options = await list(runtime.database.call.repeatable, principal.ticket)
     return ok({
       data: options.map((option) => ({
         membership_id: option.membership_id,

@@ -48,7 +48,7 @@ export const login = endpoint({
     const { config, database, pepper, limiter } = runtime
     const limits = loginLimits({ email: body.email, client, config, pepper })
     const password = normalize(body.password)
-    const reading = () => findSalt(database.uncleaned, body.email, config.argon2)
+    const reading = () => findSalt(database.call.repeatable, body.email, config.argon2)
     const counted = await limiter.attemptWhileReading(limits, reading)
     if ('limit' in counted) throw rateLimited(counted)
     const salt = counted.found
@@ -71,7 +71,7 @@ export const login = endpoint({
       source,
     }
     const digest = await digesting
-    const { signedIn, committed } = await signIn(database, { ...prepared, digest })
+    const { signedIn, committed } = await signIn(database.call, { ...prepared, digest })
     const settled = signedIn === null ? null : limiter.settleInCache(limits)
     try {
       await committed

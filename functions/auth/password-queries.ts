@@ -1,5 +1,6 @@
 import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
-import type { Run, Sql } from '#shared/db/connect.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { phcParameters } from '#shared/password/argon2.ts'
 import type { Cost } from '#shared/password/derive.ts'

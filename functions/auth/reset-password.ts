@@ -26,7 +26,7 @@ export const resetPassword = endpoint({
     if (found === 'consumed') return noContent()
     const known = [found.email, found.full_name, ...found.tenantNames]
     const newHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
-    await database.transaction('read write', async (tx) => {
+    await database.write(async (tx) => {
       const reset = await setPassword(tx, context, { hashes, newHash })
       if (reset === null) throw tokenInvalid('the token expired, or the user was disabled')
       if (reset !== 'consumed') await enqueue(tx, 'mail', { template: 'password-changed', user_id: reset.userId })

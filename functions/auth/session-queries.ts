@@ -1,6 +1,7 @@
 import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
-import type { Database, Run, Sql } from '#shared/db/connect.ts'
+import type { Call, Sql } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
@@ -39,13 +40,13 @@ export interface SignIn {
  * reveals neither. `committed` resolves after the commit, which the result does not wait for.
  */
 export async function signIn(
-  database: Pick<Database, 'committing'>,
+  call: Pick<Call, 'committing'>,
   given: SignIn,
 ): Promise<{ readonly signedIn: { session: Session; user: User } | null; readonly committed: Promise<void> }> {
   const { requestId, clientRequestId, ipHash: hash } = given.source
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const { rows, committed } = given.csrfSecret.present(
-    (csrf) => database.committing<
+    (csrf) => call.committing<
       Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string; readonly settled: unknown }
     >`
     select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(

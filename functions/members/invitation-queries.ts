@@ -1,4 +1,4 @@
-import type { Run } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'

@@ -43,8 +43,8 @@ export async function issueInvitation(
   if (issued.refusal !== null) throw problemOf(issued.refusal, issued.wait_seconds, { ofTenant, resendSeconds })
   await Promise.all([
     // Also when no mail was added, so that response time does not reveal it.
-    database.invoke('deliver-mail', issued.mailed ? undefined : 'rehearsal'),
-    database.invoke('publish-events'),
+    database.call.invoke('deliver-mail', issued.mailed ? undefined : 'rehearsal'),
+    database.call.invoke('publish-events'),
   ])
   return {
     id: issued.id,

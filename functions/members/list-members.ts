@@ -20,7 +20,7 @@ export const listMembers = endpoint({
   reply: pageOf(Member),
   async handle({ query: { status, q, cursor = null, limit }, principal, runtime }) {
     const search = { statuses: status, q: q.trim() || null, after: cursor, limit }
-    const rows = await searchMembers(runtime.database.uncleaned, principal.ticket, search)
+    const rows = await searchMembers(runtime.database.call.repeatable, principal.ticket, search)
     return ok(page(rows, limit))
   },
 })

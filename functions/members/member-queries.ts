@@ -1,4 +1,4 @@
-import type { Run } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
 import { timestampText } from '#shared/schema/timestamp.ts'

@@ -27,7 +27,7 @@ type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 export async function operate(runtime: Runtime, command: TenantCommand, instruction: Instruction): Promise<Outcome> {
   try {
     return {
-      done: await runtime.database.transaction('read write', (sql) => runCommand(runtime, sql, command, instruction)),
+      done: await runtime.database.write((sql) => runCommand(runtime, sql, command, instruction)),
     }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }

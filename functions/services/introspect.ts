@@ -55,7 +55,7 @@ export const introspect = endpoint({
   audit: { none: 'changes nothing of a tenant' },
   async handle({ body: { token }, client, runtime, serviceKey }) {
     const session = await introspectSession(
-      runtime.database.uncleaned,
+      runtime.database.call.repeatable,
       { name: serviceKey.name, key: serviceKey.hashes(runtime) },
       TOKEN_PATTERN.test(token) ? tokenHashes(runtime, token) : [null, null],
       runtime.config.session,

@@ -1,6 +1,6 @@
 import type { EventRow } from '#shared/audit/event.ts'
 import type { Config } from '#shared/config.ts'
-import type { Run } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import type { Key } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import { slideStep } from '#shared/session/queries.ts'

@@ -1,18 +1,10 @@
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { deadlineFromNow, responseTo, type Connection, openConnection } from '#shared/db/connection.ts'
-import { CLEAN, type Committed, type Lent, confirmEnd, runIn } from '#shared/db/run-in.ts'
+import type { Run, SqlValue } from '#shared/db/run.ts'
+import { CLEAN, type Committed, type Lent, type TransactionMode, confirmEnd, runIn } from '#shared/db/run-in.ts'
 import { recordMetric } from '#shared/metrics.ts'
 import type { InvokedJob } from '#shared/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
-
-/** A value in a statement. Values are sent as parameters, never as text of the statement. */
-export type SqlValue = string | number | boolean | Date | Uint8Array | null
-
-/**
- * Runs one statement immediately and returns its rows, whose type is named at the tag. Throws the PostgresError of the
- * server; without a response, DatabaseUnavailable or the error of the socket.
- */
-export type Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) => Promise<Row[]>
 
 export interface Sql extends Run {
   /**
@@ -25,38 +17,50 @@ export interface Sql extends Run {
 /** The jobs that a function may invoke after a commit, with the call that does it and never rejects. */
 export type Invocations = ReadonlyMap<InvokedJob, (mode?: 'rehearsal') => Promise<void>>
 
-export type TransactionMode = 'read only' | 'read write'
-
-export interface Database {
-  /** Runs each statement in a transaction of its own. */
-  readonly sql: Sql
+/**
+ * Runs one statement that calls functions of the database and nothing else. Its text is fixed, so it leaves nothing on its
+ * connection, which is not cleaned: one message less makes every request faster. It runs at most once, and commits by itself.
+ * It takes one round trip, and a second one on a connection that was idle for a minute.
+ */
+export interface Call extends Run {
   /**
-   * Runs a statement as `sql` does, and does not clean the connection after it. For the session check, for counting attempts, for the
-   * salt of a password, and for a call by a ticket or of a service: its text is fixed and calls functions of the database alone, so it
-   * leaves nothing behind, and one message less makes every request faster. It may run twice: once more on a new connection, if a
-   * connection that was idle for a minute is lost before it responds.
+   * For a call that may run twice. It runs again, on a new connection, if one that was idle for a minute is lost before it
+   * responds. It never takes a second round trip for an idle connection that lives.
    */
-  readonly uncleaned: Run
-  /** As `uncleaned`, and never runs twice. For a call by a ticket that writes. */
-  readonly call: Run
-  /** Invokes a job after a `call` that committed, as `invoking` of `sql` does. */
-  readonly invoke: (job: InvokedJob, mode?: 'rehearsal') => Promise<void>
+  readonly repeatable: Run
   /**
-   * Runs one statement in a transaction whose commit travels with it. `rows` resolves before the commit, so that other work runs at the
-   * same time. `committed` resolves after it, and rejects without one: confirm nothing to a client before it.
+   * Sends the commit with the statement, in one round trip. `rows` resolves before the commit, so that other work runs at
+   * the same time. `committed` resolves after it, and rejects without one: confirm nothing to a client before it.
    */
   readonly committing: <Row extends object>(
     text: TemplateStringsArray,
     ...values: readonly SqlValue[]
   ) => { readonly rows: Promise<Row[]>; readonly committed: Promise<void> }
+  /** Invokes a job after a call that committed, as `invoking` of `Sql` does. */
+  readonly invoke: (job: InvokedJob, mode?: 'rehearsal') => Promise<void>
+}
+
+/**
+ * The database of one process. Code that serves requests uses `read`, `write` and `call`; workers use `sql` too.
+ *
+ * In a transaction, BEGIN travels with the first statement, without a round trip of its own. After the end, or after the
+ * connection was lost, its `sql` rejects every statement, so that none runs outside of it. The message that ends the
+ * transaction also cleans the connection: see CLEAN.
+ */
+export interface Database {
   /**
-   * Runs `work` in one transaction. Commits when `work` resolves; rolls back when it rejects or one of its statements failed.
-   * BEGIN travels with the first statement, without a round trip of its own. After the end, or after the connection was
-   * lost, the transaction's `sql` rejects every statement, so that none runs outside the transaction.
-   * The message that ends the transaction also cleans the connection: see CLEAN. Nobody waits for the end of a read. The
-   * next use of its connection does, and takes a new connection if that end failed.
+   * Runs `work` in one transaction that changes nothing. It takes one round trip for each statement that is awaited. Nobody
+   * waits for its end but the next use of its connection, which takes a new connection if that end failed.
    */
-  transaction<T>(mode: TransactionMode, work: (sql: Sql) => Promise<T>): Promise<T>
+  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /**
+   * Runs `work` in one transaction. Commits when `work` resolves; rolls back when it rejects or one of its statements
+   * failed. It takes one round trip for each statement that is awaited, and one for the commit.
+   */
+  write<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  readonly call: Call
+  /** Runs each statement in a transaction of its own and cleans the connection, in one round trip. */
+  readonly sql: Sql
   close(): Promise<void>
 }
 
@@ -225,7 +229,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     return result
   }
 
-  const uncleaned: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+  const repeatable: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
     withPooled(false, async (pooled, deadline) => {
       const { connection } = pooled
       const responseBy = async (until: number): Promise<Row[]> => {
@@ -240,7 +244,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
         return responseBy(deadline)
       }
     })
-  const call: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+  const atMostOnce: Run = <Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
     withConnection(false, ({ connection, client }, deadline) =>
       responseTo(connection, client<Row[]>(text, ...values), deadline),
     )
@@ -251,7 +255,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       await responseTo(connection, client.unsafe(CLEAN), deadline)
       return response
     })
-  const committing: Database['committing'] = <Row extends object>(
+  const committing: Call['committing'] = <Row extends object>(
     text: TemplateStringsArray,
     ...values: readonly SqlValue[]
   ) => {
@@ -279,12 +283,14 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
   }
 
   return {
+    read: (work) => transaction('read only', work),
+    write: (work) => transaction('read write', work),
+    call: Object.assign(atMostOnce, {
+      repeatable,
+      committing,
+      invoke: (job: InvokedJob, mode?: 'rehearsal') => invocation(job, mode)(),
+    }),
     sql: Object.assign(statement, { invoking }),
-    uncleaned,
-    call,
-    invoke: (job, mode) => invocation(job, mode)(),
-    committing,
-    transaction,
     close: async () => {
       await Promise.all(pool.map(({ connection }) => connection.end()))
     },

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
-import type { Run, SqlValue, TransactionMode } from '#shared/db/connect.ts'
 import { type Connection, deadlineFromNow, responseTo } from '#shared/db/connection.ts'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
+import type { Run, SqlValue } from '#shared/db/run.ts'
 import { describeError, log } from '#shared/log.ts'
 
 /**
@@ -10,6 +10,8 @@ import { describeError, log } from '#shared/log.ts'
  * connection, so it costs no round trip. That message is of the simple protocol: no prepared statement can take its place.
  */
 export const CLEAN = 'select app.clean()'
+
+export type TransactionMode = 'read only' | 'read write'
 
 /** What the end of a transaction returns. */
 export type Committed = readonly { readonly command?: string }[]

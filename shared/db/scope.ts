@@ -35,7 +35,7 @@ export class TenantProof {
    */
   async read<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
     const { toRead } = await this.#entry()
-    return database.transaction('read only', (sql) => behind(toRead(sql), () => work(sql as TenantTransaction)))
+    return database.read((sql) => behind(toRead(sql), () => work(sql as TenantTransaction)))
   }
 
   /**
@@ -45,7 +45,7 @@ export class TenantProof {
    */
   async write<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
     const { toWrite } = await this.#entry()
-    return database.transaction('read write', (sql) => behind(toWrite(sql), () => work(sql as TenantTransaction)))
+    return database.write((sql) => behind(toWrite(sql), () => work(sql as TenantTransaction)))
   }
 
   /** Enters the tenant to write, in a transaction that began without one. */
@@ -95,9 +95,7 @@ export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 export type SessionTransactions = Transactions<Sql, SessionTransaction>
 
 export const sessionTransactions = (database: Database, ticket: Uint8Array): SessionTransactions => ({
-  read: (work) => database.transaction('read only', work),
+  read: (work) => database.read(work),
   write: (work) =>
-    database.transaction('read write', (sql) =>
-      behind(sql`select app.enter_session(${ticket})`, () => work(sql as SessionTransaction)),
-    ),
+    database.write((sql) => behind(sql`select app.enter_session(${ticket})`, () => work(sql as SessionTransaction))),
 })

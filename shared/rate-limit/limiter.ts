@@ -74,12 +74,12 @@ class PipeliningRedis extends Redis {
  */
 export function createLimiter(
   options: CacheAccess & {
-    readonly database: Pick<Database, 'sql' | 'uncleaned'>
+    readonly database: Pick<Database, 'sql' | 'call'>
     readonly degraded: (error: unknown) => void
     readonly budgetMs?: number
   },
 ): Limiter {
-  const { sql, uncleaned } = options.database
+  const { sql, call } = options.database
   const countBudgetMs = options.budgetMs ?? COUNT_BUDGET_MS
   const settleBudgetMs = options.budgetMs ?? SETTLE_BUDGET_MS
   const client = (timeoutMs: number) => new PipeliningRedis(cacheRequester(options, timeoutMs)).pipelining()
@@ -141,14 +141,14 @@ export function createLimiter(
   return {
     attemptInConstantSteps: async (limits) => {
       const refusal = await withCache(countBudgetMs, () => countInCache(limits))
-      return countAttempt(uncleaned, limits, refusal)
+      return countAttempt(call.repeatable, limits, refusal)
     },
     attempt: async (limits) =>
-      (await withCache(countBudgetMs, () => countInCache(limits))) ?? countAttempt(uncleaned, limits),
+      (await withCache(countBudgetMs, () => countInCache(limits))) ?? countAttempt(call.repeatable, limits),
     attemptWhileReading: async (limits, read) => {
       const refusal = await withCache(countBudgetMs, () => countInCache(limits))
       if (refusal !== null) return refusal
-      const [refused, found] = await Promise.all([countAttempt(uncleaned, limits), read()])
+      const [refused, found] = await Promise.all([countAttempt(call.repeatable, limits), read()])
       return refused ?? { found }
     },
     settleInCache: async (all) => {

@@ -1,4 +1,5 @@
-import type { Run, Sql } from '#shared/db/connect.ts'
+import type { Sql } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
 
 const hex = (bytes: Buffer | undefined): string | null => bytes?.toString('hex') ?? null

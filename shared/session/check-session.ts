@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config.ts'
-import type { Database, Run } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import { forbidden, Problem } from '#shared/problem.ts'
 import { holds, type Permission } from '#shared/role/permissions.ts'
 import { TOKEN_PATTERN, type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
@@ -43,7 +44,7 @@ export async function checkSession<Found extends Principal>(
   find: (sql: Run, hashes: TokenHashes, settings: Config['session']) => Promise<Found | null>,
 ): Promise<Found | Unauthenticated> {
   const { database, config } = runtime
-  const principal = await find(database.uncleaned, tokenHashes(runtime, token), config.session)
+  const principal = await find(database.call.repeatable, tokenHashes(runtime, token), config.session)
   return principal ?? { cause: 'unknown', reason: 'no live session has this token', tokenSent: true }
 }
 

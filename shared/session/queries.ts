@@ -1,6 +1,6 @@
 import type { Config } from '#shared/config.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
-import type { Run } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'

@@ -87,7 +87,7 @@ describe('connection metrics', () => {
     const connection = connectTo(database.workerUrl)
     await connection.sql`select 1`
     const handler = metered(async (others: number) => {
-      const busy = connection.transaction('read only', (held) => held`select pg_sleep(0.05)`)
+      const busy = connection.read((held) => held`select pg_sleep(0.05)`)
       await Promise.all([busy, ...Array.from({ length: others }, () => connection.sql`select 1`)])
     })
     written = ''

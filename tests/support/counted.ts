@@ -63,7 +63,7 @@ export async function startCounted(
   return {
     ask: async (event) => {
       // Nobody waits for the end of a read: it is no cost of this request, nor of the next.
-      await runtime.database.uncleaned`select 1`
+      await runtime.database.call.repeatable`select 1`
       const before = counts()
       const { statusCode, body } = await handle(event, lambdaContext)
       const after = counts()

@@ -4,7 +4,8 @@ import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from '
 import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
 import { json, startHttpServer } from '#infra/local/http-server.ts'
 import type { Message } from '#infra/local/mail/kept-email.ts'
-import type { Database, SqlValue } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
+import type { SqlValue } from '#shared/db/run.ts'
 import { reserveSend } from '#functions/deliver-mail/queries.ts'
 import { claimJobs, enqueue } from '#shared/queue/queries.ts'
 import { type Mailer, tokenIn } from '#tests/support/mail.ts'
@@ -384,7 +385,7 @@ describe('the rate of the account', () => {
 
 describe('jobs that no mailer can read', () => {
   const poison = (payload: object) =>
-    service.runtime.database.transaction('read write', async (sql) => {
+    service.runtime.database.write(async (sql) => {
       await proofFor(service.sql, acme).enter(sql)
       await sql`select app.enqueue('mail', ${JSON.stringify(payload)}::text::jsonb)`
     })

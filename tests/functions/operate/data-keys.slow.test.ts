@@ -449,17 +449,20 @@ describe.each<Command>(['rotate', 'rewrap', 'shred'])('%s', (command) => {
         const to = (step + (when === 'after' ? 1 : 0)) % 2 === 0 ? service.vault.keyArn : toKeyArn
         let calls = 0
         const vault = service.vault.openVault(service.database)
+        const cutting = async <T>(transaction: () => Promise<T>): Promise<T> => {
+          calls += 1
+          if (calls === step && when === 'before') throw new Error('cut off')
+          const done = await transaction()
+          if (calls === step) throw new Error('cut off')
+          return done
+        }
+        const { database } = vault
         const cut: Vault = {
           ...vault,
           database: {
-            ...vault.database,
-            transaction: async (mode, work) => {
-              calls += 1
-              if (calls === step && when === 'before') throw new Error('cut off')
-              const done = await vault.database.transaction(mode, work)
-              if (calls === step) throw new Error('cut off')
-              return done
-            },
+            ...database,
+            read: (work) => cutting(() => database.read(work)),
+            write: (work) => cutting(() => database.write(work)),
           },
         }
         const outcome = await carryOut(command, workOn(tenant, cut), to).catch((error: Error) => error.message)

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { AUDIT_ACTIONS, EVENT_KEYS } from '#shared/audit/actions.ts'
-import type { Database, Run } from '#shared/db/connect.ts'
+import type { Database } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 import { startPublisher, type TestPublisher } from '#tests/support/publisher.ts'
 import { useService } from '#tests/support/test.ts'
 

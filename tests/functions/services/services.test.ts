@@ -141,7 +141,7 @@ describe('a service key', () => {
     const database = connectTo(service.database.urls.services)
     afterAll(() => database.close())
     const use = (hashes: readonly [Buffer, Buffer | null]) =>
-      introspectSession(database.uncleaned, { name, key: hashes }, [null, null], service.runtime.config.session)
+      introspectSession(database.call.repeatable, { name, key: hashes }, [null, null], service.runtime.config.session)
     const stored = async () =>
       (await service.sql`select key_hash, used_at from app.service_keys where name = ${name}`)[0]
     expect((await stored())?.['used_at']).toBeNull()

@@ -95,5 +95,10 @@ function dying(alive: Database, steps: number): Database {
     ) => living(() => alive.sql<Row>(text, ...values)),
     { invoking: () => sql },
   )
-  return { ...alive, sql, transaction: (mode, act) => living(() => alive.transaction(mode, act)) }
+  return {
+    ...alive,
+    sql,
+    read: (work) => living(() => alive.read(work)),
+    write: (work) => living(() => alive.write(work)),
+  }
 }

@@ -146,7 +146,7 @@ describe('ciphertext that is moved', () => {
 
     // A trigger prevents restoring the old version.
     const app = connectTo(service.database.appUrl)
-    const back = app.transaction('read write', async (sql) => {
+    const back = app.write(async (sql) => {
       const scoped = await proofFor(service.sql, own.id).enter(sql)
       return scoped`update app.vendor_accounts set sealed_secret = ${first.sealed_secret}, secret_version = 1
                      where id = ${first.id}`
@@ -291,7 +291,7 @@ describe('decrypting a secret', () => {
     const given: unknown[] = []
     const rolledBack = (entry: string | null) =>
       database
-        .transaction('read write', async (sql) => {
+        .write(async (sql) => {
           const scoped = await proofFor(service.sql, own.id).enter(sql)
           given.push(await readEncryptedSecret(scoped, id, entry ?? (await recordOpening(scoped, id, OPENING)) ?? ''))
           throw new Error('rolled back')
@@ -303,9 +303,7 @@ describe('decrypting a secret', () => {
     expect(given).toEqual([null])
     expect(await entries()).toHaveLength(0)
     await rolledBack(
-      await database.transaction('read write', async (sql) =>
-        recordOpening(await proofFor(service.sql, own.id).enter(sql), id, OPENING),
-      ),
+      await database.write(async (sql) => recordOpening(await proofFor(service.sql, own.id).enter(sql), id, OPENING)),
     )
     expect(given[1]).toMatchObject({ bytes: expect.any(Uint8Array) })
     expect(await entries()).toHaveLength(1)
@@ -322,7 +320,7 @@ describe('decrypting a secret', () => {
     expect(await by(randomUUID())).toBeNull()
     await expect(by('*')).rejects.toMatchObject({ code: '22P02' })
     await expect(by('')).rejects.toMatchObject({ code: '22P02' })
-    const unscoped = await vault.database.transaction('read write', (sql) =>
+    const unscoped = await vault.database.write((sql) =>
       // The transaction has no tenant.
       recordOpening(sql as Parameters<typeof recordOpening>[0], id, OPENING),
     )
@@ -332,9 +330,7 @@ describe('decrypting a secret', () => {
       await service.sql`select from app.audit_log where target_id = ${id} and action = 'vendor_account.opened'`,
     ).toHaveLength(0)
     const app = connectTo(service.database.appUrl)
-    const byApp = app.transaction('read write', async (sql) =>
-      recordOpening(await proofFor(service.sql, own.id).enter(sql), id, OPENING),
-    )
+    const byApp = app.write(async (sql) => recordOpening(await proofFor(service.sql, own.id).enter(sql), id, OPENING))
     await expect(byApp).rejects.toMatchObject({ code: '42501' })
     await app.close()
   })

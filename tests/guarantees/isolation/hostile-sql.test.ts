@@ -157,7 +157,7 @@ test.each(POOLED)(
     const seen: unknown[] = []
     const tag = (text: string) => Object.assign([filled(text)], { raw: [filled(text)] })
     const attempt = async (statements: readonly string[]) => {
-      const outcome = db.transaction('read write', async (sql) => {
+      const outcome = db.write(async (sql) => {
         await proofFor(admin, A).enter(sql)
         for (const statement of statements) seen.push(await sql(tag(statement)))
       })

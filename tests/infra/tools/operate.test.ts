@@ -158,9 +158,7 @@ describe('the operator’s database role', () => {
       insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
       values (${hash()}, 'invite', ${acme}, 'planted@acme.test', 1, now() + interval '1 hour')`
     await expect(invite(operator.sql)).rejects.toMatchObject({ code: '42501' })
-    await operator.transaction('read write', async (sql) =>
-      invite(await proofOfOperator(sql, acme, 'a test').enter(sql)),
-    )
+    await operator.write(async (sql) => invite(await proofOfOperator(sql, acme, 'a test').enter(sql)))
   })
 })
 

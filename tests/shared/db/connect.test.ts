@@ -14,10 +14,10 @@ describe('round trips with prepared statements', () => {
     const read = () => proof.read(db, (sql) => sql`select id from app.memberships where role_id = ${1}`)
     await read()
     await read()
-    await db.uncleaned`select 1`
+    await db.call.repeatable`select 1`
     const both = async () => {
       await read()
-      await db.uncleaned`select 1`
+      await db.call.repeatable`select 1`
     }
     expect(await roundTrips(both)).toBe(3)
   })
@@ -27,11 +27,11 @@ describe('round trips with prepared statements', () => {
     const { key, tenant } = await liveSession()
     const other = randomBytes(32)
     for (const keys of [[key, null] as const, [key, other] as const, [other, key] as const]) {
-      const check = () => authenticate(db.uncleaned, keys, EVERY_USE)
+      const check = () => authenticate(db.call.repeatable, keys, EVERY_USE)
       expect((await check())?.tenant?.id).toBe(tenant)
       expect(await roundTrips(check)).toBe(1)
     }
-    const nobody = () => authenticate(db.uncleaned, [other, randomBytes(32)], EVERY_USE)
+    const nobody = () => authenticate(db.call.repeatable, [other, randomBytes(32)], EVERY_USE)
     expect(await nobody()).toBeNull()
     expect(await roundTrips(nobody)).toBe(1)
   })
@@ -46,7 +46,7 @@ describe('round trips with prepared statements', () => {
 
   it('commits a single statement in its round trip', async () => {
     const { db, roundTrips } = await behindWire()
-    const write = () => db.committing`insert into app.planted_marks (mark) values (${randomUUID()})`.committed
+    const write = () => db.call.committing`insert into app.planted_marks (mark) values (${randomUUID()})`.committed
     await write()
     expect(await roundTrips(write)).toBe(1)
   })
@@ -65,8 +65,8 @@ describe('transaction', () => {
   it('commits a transaction as a whole or not at all', async () => {
     const db = opened(database.appUrl)
     const [kept, dropped] = [randomUUID(), randomUUID()]
-    await db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${kept})`)
-    const failed = db.transaction('read write', async (sql) => {
+    await db.write((sql) => sql`insert into app.planted_marks (mark) values (${kept})`)
+    const failed = db.write(async (sql) => {
       await sql`insert into app.planted_marks (mark) values (${dropped})`
       throw new Error('the work failed')
     })
@@ -77,7 +77,7 @@ describe('transaction', () => {
   it('rejects writes in a read only transaction', async () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
-    const refused = db.transaction('read only', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`)
+    const refused = db.read((sql) => sql`insert into app.planted_marks (mark) values (${mark})`)
     await expect(refused).rejects.toMatchObject({ code: '25006' })
     expect(await marked(mark)).toBe(false)
   })
@@ -86,11 +86,11 @@ describe('transaction', () => {
     const db = opened(database.appUrl)
     const [first, second] = [randomUUID(), randomUUID()]
     let kept = db.sql
-    await db.transaction('read write', async (sql) => {
+    await db.write(async (sql) => {
       kept = sql
     })
     await expect(kept`insert into app.planted_marks (mark) values (${first})`).rejects.toThrow('after the end')
-    const failed = db.transaction('read write', async (sql) => {
+    const failed = db.write(async (sql) => {
       kept = sql
       throw new Error('the work failed')
     })
@@ -102,13 +102,13 @@ describe('transaction', () => {
   it('rejects a failed transaction even when its work ignored the error', async () => {
     const db = opened(database.appUrl)
     const mark = randomUUID()
-    const swallowed = db.transaction('read write', async (sql) => {
+    const swallowed = db.write(async (sql) => {
       await sql`insert into app.planted_marks (mark) values (${mark})`
       await sql`select 1 / ${0}::int`.catch(() => {})
     })
     await expect(swallowed).rejects.toThrow()
     expect(await marked(mark)).toBe(false)
-    const unawaited = db.transaction('read write', async (sql) => {
+    const unawaited = db.write(async (sql) => {
       await sql`insert into app.planted_marks (mark) values (${mark})`
       sql`select 1 / ${0}::int`.catch(() => {})
     })
@@ -128,13 +128,14 @@ describe('transaction', () => {
     for (const prepare of [true, false]) {
       const db = opened(database.appUrl, { prepare })
       for (const mark of [randomUUID(), refused]) {
-        const { rows, committed } = db.committing`insert into app.planted_marks (mark) values (${mark}) returning mark`
+        const { rows, committed } = db.call
+          .committing`insert into app.planted_marks (mark) values (${mark}) returning mark`
         expect(await rows).toEqual([{ mark }])
         const [{ status }] = await Promise.allSettled([committed])
         expect(status).toBe(mark === refused ? 'rejected' : 'fulfilled')
         expect(await marked(mark)).toBe(mark !== refused)
       }
-      const failed = db.committing`select 1 / ${0}::int`
+      const failed = db.call.committing`select 1 / ${0}::int`
       await expect(failed.rows).rejects.toMatchObject({ code: '22012' })
       await expect(failed.committed).rejects.toMatchObject({ code: '22012' })
       expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
@@ -203,7 +204,7 @@ describe('single statements on a shared connection', () => {
       await delay(Math.random() * 20)
       const [mark, stray] = [randomUUID(), randomUUID()]
       const single = db.sql`insert into app.planted_marks (mark) values (${stray})`
-      const failed = db.transaction('read write', async (sql) => {
+      const failed = db.write(async (sql) => {
         await proof.enter(sql)
         await sql`insert into app.planted_marks (mark) values (${mark})`
         throw new Error(`the work ${n} failed`)
@@ -232,7 +233,7 @@ describe('single statements on a shared connection', () => {
       }),
     )
     for (let round = 0; round < 10; round += 1) {
-      await db.transaction('read only', (sql) => sql`select 1`)
+      await db.read((sql) => sql`select 1`)
     }
     over.abort()
     await busy

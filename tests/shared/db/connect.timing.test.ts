@@ -25,7 +25,7 @@ describe('an unresponsive server', () => {
       if (kind !== 'a first connection') await db.sql`select 1`
       const work =
         kind === 'a transaction'
-          ? db.transaction('read write', async (sql) => {
+          ? db.write(async (sql) => {
               await sql`insert into app.planted_marks (mark) values (${mark})`
               await faults.set({ part: 'postgres', mode: 'hang' })
               await sql`insert into app.planted_marks (mark) values (${randomUUID()})`
@@ -70,9 +70,7 @@ describe('an unresponsive server', () => {
     await Promise.all(
       Array.from({ length: 4 }, async (_, index) => {
         await delay(index * 200)
-        await expectSoonUnavailable(
-          index % 2 === 0 ? db.sql`select 1` : db.transaction('read only', (sql) => sql`select 1`),
-        )
+        await expectSoonUnavailable(index % 2 === 0 ? db.sql`select 1` : db.read((sql) => sql`select 1`))
       }),
     )
   })
@@ -80,7 +78,7 @@ describe('an unresponsive server', () => {
   it('rejects work within 3 s when no connection becomes free', async () => {
     const db = opened(database.appUrl)
     let finish = () => {}
-    const occupied = db.transaction('read write', async (sql) => {
+    const occupied = db.write(async (sql) => {
       await sql`select 1`
       await new Promise<void>((resolve) => {
         finish = resolve

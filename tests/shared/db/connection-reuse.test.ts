@@ -13,7 +13,7 @@ describe('a connection that is used again', () => {
   const HELD = 'declare planted cursor with hold for select 1'
   const alone = (db: Database, text: string) => db.sql(Object.assign([text], { raw: [text] }))
   const inTransaction = (db: Database, ...texts: string[]) =>
-    db.transaction('read write', async (sql) => {
+    db.write(async (sql) => {
       for (const text of texts) await sql(Object.assign([text], { raw: [text] }))
     })
 
@@ -70,7 +70,7 @@ describe('a forged scope', () => {
     [
       'a tenant',
       (db) =>
-        db.transaction('read only', async (sql) => {
+        db.read(async (sql) => {
           const { tenant } = await liveSession()
           await sql`select set_config('app.scope', ${tenant}, true)`
           await sql`select id from app.memberships`
@@ -127,7 +127,7 @@ describe('the end of a read', () => {
     const logged = vi.spyOn(log, 'error').mockImplementation(() => {})
     onTestFinished(() => logged.mockRestore())
     const pid = await pidOf(db.sql)
-    await db.transaction('read only', left)
+    await db.read(left)
     const [row] = await db.sql<{ pid: number; planted: number }>`
       select pg_backend_pid() as pid, (select count(*)::int from pg_prepared_statements where from_sql) as planted`
     expect(row?.planted).toBe(0)

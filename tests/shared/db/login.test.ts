@@ -62,13 +62,13 @@ describe('password rotation', () => {
     await setPassword('first')
     const { versions, read, readLogin } = secret()
     const database = opened(readLogin)
-    await database.uncleaned`select 1`
-    await database.uncleaned`select 1`
+    await database.call.repeatable`select 1`
+    await database.call.repeatable`select 1`
     expect(read).toEqual(['AWSCURRENT'])
     await setPassword('second')
     versions.AWSCURRENT = 'second'
     await endConnections()
-    await expect.poll(() => database.uncleaned`select 1 as one`.catch(() => [])).toEqual([{ one: 1 }])
+    await expect.poll(() => database.call.repeatable`select 1 as one`.catch(() => [])).toEqual([{ one: 1 }])
     expect(read).toEqual(['AWSCURRENT', 'AWSCURRENT'])
   })
 
@@ -77,7 +77,7 @@ describe('password rotation', () => {
     const { versions, read, readLogin } = secret()
     versions.AWSPENDING = 'next'
     const database = opened(readLogin)
-    expect(await Promise.all([1, 2, 3].map((n) => database.uncleaned`select ${n}::int as n`))).toHaveLength(3)
+    expect(await Promise.all([1, 2, 3].map((n) => database.call.repeatable`select ${n}::int as n`))).toHaveLength(3)
     expect(read).toEqual(['AWSCURRENT', 'AWSPENDING'])
   })
 
@@ -88,13 +88,13 @@ describe('password rotation', () => {
     for (const pending of [undefined, 'wrong too']) {
       if (pending !== undefined) versions.AWSPENDING = pending
       read.length = 0
-      const failure = await database.uncleaned`select 1`.catch((error: unknown) => error)
+      const failure = await database.call.repeatable`select 1`.catch((error: unknown) => error)
       expect(failure).toMatchObject({ code: '28P01' })
       expect(isUnavailable(failure)).toBe(true)
       expect(read).toEqual(['AWSCURRENT', 'AWSPENDING'])
     }
     versions.AWSCURRENT = 'other'
-    expect(await database.uncleaned`select 1 as one`).toEqual([{ one: 1 }])
+    expect(await database.call.repeatable`select 1 as one`).toEqual([{ one: 1 }])
   })
 
   it('rejects as unavailable when the secret cannot be read, and reads it again for the next connection', async () => {
@@ -102,10 +102,10 @@ describe('password rotation', () => {
     let broken = true
     const { readLogin } = secret()
     const database = opened((version) => (broken ? Promise.reject(new Error('no secret')) : readLogin(version)))
-    const failure = await database.uncleaned`select 1`.catch((error: unknown) => error)
+    const failure = await database.call.repeatable`select 1`.catch((error: unknown) => error)
     expect(isUnavailable(failure)).toBe(true)
     broken = false
-    expect(await database.uncleaned`select 1 as one`).toEqual([{ one: 1 }])
+    expect(await database.call.repeatable`select 1 as one`).toEqual([{ one: 1 }])
   })
 })
 
@@ -137,8 +137,8 @@ describe('TLS', () => {
   })
 
   const encrypted = (host: string, caFile: string) =>
-    opened(async () => ({ ...login, host, password: 'first' }), { ...PLAIN, tls: 'verify-full', caFile })
-      .uncleaned`select ssl from pg_stat_ssl where pid = pg_backend_pid()`
+    opened(async () => ({ ...login, host, password: 'first' }), { ...PLAIN, tls: 'verify-full', caFile }).call
+      .repeatable`select ssl from pg_stat_ssl where pid = pg_backend_pid()`
 
   it('encrypts the connection and verifies the server certificate against the CA file', async () => {
     expect(await encrypted('localhost', ca())).toEqual([{ ssl: true }])
@@ -151,6 +151,6 @@ describe('TLS', () => {
   })
   it('rejects an unencrypted connection to another machine', async () => {
     const database = opened(async () => ({ ...login, host: '192.0.2.1' }))
-    await expect(database.uncleaned`select 1`).rejects.toThrow('DATABASE_TLS')
+    await expect(database.call.repeatable`select 1`).rejects.toThrow('DATABASE_TLS')
   })
 })

@@ -23,7 +23,7 @@ describe('a lost connection', () => {
       const db = opened(database.appUrl)
       const first = randomUUID()
       await expectUnavailable(
-        db.transaction('read write', async (sql) => {
+        db.write(async (sql) => {
           await sql`insert into app.planted_marks (mark) values (${first})`
           await terminate(await pidOf(sql))
           for (const mark of later) await sql`insert into app.planted_marks (mark) values (${mark})`
@@ -38,7 +38,7 @@ describe('a lost connection', () => {
     const db = opened(database.appUrl)
     const strays = Array.from({ length: 30 }, () => randomUUID())
     await expectUnavailable(
-      db.transaction('read write', async (sql) => {
+      db.write(async (sql) => {
         await terminate(await pidOf(sql))
         for (const mark of strays) {
           await sql`insert into app.planted_marks (mark) values (${mark})`.catch(() => {})
@@ -56,7 +56,7 @@ describe('a lost connection', () => {
     if (kept === undefined) throw new Error('no mark')
     let zombie: Promise<void> | undefined
     await expectUnavailable(
-      db.transaction('read write', async (sql) => {
+      db.write(async (sql) => {
         await terminate(await pidOf(sql))
         zombie = (async () => {
           for (const mark of strays) {
@@ -67,7 +67,7 @@ describe('a lost connection', () => {
         await sql`select 1`
       }),
     )
-    await db.transaction('read write', async (sql) => {
+    await db.write(async (sql) => {
       await sql`insert into app.planted_marks (mark) values (${kept})`
       await zombie
     })
@@ -81,7 +81,7 @@ describe('a lost connection', () => {
     expect(await db.sql`select 1 as n`).toEqual([{ n: 1 }])
     await terminate(await pidOf(db.sql))
     const mark = randomUUID()
-    await db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`)
+    await db.write((sql) => sql`insert into app.planted_marks (mark) values (${mark})`)
     expect(await marked(mark)).toBe(true)
   })
 
@@ -93,9 +93,7 @@ describe('a lost connection', () => {
     await new Promise((resolve) => reserved.close(resolve))
     const db = opened(urlFor(database.appUrl, { hostname: '127.0.0.1', port: listenPort }))
     const mark = randomUUID()
-    const work = rejection(
-      db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`),
-    )
+    const work = rejection(db.write((sql) => sql`insert into app.planted_marks (mark) values (${mark})`))
     // The server returns right after BEGIN failed.
     await delay(20)
     const wire = await startPostgresWire({ host: hostname, port: Number(port), listenPort })
@@ -118,18 +116,14 @@ describe('a lost connection', () => {
     await busy()
     expect(await count()).toBe(3)
     for (let round = 0; round < 12; round += 1) {
-      const lost = db.transaction('read write', async (sql) => {
+      const lost = db.write(async (sql) => {
         const pid = await pidOf(sql)
         await own.admin`select pg_terminate_backend(${pid})`
         await sql`select pg_sleep(0.01)`
       })
       // Its commit is queued while it is prepared.
-      const prepared = db.committing`select pg_terminate_backend(pg_backend_pid(), ${round}::int)`
-      const others = [
-        db.sql`select 1 / ${0}::int`,
-        db.transaction('read only', (sql) => sql`select 1`),
-        prepared.committed,
-      ]
+      const prepared = db.call.committing`select pg_terminate_backend(pg_backend_pid(), ${round}::int)`
+      const others = [db.sql`select 1 / ${0}::int`, db.read((sql) => sql`select 1`), prepared.committed]
       const [error] = await Promise.all([rejection(lost), Promise.allSettled(others)])
       expect(isUnavailable(error), String(error)).toBe(true)
       // The loss itself rejects the work, not the timeout.
@@ -163,7 +157,7 @@ describe.concurrent('a discarded connection that closes late', () => {
     const db = opened(database.appUrl)
     const { wake } = await givenUp(db)
     const mark = randomUUID()
-    await db.transaction('read write', async (sql) => {
+    await db.write(async (sql) => {
       await sql`select 1`
       await wake()
       await sql`insert into app.planted_marks (mark) values (${mark})`
@@ -175,13 +169,13 @@ describe.concurrent('a discarded connection that closes late', () => {
     const db = opened(database.appUrl)
     const { wake } = await givenUp(db)
     const [dropped, kept] = [randomUUID(), randomUUID()]
-    const failed = db.transaction('read write', async (sql) => {
+    const failed = db.write(async (sql) => {
       await sql`insert into app.planted_marks (mark) values (${dropped})`
       await wake()
       throw new Error('the work failed')
     })
     await expect(failed).rejects.toThrow('the work failed')
-    await db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${kept})`)
+    await db.write((sql) => sql`insert into app.planted_marks (mark) values (${kept})`)
     expect([await marked(dropped), await marked(kept)]).toEqual([false, true])
   })
 })
@@ -191,7 +185,7 @@ describe('a connection that was idle for a minute', () => {
   async function idle() {
     const wire = await cuttable()
     const { key, tenant } = await liveSession()
-    const check = () => authenticate(wire.db.uncleaned, [key, null], EVERY_USE)
+    const check = () => authenticate(wire.db.call.repeatable, [key, null], EVERY_USE)
     await check()
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
     onTestFinished(() => void vi.useRealTimers())
@@ -214,9 +208,9 @@ describe('a connection that was idle for a minute', () => {
     for (const write of [
       (db: Database, mark: string) => db.sql`insert into app.planted_marks (mark) values (${mark})`,
       (db: Database, mark: string) => db.call`insert into app.planted_marks (mark) values (${mark})`,
+      (db: Database, mark: string) => db.write((sql) => sql`insert into app.planted_marks (mark) values (${mark})`),
       (db: Database, mark: string) =>
-        db.transaction('read write', (sql) => sql`insert into app.planted_marks (mark) values (${mark})`),
-      (db: Database, mark: string) => db.committing`insert into app.planted_marks (mark) values (${mark})`.committed,
+        db.call.committing`insert into app.planted_marks (mark) values (${mark})`.committed,
     ]) {
       const { db, silence, mark } = await idle()
       silence()
@@ -230,7 +224,8 @@ describe('a connection that was idle for a minute', () => {
     for (const write of [
       (db: Database, mark: string) => db.sql`insert into app.planted_marks (mark) values (${mark})`,
       (db: Database, mark: string) => db.call`insert into app.planted_marks (mark) values (${mark})`,
-      (db: Database, mark: string) => db.committing`insert into app.planted_marks (mark) values (${mark})`.committed,
+      (db: Database, mark: string) =>
+        db.call.committing`insert into app.planted_marks (mark) values (${mark})`.committed,
     ]) {
       const { db, cutAt, mark } = await idle()
       // The first response is to the question whether the connection is there.
@@ -259,7 +254,7 @@ describe('a connection that is cut within a response', () => {
   it('never reports a live session as ended when a response is cut', async () => {
     const { db, cutAt } = await cuttable()
     const { key, tenant } = await liveSession()
-    const check = () => authenticate(db.uncleaned, [key, null], EVERY_USE)
+    const check = () => authenticate(db.call.repeatable, [key, null], EVERY_USE)
     expect((await check())?.tenant?.id).toBe(tenant)
     // A response ends with its row, CommandComplete (14 bytes) and ReadyForQuery (6 bytes).
     for (const bytes of [-1, -7, -15, -21, -40]) {

@@ -93,7 +93,7 @@ describe('enqueue', () => {
   afterAll(() => invoking.close())
 
   it('invokes the job’s function once after the commit of its transaction, for any number of jobs', async () => {
-    await invoking.transaction('read write', async (sql) => {
+    await invoking.write(async (sql) => {
       await enqueue(sql, 'mail', mail)
       await enqueue(sql, 'mail', { ...mail, user_id: randomUUID() })
       await enqueue(await proofFor(database.admin, acme).enter(sql), 'mail', mail)
@@ -104,13 +104,13 @@ describe('enqueue', () => {
 
   it('invokes nothing when its transaction rolls back', async () => {
     const failure = new Error('after the job')
-    const failing = invoking.transaction('read write', async (sql) => {
+    const failing = invoking.write(async (sql) => {
       await enqueue(sql, 'mail', mail)
       throw failure
     })
     await expect(failing).rejects.toBe(failure)
     await invoking
-      .transaction('read write', async (sql) => {
+      .write(async (sql) => {
         await enqueue(sql, 'mail', mail)
         await sql`select 1 / 0`.catch(() => {})
       })
@@ -132,7 +132,7 @@ describe('enqueue', () => {
     const auth = connected(database.urls.auth)
     onTestFinished(() => auth.close())
     await rehearseEnqueue(auth.sql, 'mail', mail)
-    await auth.transaction('read write', async (sql) => {
+    await auth.write(async (sql) => {
       await enqueue(sql, 'verify-vendor', { account_id: randomUUID() })
       await rehearseEnqueue(sql, 'mail', mail)
     })
@@ -148,7 +148,7 @@ describe('enqueue', () => {
 
   it('throws and adds nothing when the function does not name the need to invoke', async () => {
     const before = await rowsOf('mail')
-    await expect(app.transaction('read write', (sql) => enqueue(sql, 'mail', mail))).rejects.toThrow(
+    await expect(app.write((sql) => enqueue(sql, 'mail', mail))).rejects.toThrow(
       'does not name invoke:deliver-mail among its needs',
     )
     await expect(enqueue(app.sql, 'mail', mail)).rejects.toThrow('invoke:deliver-mail')
@@ -158,7 +158,7 @@ describe('enqueue', () => {
   it('enqueues a job for the tenant of the transaction, or for the platform when none is set', async () => {
     const kind = newKind()
     for (const tenant of [acme, bolt]) {
-      await app.transaction('read write', async (sql) => {
+      await app.write(async (sql) => {
         await proofFor(database.admin, tenant).enter(sql)
         await add(sql, kind, { tenant })
       })
@@ -173,21 +173,21 @@ describe('enqueue', () => {
 
   it('enqueues nothing in a rolled-back transaction and shows no job before the commit', async () => {
     const kind = newKind()
-    const failed = app.transaction('read write', async (sql) => {
+    const failed = app.write(async (sql) => {
       await add(sql, kind, {})
       expect(await claim(kind)).toEqual([])
       throw new Error('the work failed')
     })
     await expect(failed).rejects.toThrow('the work failed')
     expect(await rowsOf(kind)).toHaveLength(0)
-    await app.transaction('read write', (sql) => add(sql, kind, {}))
+    await app.write((sql) => add(sql, kind, {}))
     expect(await claim(kind)).toHaveLength(1)
   })
 
   it('enqueues one job per key and tenant, and returns its id again, while it waits and after it ended', async () => {
     const kind = newKind()
     const addFor = (tenant: string | null) =>
-      app.transaction('read write', async (sql) => {
+      app.write(async (sql) => {
         if (tenant !== null) await proofFor(database.admin, tenant).enter(sql)
         return add(sql, kind, {}, 'the-key')
       })
@@ -210,7 +210,7 @@ describe('enqueue', () => {
       const kind = newKind()
       const outcomes = await Promise.allSettled(
         Array.from({ length: 8 }, (_, index) =>
-          app.transaction('read write', async (sql) => {
+          app.write(async (sql) => {
             const id = await add(sql, kind, { index }, 'the-key')
             if (index === 0) throw new Error('the first failed')
             return id
@@ -329,7 +329,7 @@ describe('claimJobs', () => {
   it('skips a job whose row another worker has locked', async () => {
     const kind = newKind()
     for (let n = 0; n < 2; n += 1) await add(app.sql, kind, { n })
-    await worker.transaction('read write', async (sql) => {
+    await worker.write(async (sql) => {
       const [held] = await claimJobs(sql, { kind, most: 1, leaseSeconds: LEASE_SECONDS, attempts: ATTEMPTS })
       const others = await claim(kind)
       expect(others).toHaveLength(1)
