@@ -43,7 +43,7 @@ export const acceptInvitation = endpoint({
     const fullName = body.full_name ?? null
     const known = [email, fullName, slug, legal_name]
     const passwordHash = exists ? null : await hashOf(body.password ?? null)
-    const accepted = await runtime.database.write(async (tx) => {
+    const accepted = await sql.write(async (tx) => {
       const outcome = await accept(tx, context, { hashes, fullName, passwordHash, language: body.language })
       if (outcome === null) throw tokenInvalid('the invitation cannot be accepted any more')
       if (outcome !== 'accepted') await enqueue(tx, 'mail', { template: 'membership-added', user_id: outcome.userId })

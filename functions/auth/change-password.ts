@@ -12,7 +12,7 @@ import { listTenants } from './session-queries.ts'
 
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
-  access: { session: true, transaction: 'own' },
+  access: { session: true, transactions: 'by handle' },
   summary: 'Change the password and end the other sessions',
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentNewPassword }),

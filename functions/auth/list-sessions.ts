@@ -22,8 +22,8 @@ export const listSessions = endpoint({
       current: v.boolean(),
     }),
   ),
-  async handle({ query: { limit, cursor = null }, principal, sql }) {
-    const rows = await list(sql, principal.ticket, { limit, before: cursor })
+  async handle({ query: { limit, cursor = null }, principal, call }) {
+    const rows = await list(call, principal.ticket, { limit, before: cursor })
     const { data, next_cursor } = page(rows, limit)
     return ok({
       data: data.map(({ id, user_agent, created_at, last_seen_at, tenant_id, ...tenant }) => ({

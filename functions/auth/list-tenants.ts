@@ -22,8 +22,8 @@ export const listTenants = endpoint({
       }),
     ),
   }),
-  async handle({ principal, runtime }) {
-    const options = await list(runtime.database.call.repeatable, principal.ticket)
+  async handle({ principal, call }) {
+    const options = await list(call, principal.ticket)
     return ok({
       data: options.map((option) => ({
         membership_id: option.membership_id,

@@ -27,7 +27,8 @@ function countSignIn(outcome: 'succeeded' | 'failed'): void {
 
 export const login = endpoint({
   route: 'POST /v1/auth/login',
-  access: 'anyone',
+  // Its calls count the limits in the round trips that sign in.
+  access: { anyone: true, transactions: 'by call' },
   summary: 'Sign in with a password',
   description:
     'Needs no session. If the request carries the bearer token of a live session, a successful sign-in ends that session, ' +
@@ -43,12 +44,11 @@ export const login = endpoint({
   }),
   problems: [401],
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
-  counting: 'own',
-  async handle({ body, sql, sentToken, client, requestId, runtime }) {
-    const { config, database, pepper, limiter } = runtime
+  async handle({ body, call, sql, sentToken, client, requestId, runtime }) {
+    const { config, pepper, limiter } = runtime
     const limits = loginLimits({ email: body.email, client, config, pepper })
     const password = normalize(body.password)
-    const reading = () => findSalt(database.call.repeatable, body.email, config.argon2)
+    const reading = () => findSalt(call.repeatable, body.email, config.argon2)
     const counted = await limiter.attemptWhileReading(limits, reading)
     if ('limit' in counted) throw rateLimited(counted)
     const salt = counted.found
@@ -71,7 +71,7 @@ export const login = endpoint({
       source,
     }
     const digest = await digesting
-    const { signedIn, committed } = await signIn(database.call, { ...prepared, digest })
+    const { signedIn, committed } = await signIn(call, { ...prepared, digest })
     const settled = signedIn === null ? null : limiter.settleInCache(limits)
     try {
       await committed

@@ -4,7 +4,7 @@ import { requestMail } from './request-mail.ts'
 
 export const resendVerification = endpoint({
   route: 'POST /v1/auth/verify/resend',
-  access: { session: true, transaction: 'own' },
+  access: { session: true, transactions: 'by handle' },
   summary: 'Resend the link that verifies the address',
   needs: ['cache', 'invoke:deliver-mail'],
   audit: { none: 'it sends a mail and changes nothing' },

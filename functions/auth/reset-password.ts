@@ -19,14 +19,14 @@ export const resetPassword = endpoint({
   limits: tokenLimits,
   async handle(context) {
     const { body, sql, runtime } = context
-    const { config, database, limiter, pepper } = runtime
+    const { config, limiter, pepper } = runtime
     const hashes = hashSentToken(runtime, body.token)
     const found = await findReset(sql, hashes)
     if (found === null) throw tokenInvalid('no reset token, or a disabled user')
     if (found === 'consumed') return noContent()
     const known = [found.email, found.full_name, ...found.tenantNames]
     const newHash = await hashNewPassword({ sent: body.password, pointer: '#/password', known }, config)
-    await database.write(async (tx) => {
+    await sql.write(async (tx) => {
       const reset = await setPassword(tx, context, { hashes, newHash })
       if (reset === null) throw tokenInvalid('the token expired, or the user was disabled')
       if (reset !== 'consumed') await enqueue(tx, 'mail', { template: 'password-changed', user_id: reset.userId })

@@ -8,12 +8,12 @@ import { Me, describePrincipal } from '#shared/session/session.ts'
 export const selectTenant = endpoint({
   route: 'POST /v1/auth/tenants/{id}/select',
   // One call of a function, which checks the session itself and must lock the tenant before it.
-  access: { session: true, transaction: 'own' },
+  access: { session: true, transactions: 'by call' },
   summary: 'Select the tenant that the session acts for',
   reply: Me,
   async handle(context) {
-    const { principal, params, runtime } = context
-    const selected = await select(runtime.database.call, {
+    const { principal, params, runtime, call } = context
+    const selected = await select(call, {
       principal,
       tenantId: params.id,
       idleSeconds: runtime.config.session.idleSeconds,

@@ -1,7 +1,7 @@
 import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
-import type { Call, Sql } from '#shared/db/connect.ts'
-import type { Run } from '#shared/db/run.ts'
+import type { TicketRun } from '#shared/db/calls.ts'
+import type { Call } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
@@ -73,8 +73,8 @@ export interface TenantOption {
   readonly role_rank: number
 }
 
-export const listTenants = (sql: Run, ticket: Ticket): Promise<TenantOption[]> =>
-  ticket.present((bytes) => sql<TenantOption>`select * from app.tenants_of_session(${bytes})`)
+export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>
+  ticket.present((bytes) => call<TenantOption>`select * from app.tenants_of_session(${bytes})`)
 
 export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly id: string
@@ -86,13 +86,13 @@ export interface SessionRow extends Omit<Tenant, 'id'> {
 
 /** Returns the live sessions of the session's user, the newest first: up to `limit` + 1 of them. */
 export async function listSessions(
-  sql: Sql,
+  call: TicketRun,
   ticket: Ticket,
   { limit, before }: { limit: number; before: Key | null },
 ): Promise<ListRow<SessionRow>[]> {
   const [createdBefore, idBefore] = before ?? END
   const rows = await ticket.present(
-    (bytes) => sql<SessionRow & { readonly sort_key: string }>`
+    (bytes) => call<SessionRow & { readonly sort_key: string }>`
       select s.*, to_json(s.created_at) as sort_key
         from app.sessions_of_session(${bytes}, ${createdBefore}::text::timestamptz, ${idBefore}, ${limit + 1}) s`,
   )

@@ -1,4 +1,4 @@
-import type { Run } from '#shared/db/run.ts'
+import type { TicketRun } from '#shared/db/calls.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
@@ -81,13 +81,13 @@ export interface NewInvitation {
  * address. Rejects with the PostgresError TN401 or TN403 when the session or its permission is gone.
  */
 export async function putInvitation(
-  run: Run,
+  call: TicketRun,
   ticket: Ticket,
   { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, tenantLimit, recipientLimit, source }: NewInvitation,
 ): Promise<RefusedInvitation | IssuedInvitation> {
   const { requestId, clientRequestId, ipHash } = source
   const [row] = await ticket.present(
-    (bytes) => run<RefusedInvitation | IssuedInvitation>`
+    (bytes) => call<RefusedInvitation | IssuedInvitation>`
       select * from app.issue_invitation(
         ${bytes}, ${email}, ${role}, ${tokenHash}, ${ttlSeconds}, ${resendSeconds}, ${nonce},
         ${tenantLimit.subject}, ${tenantLimit.limit}, ${tenantLimit.windowSeconds},

@@ -10,14 +10,13 @@ import { issueInvitation } from './issue-invitation.ts'
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
   // One call of a function, which checks the session again under locks and compares the ranks.
-  access: { permission: 'member.manage', transaction: 'own' },
+  access: { permission: 'member.manage', transactions: 'by call' },
   summary: 'Invite a person by email',
   needs: ['mail-key', 'invoke:deliver-mail'],
   body: v.object({ email: Email, role: RoleCode }),
   reply: Invitation,
   problems: ['already-member'],
   limits: (input) => [tenantLimit(input)],
-  counting: 'own',
   async handle(context) {
     return ok(await issueInvitation(context, context.body))
   },

@@ -1,4 +1,5 @@
 import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
+import type { CallByTicket } from '#shared/db/calls.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import type { Invitation, InvitationRecord } from '#shared/membership/member.ts'
 import { forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
@@ -13,7 +14,8 @@ import { recipientLimit, tenantLimit } from './invite-limits.ts'
 /** What issues an invitation needs. */
 type InviterContext = AuditContext & {
   readonly principal: TenantPrincipal
-  readonly runtime: RuntimeFor<'database' | 'pepper' | 'mail-key'>
+  readonly runtime: RuntimeFor<'pepper' | 'mail-key'>
+  readonly call: CallByTicket
 }
 
 /**
@@ -24,12 +26,12 @@ export async function issueInvitation(
   context: InviterContext,
   { email, role }: Pick<NewInvitation, 'email' | 'role'>,
 ): Promise<Invitation> {
-  const { runtime, principal } = context
-  const { config, database, pepper, mailKey } = runtime
+  const { runtime, principal, call } = context
+  const { config, pepper, mailKey } = runtime
   const { ttlSeconds, resendSeconds } = config.invite
   const nonce = newNonce()
   const ofTenant = tenantLimit({ config, pepper, principal })
-  const issued = await putInvitation(database.call, principal.ticket, {
+  const issued = await putInvitation(call, principal.ticket, {
     email,
     role,
     nonce,
@@ -43,8 +45,8 @@ export async function issueInvitation(
   if (issued.refusal !== null) throw problemOf(issued.refusal, issued.wait_seconds, { ofTenant, resendSeconds })
   await Promise.all([
     // Also when no mail was added, so that response time does not reveal it.
-    database.call.invoke('deliver-mail', issued.mailed ? undefined : 'rehearsal'),
-    database.call.invoke('publish-events'),
+    call.invoke('deliver-mail', issued.mailed ? undefined : 'rehearsal'),
+    call.invoke('publish-events'),
   ])
   return {
     id: issued.id,

@@ -10,7 +10,7 @@ const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
 export const listMembers = endpoint({
   route: 'GET /v1/members',
   // One call of a function, which checks the ticket: a transaction around it would cost as much as the list.
-  access: { permission: 'member.manage', transaction: 'own' },
+  access: { permission: 'member.manage', transactions: 'by call' },
   summary: 'List the members, oldest first',
   query: v.object({
     ...AgePageQuery,
@@ -18,9 +18,9 @@ export const listMembers = endpoint({
     q: v.optional(SearchText, ''),
   }),
   reply: pageOf(Member),
-  async handle({ query: { status, q, cursor = null, limit }, principal, runtime }) {
+  async handle({ query: { status, q, cursor = null, limit }, principal, call }) {
     const search = { statuses: status, q: q.trim() || null, after: cursor, limit }
-    const rows = await searchMembers(runtime.database.call.repeatable, principal.ticket, search)
+    const rows = await searchMembers(call, principal.ticket, search)
     return ok(page(rows, limit))
   },
 })

@@ -1,4 +1,4 @@
-import type { Run } from '#shared/db/run.ts'
+import type { TicketRun } from '#shared/db/calls.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { BEGINNING, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
 import { timestampText } from '#shared/schema/timestamp.ts'
@@ -19,13 +19,13 @@ export interface MemberSearch {
  * Returns members of the ticket's tenant, oldest first: up to `limit` + 1 of them. Invited persons come from the invitations
  * alone, so that those with an account look like those without.
  */
-export function searchMembers(run: Run, ticket: Ticket, search: MemberSearch): Promise<ListRow<Member>[]> {
+export function searchMembers(call: TicketRun, ticket: Ticket, search: MemberSearch): Promise<ListRow<Member>[]> {
   const { statuses, after, limit, q } = search
   const [createdAfter, idAfter] = after ?? BEGINNING
   const pattern = q === null ? null : `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const has = (status: MemberStatus) => statuses.includes(status)
   return ticket.present(async (bytes) => {
-    const rows = await run<MemberRow>`
+    const rows = await call<MemberRow>`
       select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
                                      ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
     return rows.map((row) => rowByAge(memberOf(row), { at: row.created_at, id: row.id }))

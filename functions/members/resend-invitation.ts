@@ -9,12 +9,11 @@ import { findInvitation } from './invitation-queries.ts'
 export const resendInvitation = endpoint({
   route: 'POST /v1/members/invitations/{id}/resend',
   // As for `inviteMember`.
-  access: { permission: 'member.manage', transaction: 'own' },
+  access: { permission: 'member.manage', transactions: 'by call' },
   summary: 'Resend an open invitation with a new link',
   needs: ['mail-key', 'invoke:deliver-mail'],
   reply: Invitation,
   limits: (input) => [tenantLimit(input)],
-  counting: 'own',
   async handle(context) {
     const found = await context.sql.read((sql) => findInvitation(sql, context.params.id))
     if (found === null) throw notFound('no open invitation with this id')

@@ -53,9 +53,9 @@ export const introspect = endpoint({
   reply: v.union([ActiveToken, v.object({ active: v.literal(false) })]),
   problems: ['rate-limited'],
   audit: { none: 'changes nothing of a tenant' },
-  async handle({ body: { token }, client, runtime, serviceKey }) {
+  async handle({ body: { token }, client, runtime, serviceKey, call }) {
     const session = await introspectSession(
-      runtime.database.call.repeatable,
+      call.repeatable,
       { name: serviceKey.name, key: serviceKey.hashes(runtime) },
       TOKEN_PATTERN.test(token) ? tokenHashes(runtime, token) : [null, null],
       runtime.config.session,

@@ -57,9 +57,9 @@ export const listChanges = endpoint({
     ),
   }),
   problems: ['rate-limited', 'position-expired'],
-  async handle({ query: { after = null, limit }, client, runtime, serviceKey }) {
+  async handle({ query: { after = null, limit }, client, runtime, serviceKey, call }) {
     const asking = { name: serviceKey.name, key: serviceKey.hashes(runtime) }
-    const found = await changesAfter(runtime.database.call.repeatable, asking, { after, limit })
+    const found = await changesAfter(call.repeatable, asking, { after, limit })
     if (found === 'wrong key') throw await wrongKey({ client, runtime })
     return ok({
       data: found.changes.map((change) => ({ action: change.action, detail: eventOf(change) })),

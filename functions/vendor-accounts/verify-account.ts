@@ -11,7 +11,7 @@ import { accountOf, unreachable, VENDOR_UNREACHABLE } from './refusals.ts'
 
 export const verifyAccount = endpoint({
   route: 'POST /v1/vendor-accounts/{id}/verify',
-  access: { permission: 'vendor.manage', transaction: 'own' },
+  access: { permission: 'vendor.manage', transactions: 'by handle' },
   summary: 'Verify the secret with the vendor again',
   needs: ['vault'],
   reply: VendorAccount,

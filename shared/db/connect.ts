@@ -52,12 +52,12 @@ export interface Database {
    * Runs `work` in one transaction that changes nothing. It takes one round trip for each statement that is awaited. Nobody
    * waits for its end but the next use of its connection, which takes a new connection if that end failed.
    */
-  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  readonly read: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
   /**
    * Runs `work` in one transaction. Commits when `work` resolves; rolls back when it rejects or one of its statements
    * failed. It takes one round trip for each statement that is awaited, and one for the commit.
    */
-  write<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  readonly write: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
   readonly call: Call
   /** Runs each statement in a transaction of its own and cleans the connection, in one round trip. */
   readonly sql: Sql

@@ -1,10 +1,19 @@
 import type { Database, Sql } from '#shared/db/connect.ts'
+import type { Run } from '#shared/db/run.ts'
 
 declare const tenantScope: unique symbol
 declare const sessionScope: unique symbol
 
 /** Runs statements inside one tenant's transaction. SQL on tenant tables takes this type, so it cannot run unscoped. */
 export type TenantTransaction = Sql & { readonly [tenantScope]: true }
+
+/** Statements outside of every tenant, each in a transaction of its own, and transactions there. */
+export type Unscoped = Sql & Pick<Database, 'write'>
+
+export const unscoped = ({ sql, write }: Database): Unscoped => {
+  const run: Run = (text, ...values) => sql(text, ...values)
+  return Object.assign(run, { invoking: sql.invoking, write })
+}
 
 /** The statements that enter a tenant. Each begins with app.enter_to_read or app.enter_to_write. */
 export interface Entry {
@@ -71,8 +80,8 @@ async function behind<T>(entry: Promise<unknown>, work: () => Promise<T>): Promi
 
 /** Opens transactions for one principal. Each call is a transaction of its own. */
 interface Transactions<Read extends Sql, Write extends Sql> {
-  read<T>(work: (sql: Read) => Promise<T>): Promise<T>
-  write<T>(work: (sql: Write) => Promise<T>): Promise<T>
+  readonly read: <T>(work: (sql: Read) => Promise<T>) => Promise<T>
+  readonly write: <T>(work: (sql: Write) => Promise<T>) => Promise<T>
 }
 
 /** The transactions of a member, in the scope of the tenant. `proof` opens those of the vault. */

@@ -1,106 +1,59 @@
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import type { Sql } from '#shared/db/connect.ts'
-import type {
-  SessionTransaction,
-  SessionTransactions,
-  TenantTransactions,
-  TenantTransaction,
-} from '#shared/db/scope.ts'
+import {
+  type Access,
+  type AnyGrant,
+  type DeclaredAccess,
+  type Granted,
+  type NeedsOf,
+  needsOf,
+  type Opener,
+  parseAccess,
+} from '#shared/http/access.ts'
 import type { ProblemKind } from '#shared/problem.ts'
 import type { Reply } from '#shared/http/reply.ts'
-import type { Need } from '#shared/needs.ts'
+import type { DatabaseRole, Need } from '#shared/needs.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
-import type { Permission } from '#shared/role/permissions.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
-import type { SentServiceKey } from '#shared/service-key/service-key.ts'
-import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
+import type { Principal } from '#shared/session/session.ts'
 
-/**
- * A member of a tenant whose role holds the permission; for a GET, null stands for any member. `exclusive` writes of a tenant
- * take turns.
- */
-export type TenantAccess =
-  | { readonly permission: null }
-  | { readonly permission: Permission; readonly exclusive?: true }
-  | { readonly permission: Permission; readonly transaction: 'own' }
-
-/** The holder of a live session, with a tenant or without. */
-type SessionAccess = 'session' | { readonly session: true; readonly transaction: 'own' }
-
-/**
- * Who may call. `service` is another service of the platform: `handle` passes its key to a statement, which checks it. `handle` runs in one transaction that commits with the reply: read-only for a GET of a tenant, and for a
- * write one that first checks the principal again under locks. With `transaction: 'own'` it opens such transactions
- * itself, because none may be open while it hashes a password, counts limits, or calls KMS or a vendor; or it needs none, because
- * it calls one function that checks the ticket.
- */
-export type Access = 'anyone' | 'service' | SessionAccess | TenantAccess
-
-/** Whether a session must be live. */
-export const requiresSession = (access: Access): access is SessionAccess | TenantAccess =>
-  access !== 'anyone' && access !== 'service'
-
-export const isTenantAccess = (access: Access): access is TenantAccess =>
-  typeof access === 'object' && 'permission' in access
-
-type PrincipalFor<A extends Access> = A extends 'anyone' | 'service'
-  ? null
-  : A extends SessionAccess
-    ? Principal
-    : TenantPrincipal
-
-/** Only an endpoint for anyone, and a GET of a session, run statements outside of a transaction. */
-type SqlFor<A extends Access, R extends string> = A extends TenantAccess
-  ? A extends { transaction: 'own' }
-    ? TenantTransactions
-    : TenantTransaction
-  : A extends { transaction: 'own' }
-    ? SessionTransactions
-    : A extends 'session'
-      ? R extends `GET ${string}`
-        ? Sql
-        : SessionTransaction
-      : Sql
-
-/** The needs that follow from who may call, and from the limits. Only the database counts the limits of a session: see `limits`. */
-const SESSION_NEEDS = ['database', 'pepper'] as const
-const SERVICE_NEEDS = ['database', 'pepper', 'cache'] as const
-const LIMIT_NEEDS = ['database', 'pepper', 'cache'] as const
 /** The need that follows from an audit entry: the entry may be published. */
 const AUDIT_NEEDS = ['invoke:publish-events'] as const
-type AccessNeeds<A extends Access> = A extends 'anyone'
-  ? never
-  : A extends 'service'
-    ? (typeof SERVICE_NEEDS)[number]
-    : (typeof SESSION_NEEDS)[number]
-type LimitNeeds<L extends Limit, A extends Access> = [L] extends [never]
-  ? never
-  : A extends 'anyone' | 'service'
-    ? (typeof LIMIT_NEEDS)[number]
-    : never
 
 /** The names of the parameters in a route. */
 export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamNames<Rest>
   : never
 
-/** A parsed and authorized request, for `handle`. It has `sql` only if the endpoint needs a database. */
-export type RequestContext<R extends string, A extends Access, N extends Need, Params, Query, Body> = {
+/** A parsed request. */
+interface ParsedRequest<N extends Need, Params, Query, Body> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  readonly principal: PrincipalFor<A>
   /** The session token of the request, well-formed and not checked. */
   readonly sentToken: string | null
-  /** The key of the service. Nobody has checked it. */
-  readonly serviceKey: A extends 'service' ? SentServiceKey : null
   readonly client: ClientInfo
   readonly requestId: string
   /** The value of `If-Match`, for `requireMatch` of an endpoint with an `etag`. */
   readonly ifMatch: string | null
-  readonly runtime: RuntimeFor<N>
-} & ('database' extends N ? { readonly sql: SqlFor<A, R> } : unknown)
+  /** It has no `database`: the access grants the ways there, so that nothing is written outside of its checks. */
+  readonly runtime: RuntimeFor<Exclude<N, 'database' | `database:${DatabaseRole}`>>
+}
+
+/** A parsed and authorized request, for `handle`. It has `sql` and `call` only if the endpoint needs a database. */
+export type RequestContext<
+  Route extends string,
+  A extends DeclaredAccess,
+  N extends Need,
+  Params,
+  Query,
+  Body,
+> = ParsedRequest<N, Params, Query, Body> &
+  ('database' extends N ? Granted<A, Route> : Omit<Granted<A, Route>, 'sql' | 'call'>)
+
+/** The request context as the pipeline fills it, for any endpoint. */
+type FilledContext = ParsedRequest<Need, unknown, unknown, unknown> & AnyGrant
 
 /** The input for the limits of an endpoint. */
 export interface LimitInput<Body> {
@@ -121,7 +74,7 @@ export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: P
 
 interface Definition<
   R extends string,
-  A extends Access,
+  A extends DeclaredAccess,
   N extends Need,
   L extends Limit,
   Q extends Schema | undefined,
@@ -133,6 +86,7 @@ interface Definition<
   readonly route: R
   /** The parameters are positive integers, not UUIDs. */
   readonly integerId?: true
+  /** Who may call, and who opens the transactions: see shared/http/access.ts. */
   readonly access: A
   /** What the endpoint does, in a few words, for the API document. */
   readonly summary: string
@@ -161,17 +115,8 @@ interface Definition<
    * A request with a session has already asked the database, which then counts alone.
    */
   readonly limits?: (input: LimitInput<Output<B>>) => readonly L[]
-  /** 'own': `handle` counts the limits, and throws `rateLimited`. */
-  readonly counting?: 'own'
   readonly handle: (
-    context: RequestContext<
-      R,
-      A,
-      N | AccessNeeds<A> | LimitNeeds<L, A>,
-      Readonly<Record<ParamNames<R>, string>>,
-      Output<Q>,
-      Output<B>
-    >,
+    context: RequestContext<R, A, N | NeedsOf<A, L>, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<B>>,
   ) => Promise<Reply<Readable<Output<P>>>>
 }
 
@@ -182,6 +127,8 @@ export interface Endpoint {
   readonly path: string
   readonly integerId: boolean
   readonly access: Access
+  /** Who opens the transactions; null: the pipeline. */
+  readonly opener: Opener | null
   readonly summary: string
   readonly description: string | null
   /** All of them, also those that follow from the access, the limits and the audit entry. */
@@ -196,8 +143,7 @@ export interface Endpoint {
   readonly mergePatch: boolean
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
-  readonly counting: 'own' | null
-  readonly handle: (context: RequestContext<string, Access, Need, unknown, unknown, unknown>) => Promise<Reply>
+  readonly handle: (context: FilledContext) => Promise<Reply>
 }
 
 /** An endpoint as the typed client sees it: its route, its schemas, and whether it has an ETag. */
@@ -224,13 +170,12 @@ const DEFAULTS = {
   mergePatch: false,
   audit: null,
   limits: null,
-  counting: null,
 }
 
 /** Defines an endpoint: its route, who may call it, what it needs, its request and response schemas, and its handler. */
 export function endpoint<
   const R extends string,
-  const A extends Access,
+  const A extends DeclaredAccess,
   const N extends Need = never,
   Q extends Schema | undefined = undefined,
   B extends Schema | undefined = undefined,
@@ -240,13 +185,12 @@ export function endpoint<
 >(definition: Definition<R, A, N, L, Q, B, P, E>): TypedEndpoint<R, Q, B, P, E> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
+  const { access, opener } = parseAccess(definition.access)
   const needs = [
     ...(definition.needs ?? []),
-    ...(definition.access === 'service' ? SERVICE_NEEDS : []),
-    ...(requiresSession(definition.access) ? SESSION_NEEDS : []),
-    ...(definition.limits === undefined || requiresSession(definition.access) ? [] : LIMIT_NEEDS),
+    ...needsOf(access, definition.limits !== undefined),
     ...(method === 'GET' || definition.audit !== undefined ? [] : AUDIT_NEEDS),
   ]
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
-  return { ...DEFAULTS, ...definition, method, path, needs } as unknown as TypedEndpoint<R, Q, B, P, E>
+  return { ...DEFAULTS, ...definition, access, opener, method, path, needs } as unknown as TypedEndpoint<R, Q, B, P, E>
 }

@@ -1,7 +1,8 @@
 import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import { type DeclaredProblem, type Endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
+import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
+import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
 import { SESSION_HEADER } from '#shared/session/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import {

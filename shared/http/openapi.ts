@@ -1,7 +1,8 @@
 import { type ConversionConfig, type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
-import { type Endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
+import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
+import type { Endpoint } from '#shared/http/endpoint.ts'
 import {
   compare,
   failureResponses,

@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
+import type { TicketRun } from '#shared/db/calls.ts'
 import type { Run } from '#shared/db/run.ts'
 import { CsrfSecret } from '#shared/session/csrf-secret.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
@@ -84,7 +85,7 @@ export const slideStep = (idleSeconds: number, slideStepSeconds: number): number
  * user has no live membership there or the tenant is not open. Rejects with the PostgresError TN401 when the session is no longer live.
  */
 export async function selectTenant(
-  run: Run,
+  call: TicketRun,
   {
     principal: { ticket, csrfSecret },
     tenantId,
@@ -99,7 +100,7 @@ export async function selectTenant(
 ): Promise<Principal | null> {
   const { requestId, clientRequestId, ipHash } = source
   const [row] = await ticket.present(
-    (bytes) => run<LiveSessionRow>`
+    (bytes) => call<LiveSessionRow>`
       select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
   )
   return row === undefined ? null : toPrincipal(row, { ticket, csrfSecret })

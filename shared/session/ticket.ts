@@ -1,3 +1,4 @@
+import type { TicketBytes } from '#shared/db/calls.ts'
 import { entryBy, TenantProof } from '#shared/db/scope.ts'
 
 /** What a write of a member requires. */
@@ -20,8 +21,8 @@ export class Ticket {
   }
 
   /** Passes the bytes to a statement. */
-  present<T>(statement: (bytes: Uint8Array) => T): T {
-    return statement(this.#bytes)
+  present<T>(statement: (bytes: TicketBytes) => T): T {
+    return statement(this.#bytes as TicketBytes)
   }
 
   /** Returns the proof for the session's tenant. Its writes require the permission. */

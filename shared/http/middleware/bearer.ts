@@ -1,5 +1,5 @@
 import { unauthorized } from '#shared/problem.ts'
-import { requiresSession } from '#shared/http/endpoint.ts'
+import { requiresSession } from '#shared/http/access.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/metrics.ts'
 import { checkSession, credentialsIn, sentToken } from '#shared/session/check-session.ts'

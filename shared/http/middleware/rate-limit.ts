@@ -1,4 +1,4 @@
-import { requiresSession } from '#shared/http/endpoint.ts'
+import { requiresSession } from '#shared/http/access.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countAttempt } from '#shared/rate-limit/queries.ts'
@@ -8,7 +8,7 @@ export const rateLimit = (): Middleware => ({
   before: async ({ context }) => {
     const { body, principal, client } = context.request
     const { endpoint, runtime } = matched(context.request)
-    if (endpoint.limits === null || endpoint.counting === 'own') return
+    if (endpoint.limits === null || endpoint.opener === 'by call') return
     const { config, database, limiter, pepper } = runtime
     const limits = endpoint.limits({ body, principal, client, config, pepper })
     const refusal = await (requiresSession(endpoint.access)

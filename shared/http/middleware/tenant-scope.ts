@@ -1,4 +1,4 @@
-import { isTenantAccess } from '#shared/http/endpoint.ts'
+import { isTenantAccess } from '#shared/http/access.ts'
 import { Problem } from '#shared/problem.ts'
 import { header, type Middleware, matched } from '#shared/http/request.ts'
 import { requireTenant } from '#shared/session/check-session.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PAYLOAD_LIMIT_BYTES } from '#infra/gateway.ts'
-import { requiresSession } from '#shared/http/endpoint.ts'
+import { requiresSession } from '#shared/http/access.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'

@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
-import { isTenantAccess } from '#shared/http/endpoint.ts'
+import { isTenantAccess } from '#shared/http/access.ts'
 import { EVERY_PERMISSION, PERMISSIONS } from '#shared/role/permissions.ts'
 import { LANGUAGES } from '#shared/schema/language.ts'
 import { TENANT_STATUSES } from '#shared/tenant/tenant.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { requiresSession } from '#shared/http/endpoint.ts'
+import { requiresSession } from '#shared/http/access.ts'
 import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { isTenantAccess } from '#shared/http/endpoint.ts'
+import { isTenantAccess } from '#shared/http/access.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import {
   fieldsOf,

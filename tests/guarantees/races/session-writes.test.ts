@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operate, type TenantCommand } from '#functions/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
-import { endpoint, isTenantAccess, requiresSession } from '#shared/http/endpoint.ts'
+import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
 import { noContent, type Reply } from '#shared/http/reply.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
@@ -181,9 +182,10 @@ it('gives a write of a session the guarded transaction and no other statement', 
   const session = { access: 'session', summary: 'A test' } as const
   const write: (context: { sql: SessionTransaction }) => Promise<Reply<null>> = async () => noContent()
   endpoint({ ...session, route: 'POST /a', handle: write })
-  // @ts-expect-error a GET has statements without a transaction
+  // @ts-expect-error a GET only calls functions of the database
   endpoint({ ...session, route: 'GET /a', handle: write })
-  // @ts-expect-error its own transactions have to be opened
-  const own = endpoint({ ...session, access: { session: true, transaction: 'own' }, route: 'POST /a', handle: write })
+  const byHandle = { ...session, access: { session: true, transactions: 'by handle' } } as const
+  // @ts-expect-error the handler has to open its transactions
+  const own = endpoint({ ...byHandle, route: 'POST /a', handle: write })
   expect(isTenantAccess(own.access)).toBe(false)
 })

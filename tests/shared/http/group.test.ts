@@ -111,8 +111,8 @@ describe('the runtime of a function', () => {
       route,
       access: 'session',
       summary,
-      async handle({ sql, runtime }) {
-        await sql`select`
+      async handle({ call, runtime }) {
+        expect(call).toBeDefined()
         expect(runtime.pepper).toBeDefined()
         // @ts-expect-error: needs mail-key
         expect(runtime.mailKey).toBeUndefined()

@@ -1,0 +1,145 @@
+import type { CallByTicket } from '#shared/db/calls.ts'
+import type { Call } from '#shared/db/connect.ts'
+import type {
+  SessionTransaction,
+  SessionTransactions,
+  TenantTransaction,
+  TenantTransactions,
+  Unscoped,
+} from '#shared/db/scope.ts'
+import type { Need } from '#shared/needs.ts'
+import type { Permission } from '#shared/role/permissions.ts'
+import type { SentServiceKey } from '#shared/service-key/service-key.ts'
+import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
+
+/**
+ * Who opens the transactions, when the pipeline does not put one around `handle`.
+ *
+ * `by handle`: `handle` opens each with `sql.read` or `sql.write`. None may be open while it hashes a password, or calls KMS
+ * or a vendor. The pipeline counts the limits.
+ *
+ * `by call`: each call of a function of the database is one. The function checks the principal again, and the calls count
+ * the limits: `handle` throws `rateLimited`.
+ */
+export type Opener = 'by handle' | 'by call'
+
+/**
+ * A principal in a tenant that holds the permission; for a GET, null stands for any member. `exclusive` writes of a tenant
+ * take turns.
+ */
+export type TenantAccess =
+  | { readonly permission: null }
+  | { readonly permission: Permission; readonly exclusive?: true }
+
+/**
+ * Who may call. `service` is another service of the platform: `handle` passes its key to a statement, which checks it.
+ * `session` is the holder of a live session, with a tenant or without.
+ */
+export type Access = 'anyone' | 'service' | 'session' | TenantAccess
+
+/**
+ * Who may call, and who opens the transactions. An object is also the place for what else a session must fulfil: each such
+ * field is checked by `tenant-scope`, before anything is parsed.
+ */
+export type DeclaredAccess =
+  | Access
+  | { readonly anyone: true; readonly transactions: 'by call' }
+  | { readonly session: true; readonly transactions: Opener }
+  | { readonly permission: Permission; readonly transactions: Opener }
+
+/** Returns who may call, and who opens the transactions: null is the pipeline. */
+export function parseAccess(declared: DeclaredAccess): { access: Access; opener: Opener | null } {
+  if (typeof declared === 'string' || !('transactions' in declared)) return { access: declared, opener: null }
+  const { transactions: opener } = declared
+  if ('anyone' in declared) return { access: 'anyone', opener }
+  return { access: 'session' in declared ? 'session' : { permission: declared.permission }, opener }
+}
+
+/** Whether a session must be live. */
+export const requiresSession = (access: Access): access is 'session' | TenantAccess =>
+  access !== 'anyone' && access !== 'service'
+
+export const isTenantAccess = (access: Access): access is TenantAccess => typeof access === 'object'
+
+/** What `handle` gets by the access: who calls, and the ways to the database. */
+export type Grant<Who, Ways, Key = null> = Ways & {
+  readonly principal: Who
+  /** The key of the service. Nobody has checked it. */
+  readonly serviceKey: Key
+}
+
+/**
+ * What each access grants. Around a GET of a tenant is a transaction that only reads. Around a write is one that first checks
+ * the principal again under locks. Both commit with the reply. A read of a session outside of a tenant only calls functions.
+ * Another kind of principal is another row.
+ */
+export type Granted<A extends DeclaredAccess, Route extends string> = A extends { permission: unknown }
+  ? Grant<
+      TenantPrincipal,
+      Opened<
+        A,
+        {
+          around: { readonly sql: TenantTransaction }
+          handle: { readonly sql: TenantTransactions }
+          call: { readonly sql: Pick<TenantTransactions, 'read'>; readonly call: CallByTicket }
+        }
+      >
+    >
+  : A extends 'session' | { session: true }
+    ? Grant<
+        Principal,
+        Opened<
+          A,
+          {
+            around: Route extends `GET ${string}`
+              ? { readonly call: CallByTicket }
+              : { readonly sql: SessionTransaction }
+            handle: { readonly sql: SessionTransactions }
+            call: { readonly call: CallByTicket }
+          }
+        >
+      >
+    : Grant<null, { readonly sql: Unscoped; readonly call: Call }, A extends 'service' ? SentServiceKey : null>
+
+/** The ways to the database by who opens the transactions. */
+type Opened<A, Ways extends { around: object; handle: object; call: object }> = A extends {
+  transactions: `by ${infer Opener extends 'handle' | 'call'}`
+}
+  ? Ways[Opener]
+  : Ways['around']
+
+/** What the pipeline fills in for any access. */
+export type AnyGrant = Grant<
+  Principal | null,
+  {
+    readonly sql?:
+      | Unscoped
+      | SessionTransaction
+      | SessionTransactions
+      | TenantTransaction
+      | TenantTransactions
+      | Pick<TenantTransactions, 'read'>
+    readonly call?: Call | CallByTicket
+  },
+  SentServiceKey | null
+>
+
+/** The needs that follow from a session. The database alone counts its limits. */
+const SESSION_NEEDS = ['database', 'pepper'] as const
+/** The needs that follow from a service's key, and from limits without a session. */
+const COUNTING_NEEDS = ['database', 'pepper', 'cache'] as const
+
+/** The needs that follow from who may call and, with a `Limited`, from the limits. */
+export type NeedsOf<A extends DeclaredAccess, Limited> = A extends 'anyone' | { anyone: true }
+  ? [Limited] extends [never]
+    ? never
+    : (typeof COUNTING_NEEDS)[number]
+  : A extends 'service'
+    ? (typeof COUNTING_NEEDS)[number]
+    : (typeof SESSION_NEEDS)[number]
+
+/** Returns the needs that follow from who may call, and from whether there are limits. */
+export const needsOf = (access: Access, limited: boolean): readonly Need[] => {
+  if (requiresSession(access)) return SESSION_NEEDS
+  return access === 'service' || limited ? COUNTING_NEEDS : []
+}
