@@ -1,5 +1,5 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
-import { credentialsIn } from '#shared/session/check-session.ts'
+import { RequestHeaders } from '#shared/http/headers.ts'
 import type { Decision, Question } from './authorize.ts'
 
 /** The message of an error for which API Gateway responds with 401. It responds with 500 to any other. */
@@ -7,7 +7,7 @@ export const UNAUTHORIZED = 'Unauthorized'
 
 /** Returns the question of a REQUEST authorizer: whether the caller is a member of a tenant. */
 export const questionOf = ({ multiValueHeaders, requestContext }: APIGatewayRequestAuthorizerEvent): Question => ({
-  authorization: credentialsIn(multiValueHeaders),
+  authorization: new RequestHeaders(multiValueHeaders).all('authorization'),
   permission: null,
   requestId: requestContext.requestId,
 })

@@ -1,5 +1,4 @@
-import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { headerValues } from '#web/header-values.ts'
+import type { RequestHeaders } from '#shared/http/headers.ts'
 
 /** The cookies of the front end. The prefix makes browsers refuse one with a Domain, another Path, or without Secure. */
 export const COOKIES = {
@@ -37,10 +36,10 @@ const NAMES = new Map<string, CookieName>(
 )
 
 /** Returns the cookies of the front end in a request. One that is sent twice counts as none: nobody knows which is ours. */
-export function readCookies(event: Pick<APIGatewayProxyEvent, 'multiValueHeaders'>) {
+export function readCookies(headers: RequestHeaders) {
   const cookies = new Map<CookieName, string>()
   const twice = new Set<CookieName>()
-  for (const pair of headerValues(event, 'cookie').flatMap((text) => text.split(';'))) {
+  for (const pair of headers.all('cookie').flatMap((text) => text.split(';'))) {
     const at = pair.indexOf('=')
     const cookie = NAMES.get(pair.slice(0, Math.max(at, 0)).trim())
     if (cookie === undefined) continue

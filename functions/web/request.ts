@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
 import type { Client, ReplyOf } from '#shared/client/client.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
-import { header } from '#shared/http/request.ts'
+import { RequestHeaders } from '#shared/http/headers.ts'
 import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
 import { type CookieName, deleteCookie, readCookies } from '#web/cookies.ts'
 import type { Language } from '#shared/schema/language.ts'
@@ -16,6 +16,7 @@ export type Me = ReplyOf<'GET /v1/auth/session'>
 
 /** The state of a request. Each middleware fills in its part. */
 export interface WebState {
+  readonly headers: RequestHeaders
   readonly requestId: string
   readonly language: Language
   readonly cookies: ReadonlyMap<CookieName, string>
@@ -57,11 +58,13 @@ const FORM_SECRET = /^[A-Za-z0-9_-]{22}$/
 
 /** Builds the initial state from the API Gateway event. */
 export function beginPage(event: APIGatewayProxyEvent, requestId: string): WebState {
-  const cookies = readCookies(event)
+  const headers = new RequestHeaders(event.multiValueHeaders)
+  const cookies = readCookies(headers)
   const known = cookies.get('form') ?? ''
   return {
+    headers,
     requestId: UUID.test(requestId) ? requestId : crypto.randomUUID(),
-    language: languageOf(cookies.get('lang'), header(event, 'accept-language')),
+    language: languageOf(cookies.get('lang'), headers.get('accept-language')),
     cookies,
     path: event.path,
     query: new URLSearchParams(

@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
+import type { RequestHeaders } from '#shared/http/headers.ts'
 import { contains, normalizeAddress } from '#shared/schema/trusted-proxies.ts'
 
 /**
@@ -8,15 +9,13 @@ import { contains, normalizeAddress } from '#shared/schema/trusted-proxies.ts'
  * that has no address there is ignored.
  */
 export function clientAddress(
-  { multiValueHeaders, requestContext }: Pick<APIGatewayProxyEvent, 'multiValueHeaders' | 'requestContext'>,
+  { requestContext }: Pick<APIGatewayProxyEvent, 'requestContext'>,
+  headers: RequestHeaders,
   proxies: BlockList,
 ): string {
   const { sourceIp } = requestContext.identity
   if (!contains(proxies, sourceIp)) return sourceIp
-  const sent = Object.entries(multiValueHeaders ?? {}).filter(([name]) => name.toLowerCase() === 'x-forwarded-for')
-  // Two spellings of its name have no order.
-  const [[, values = []] = [], second] = sent
-  if (second !== undefined) return sourceIp
+  const values = headers.inOrder('x-forwarded-for')
   const addresses = values.flatMap((value) => value.split(',')).map((address) => address.trim())
   return normalizeAddress(addresses.findLast((address) => !contains(proxies, address)) ?? '') ?? sourceIp
 }

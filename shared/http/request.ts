@@ -4,6 +4,7 @@ import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import type { Config } from '#shared/config.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
+import { RequestHeaders } from '#shared/http/headers.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import type { Runtime } from '#shared/runtime.ts'
@@ -12,13 +13,14 @@ import type { Principal } from '#shared/session/session.ts'
 
 /** The state of a request. Each middleware fills in its part. */
 export interface RequestState {
+  readonly headers: RequestHeaders
   /** API Gateway's id of the request, which its access log also has. */
   readonly requestId: string
   readonly client: ClientInfo
   matched: {
     readonly endpoint: Endpoint
     readonly runtime: Runtime
-    readonly params: Readonly<Record<string, string>>
+    readonly params: unknown
   } | null
   principal: Principal | null
   /** The well-formed session token of the request. Nobody has checked it where no session is required. */
@@ -52,19 +54,21 @@ export const responseId = ({ client, requestId }: RequestState): string => clien
 
 /** Builds the initial state from the API Gateway event. */
 export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Config): RequestState {
-  const sent = header(event, 'x-request-id')
+  const headers = new RequestHeaders(event.multiValueHeaders)
+  const sent = headers.get('x-request-id')
   return {
+    headers,
     requestId: gatewayId(event),
     client: {
-      ip: clientAddress(event, trustedProxies),
-      userAgent: header(event, 'user-agent')?.toWellFormed().slice(0, USER_AGENT_LENGTH) ?? null,
+      ip: clientAddress(event, headers, trustedProxies),
+      userAgent: headers.get('user-agent')?.toWellFormed().slice(0, USER_AGENT_LENGTH) ?? null,
       requestId: sent !== undefined && REQUEST_ID.test(sent) ? sent : null,
     },
     matched: null,
     principal: null,
     sentToken: null,
     serviceKey: null,
-    ifMatch: header(event, 'if-match') ?? null,
+    ifMatch: headers.get('if-match') ?? null,
     query: null,
     body: null,
   }
@@ -73,10 +77,3 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
 // A client may also set API Gateway's id (x-amzn-requestid), to any text.
 const gatewayId = ({ requestContext: { requestId } }: APIGatewayProxyEvent): string =>
   UUID.test(requestId) ? requestId : randomUUID()
-
-/** Returns the value of a header, regardless of the case of its name. */
-export function header(event: APIGatewayProxyEvent, name: string): string | undefined {
-  for (const key in event.headers)
-    if (key.length === name.length && key.toLowerCase() === name) return event.headers[key]
-  return undefined
-}

@@ -15,18 +15,6 @@ export interface Unauthenticated {
   readonly tokenSent: boolean
 }
 
-const AUTHORIZATION = 'authorization'
-
-/** Returns every value of the Authorization headers of a request. */
-export function credentialsIn(headers: Readonly<Record<string, readonly string[] | undefined>> | null): string[] {
-  const credentials: string[] = []
-  // Builds no entries: this runs for each request.
-  for (const name in headers)
-    if (name.length === AUTHORIZATION.length && name.toLowerCase() === AUTHORIZATION)
-      credentials.push(...(headers[name] ?? []))
-  return credentials
-}
-
 /** Returns the well-formed token of a request with these values of `Authorization`, or why it has none. */
 export function sentToken(credentials: readonly string[]): string | Unauthenticated {
   const [scheme = '', token = '', ...rest] = (credentials[0] ?? '').split(' ')

@@ -1,7 +1,5 @@
-import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { Problem } from '#shared/problem.ts'
-import { headerValues } from '#web/header-values.ts'
-import { given, type WebMiddleware } from '#web/request.ts'
+import { given, type WebMiddleware, type WebState } from '#web/request.ts'
 
 const LIMIT_BYTES = 16 * 1024
 
@@ -11,13 +9,13 @@ export const formBody = (): WebMiddleware => ({
     if (given(state.matched).page.method === 'GET') return
     const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
     if (bytes.length > LIMIT_BYTES) throw new Problem(413, { reason: 'the form is too large' })
-    if (!isForm(event)) throw new Problem(415, { reason: 'the body is not a form' })
+    if (!isForm(state)) throw new Problem(415, { reason: 'the body is not a form' })
     // A byte that is not UTF-8 becomes U+FFFD, as the URL standard says.
     state.form = new URLSearchParams(bytes.toString('utf8'))
   },
 })
 
-function isForm(event: APIGatewayProxyEvent): boolean {
-  const types = headerValues(event, 'content-type')
+function isForm({ headers }: WebState): boolean {
+  const types = headers.all('content-type')
   return types.length === 1 && /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i.test(types[0] ?? '')
 }

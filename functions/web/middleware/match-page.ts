@@ -3,7 +3,6 @@ import { type ClientRequest, createClient, ProblemError, type Send } from '#shar
 import { decodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
-import { header } from '#shared/http/request.ts'
 import { type Page, PARAMS } from '#web/page.ts'
 import { type Me, sentToken, type WebMiddleware, type WebState } from '#web/request.ts'
 import type { WebRuntime, WebSource } from '#web/runtime.ts'
@@ -49,8 +48,8 @@ const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PAR
 function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: WebRuntime, { config }: WebSource) {
   const token = sentToken(state)
   const toApi = sendFor({
-    sourceIp: clientAddress(event, config.trustedProxies),
-    userAgent: header(event, 'user-agent') ?? null,
+    sourceIp: clientAddress(event, state.headers, config.trustedProxies),
+    userAgent: state.headers.get('user-agent') ?? null,
     requestId: state.requestId,
   })
   // Without a response, the API counts as failed: the cookies are kept.

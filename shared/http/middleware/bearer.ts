@@ -2,14 +2,14 @@ import { unauthorized } from '#shared/problem.ts'
 import { requiresSession } from '#shared/http/access.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/metrics.ts'
-import { checkSession, credentialsIn, sentToken } from '#shared/session/check-session.ts'
+import { checkSession, sentToken } from '#shared/session/check-session.ts'
 import { authenticate } from '#shared/session/queries.ts'
 
 /** Resolves the session token to the principal, in one statement. Every cause of refusal gets the same 401. */
 export const bearer = (): Middleware => ({
-  before: async ({ event, context }) => {
+  before: async ({ context }) => {
     const { endpoint, runtime } = matched(context.request)
-    const sent = sentToken(credentialsIn(event.multiValueHeaders))
+    const sent = sentToken(context.request.headers.all('authorization'))
     if (typeof sent === 'string') context.request.sentToken = sent
     if (!requiresSession(endpoint.access)) return
     const checked = typeof sent === 'string' ? await checkSession(runtime, sent, authenticate) : sent

@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import * as v from 'valibot'
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import type { RequestHeaders } from '#shared/http/headers.ts'
 import { type FieldError, invalid, Problem } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 
@@ -10,9 +11,10 @@ const MAX_ERRORS = 20
 /** Parses the body and the query with the endpoint's schemas. Drops unknown keys. */
 export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
+    const { headers } = context.request
     const { endpoint } = matched(context.request)
     if (endpoint.query !== null) context.request.query = parse(endpoint.query, queryOf(event))
-    if (endpoint.body !== null) context.request.body = parse(endpoint.body, read(event, limitBytes, endpoint))
+    if (endpoint.body !== null) context.request.body = parse(endpoint.body, read(event, headers, limitBytes, endpoint))
   },
 })
 
@@ -20,10 +22,15 @@ const JSON_TYPE = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 const MERGE_PATCH_TYPE = /^application\/merge-patch\+json *(?:; *charset="?utf-8"? *)?$/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
 
-function read(event: APIGatewayProxyEvent, limitBytes: number, { form, mergePatch }: Endpoint): unknown {
+function read(
+  event: APIGatewayProxyEvent,
+  headers: RequestHeaders,
+  limitBytes: number,
+  { form, mergePatch }: Endpoint,
+): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
   if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body is larger than ${limitBytes} bytes.` })
-  const type = contentType(event)
+  const type = headers.inOrder('content-type').at(-1) ?? ''
   const isForm = form && FORM_TYPE.test(type)
   if (!isForm && !JSON_TYPE.test(type) && !(mergePatch && MERGE_PATCH_TYPE.test(type)))
     throw new Problem(415, { detail: 'The content type must be application/json.' })
@@ -46,11 +53,6 @@ function read(event: APIGatewayProxyEvent, limitBytes: number, { form, mergePatc
   // To a schema without required fields, an empty array is an object.
   if (Array.isArray(value)) throw invalid([{ pointer: '#', detail: 'must be an object' }])
   return value
-}
-
-function contentType({ headers }: APIGatewayProxyEvent): string {
-  const types = Object.entries(headers ?? {}).filter(([key]) => key.toLowerCase() === 'content-type')
-  return types.length === 1 ? (types[0]?.[1] ?? '') : ''
 }
 
 /** Returns the fields of a form. One that was sent twice is a list, which no schema of a text accepts. */

@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { encodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
-import { header, type Middleware, type PipelineContext, responseId } from '#shared/http/request.ts'
+import { type Middleware, type PipelineContext, type RequestState, responseId } from '#shared/http/request.ts'
 import { describePrincipal, type Principal } from '#shared/session/session.ts'
 
 /** Sets the common headers on every response, also on a failure. */
@@ -23,7 +23,7 @@ function finish(request: {
     'cache-control': response.statusCode < 400 ? (state.matched?.endpoint.cache ?? 'no-store') : 'no-store',
     ...FIXED_HEADERS,
     ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),
-    ...(principal === null ? {} : sessionHeader(event, principal)),
+    ...(principal === null ? {} : sessionHeader(event, state, principal)),
     ...response.headers,
   }
 }
@@ -32,8 +32,8 @@ function finish(request: {
 const MOST_CHARACTERS = 8192
 
 /** A write may have changed the session, so only a read brings it along. */
-function sessionHeader(event: APIGatewayProxyEvent, principal: Principal) {
-  if (event.httpMethod !== 'GET' || header(event, 'prefer') !== PREFER_SESSION.prefer) return {}
+function sessionHeader({ httpMethod }: APIGatewayProxyEvent, { headers }: RequestState, principal: Principal) {
+  if (httpMethod !== 'GET' || headers.get('prefer') !== PREFER_SESSION.prefer) return {}
   const session = encodeSession(describePrincipal(principal))
   return session.length > MOST_CHARACTERS ? {} : { [SESSION_HEADER]: session }
 }

@@ -1,14 +1,13 @@
 import { unauthorizedService } from '#shared/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/metrics.ts'
-import { credentialsIn } from '#shared/session/check-session.ts'
 import { sentServiceKey } from '#shared/service-key/service-key.ts'
 
 /** Reads the key of a service. The endpoint's statement checks it, so that one round trip does both. */
 export const serviceKey = (): Middleware => ({
-  before: ({ event, context }) => {
+  before: ({ context }) => {
     if (matched(context.request).endpoint.access !== 'service') return
-    const credentials = credentialsIn(event.multiValueHeaders)
+    const credentials = context.request.headers.all('authorization')
     context.request.serviceKey = sentServiceKey(credentials)
     if (context.request.serviceKey !== null) return
     countMetric('Unauthorized', credentials.length === 0 ? 'absent' : 'malformed')

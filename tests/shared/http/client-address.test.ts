@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '#shared/config.ts'
+import { RequestHeaders } from '#shared/http/headers.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 
@@ -8,7 +9,7 @@ const { trustedProxies } = parseConfig({ TRUSTED_PROXIES: '203.0.113.0/24,198.51
 /** Returns the client's address of a request from `sourceIp` with these values of X-Forwarded-For. */
 const addressOf = (sourceIp: string, values: readonly string[], name = 'X-Forwarded-For'): string => {
   const event = gatewayEvent({ route: 'GET /', sourceIp })
-  return clientAddress({ ...event, multiValueHeaders: { [name]: [...values] } }, trustedProxies)
+  return clientAddress(event, new RequestHeaders({ [name]: [...values] }), trustedProxies)
 }
 
 const PROXY = '203.0.113.5'
@@ -59,7 +60,7 @@ describe('clientAddress', () => {
   it('ignores two headers whose names differ in case, because their order is not known', () => {
     const event = gatewayEvent({ route: 'GET /', sourceIp: PROXY })
     const multiValueHeaders = { 'x-forwarded-for': ['10.1.1.1'], 'X-Forwarded-For': ['10.9.9.9'] }
-    expect(clientAddress({ ...event, multiValueHeaders }, trustedProxies)).toBe(PROXY)
+    expect(clientAddress(event, new RequestHeaders(multiValueHeaders), trustedProxies)).toBe(PROXY)
   })
 
   it.each([
