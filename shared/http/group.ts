@@ -1,4 +1,5 @@
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import type { ShowProblem } from '#shared/http/show-problem.ts'
 import type { Need, ServiceRole } from '#shared/needs.ts'
 
 /** The endpoints of one Lambda. Gateway routes, grants, tests, the API document and the client are derived from it. */
@@ -8,6 +9,8 @@ export interface RouteGroup<Endpoints extends readonly Endpoint[] = readonly End
   /** The needs of all endpoints, sorted, with the role that the group connects as. */
   readonly needs: readonly Need[]
   readonly endpoints: Endpoints
+  /** How its failures look. Without this, they are problem details. */
+  readonly showProblem?: ShowProblem
 }
 
 /**

@@ -28,7 +28,7 @@ const outOfTime = (): never => {
 export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
   middy<APIGatewayProxyEvent, ProxyResult, Error, PipelineContext>({ timeoutEarlyResponse: outOfTime })
     .use(responseHeaders())
-    .use(problemDetails(source.config.problemBaseUrl))
+    .use(problemDetails(source.config.problemBaseUrl, group.showProblem))
     .use(matchRoute(group, source))
     .use(bearer())
     .use(serviceKey())

@@ -1,12 +1,13 @@
 import { violation } from '#shared/http/constraints.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
-import { Problem, problemBody, unavailable } from '#shared/problem.ts'
+import { Problem, unavailable } from '#shared/problem.ts'
+import { type ShowProblem, showProblem } from '#shared/http/show-problem.ts'
 import { type Middleware, responseId } from '#shared/http/request.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 
-/** Turns an error into problem details (RFC 9457) and logs the reason with the request id. */
-export const problemDetails = (baseUrl: string): Middleware => ({
+/** Turns an error into a response, as problem details unless the group shows its failures otherwise. Logs the reason with the request id. */
+export const problemDetails = (baseUrl: string, show: ShowProblem = showProblem): Middleware => ({
   onError: (request) => {
     const { request: state } = request.context
     const problem = toProblem(request.error)
@@ -22,10 +23,11 @@ export const problemDetails = (baseUrl: string): Middleware => ({
     if (problem.status >= 500) countMetric('ServerError')
     if (problem.status >= 500) log.error('request failed', { ...line, error: describeError(request.error) })
     else log.info('request refused', { ...line, reason: problem.message })
+    const { contentType, body } = show(problem, { requestId: responseId(state), baseUrl })
     request.response = {
       statusCode: problem.status,
-      headers: { 'content-type': 'application/problem+json', ...problem.options.headers },
-      body: JSON.stringify(problemBody(problem, responseId(state), baseUrl)),
+      headers: { 'content-type': contentType, ...problem.options.headers },
+      body: JSON.stringify(body),
     }
   },
 })
