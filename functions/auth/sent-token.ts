@@ -1,4 +1,4 @@
-import type { LimitInput } from '#shared/http/endpoint.ts'
+import type { LimitInput } from '#shared/http/request-context.ts'
 import { perNetwork } from '#shared/http/limit-by.ts'
 import { Problem } from '#shared/problem.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'

@@ -1,14 +1,16 @@
+import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Problem } from '#shared/problem.ts'
+import { IntegerId } from '#shared/schema/id.ts'
 import { ListedRole } from '#shared/role/listed-role.ts'
 import { changeableRole } from './changeable-role.ts'
 import { hideRole, isInUse } from './queries.ts'
 
 export const deleteRole = endpoint({
   route: 'DELETE /v1/roles/{id}',
-  integerId: true,
+  params: v.object({ id: IntegerId }),
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Delete a role of the tenant that nobody holds or is invited to',
   reply: ListedRole,

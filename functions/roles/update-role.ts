@@ -3,6 +3,7 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { forbidden } from '#shared/problem.ts'
+import { IntegerId } from '#shared/schema/id.ts'
 import { ListedRole } from '#shared/role/listed-role.ts'
 import { holdsAll } from '#shared/role/permissions.ts'
 import { changeableRole } from './changeable-role.ts'
@@ -11,7 +12,7 @@ import { AddedPermissions, RoleLabel } from './tenant-role.ts'
 
 export const updateRole = endpoint({
   route: 'PATCH /v1/roles/{id}',
-  integerId: true,
+  params: v.object({ id: IntegerId }),
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Change the label of a role of the tenant, or replace the permissions that it adds',
   body: v.object({ label: v.optional(RoleLabel), add: v.optional(AddedPermissions) }),

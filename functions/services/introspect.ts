@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { FORM_TYPE, JSON_TYPE } from '#shared/http/media-type.ts'
 import { ok } from '#shared/http/reply.ts'
 import { holds, PERMISSIONS } from '#shared/role/permissions.ts'
 import { Id } from '#shared/schema/id.ts'
@@ -45,7 +46,7 @@ export const introspect = endpoint({
   description:
     'The decision of every route of this API, for services of the platform. Use it for one request: a revoked session is inactive ' +
     'on the next one. It counts as a use of the session. A session that has selected no tenant is inactive.',
-  form: true,
+  accepts: [JSON_TYPE, FORM_TYPE],
   body: v.object({
     token: parameter('pQ0s3v5x7zAbCdEfGhIjKlMnOpQrStUvWxYz0123456'),
     token_type_hint: v.optional(parameter('access_token')),

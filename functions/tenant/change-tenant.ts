@@ -3,6 +3,7 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { etagOf, requireMatch } from '#shared/http/etag.ts'
+import { JSON_TYPE } from '#shared/http/media-type.ts'
 import { ok } from '#shared/http/reply.ts'
 import { invalid, Problem } from '#shared/problem.ts'
 import { name } from '#shared/schema/name.ts'
@@ -34,7 +35,8 @@ export const changeTenant = endpoint({
   }),
   reply: OwnTenant,
   etag: true,
-  mergePatch: true,
+  // A merge patch (RFC 7396).
+  accepts: [JSON_TYPE, 'application/merge-patch+json'],
   problems: ['currency-in-use'],
   async handle(context) {
     const { body, ifMatch, sql } = context

@@ -1,4 +1,4 @@
-import type { LimitInput } from '#shared/http/endpoint.ts'
+import type { LimitInput } from '#shared/http/request-context.ts'
 import { perTenant } from '#shared/http/limit-by.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 

@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
-import type { ParamNames } from '#shared/http/endpoint.ts'
+import type { ParamNames } from '#shared/http/request-context.ts'
 import type { ProblemKind } from '#shared/problem.ts'
 import type { Permission } from '#shared/role/permissions.ts'
 import type { PageReply } from '#web/reply.ts'

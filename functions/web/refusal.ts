@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
 import type { FieldError } from '#shared/problem.ts'
-import { fieldsOf } from '#web/form-data.ts'
+import { fieldsOf } from '#shared/http/form.ts'
 import type { Page } from '#web/page.ts'
 import { given, type WebState } from '#web/request.ts'
 import { TEXTS, type Texts } from '#web/texts/texts.ts'

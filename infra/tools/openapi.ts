@@ -41,7 +41,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
   const document = openApiDocument(operations, { gateway, config: parseConfig({}) })
   return [
     { path: 'functions/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
-    { path: 'shared/client/api.ts', text: apiTypes(groups.map(({ group }) => group.name)) },
+    { path: 'shared/client/api.ts', text: apiTypes(groups.map(({ group }) => group)) },
     { path: 'shared/client/group-of.ts', text: groupsByPath(groups.map(({ group }) => group)) },
   ]
 }
@@ -55,7 +55,11 @@ async function endpointNames(group: string): Promise<Map<unknown, string>> {
   return new Map(modules.flatMap((module) => Object.entries(module).map(([name, value]) => [value, name])))
 }
 
-function apiTypes(groups: readonly string[]): string {
+function apiTypes(routeGroups: readonly RouteGroup[]): string {
+  const groups = routeGroups.map(({ name }) => name)
+  const withEtag = routeGroups.flatMap(({ endpoints }) =>
+    endpoints.filter(({ etag }) => etag).map(({ route }) => route),
+  )
   const local = (group: string) => group.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   return [
     '// Written by `npm run openapi`.',
@@ -67,6 +71,9 @@ function apiTypes(groups: readonly string[]): string {
     'interface Groups {',
     ...groups.map((group) => `  readonly ${local(group)}: typeof ${local(group)}`),
     '}',
+    '',
+    '/** The routes whose responses carry an ETag. */',
+    `export type RouteWithEtag = ${withEtag.map((route) => `'${route}'`).join(' | ')}`,
     '',
   ].join('\n')
 }

@@ -31,3 +31,6 @@ interface Groups {
   readonly tenant: typeof tenant
   readonly vendorAccounts: typeof vendorAccounts
 }
+
+/** The routes whose responses carry an ETag. */
+export type RouteWithEtag = 'GET /v1/tenant' | 'PATCH /v1/tenant'

@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
-import type { Api } from '#shared/client/api.ts'
-import type { ParamNames } from '#shared/http/endpoint.ts'
+import type { Api, RouteWithEtag } from '#shared/client/api.ts'
+import type { ParamNames } from '#shared/http/request-context.ts'
 import type { FieldError, ProblemBody, ProblemKind } from '#shared/problem.ts'
 
 /** `METHOD /path/{param}`, as the endpoint declares it. */
@@ -11,9 +11,6 @@ type OnTheWire<Schema> = Schema extends v.GenericSchema ? v.InferInput<Schema> :
 type InQuery<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | number }
 type Needed<Name extends string, Value> =
   Partial<Value> extends Value ? { readonly [_ in Name]?: Value } : { readonly [_ in Name]: Value }
-
-/** The routes whose responses carry an ETag. */
-export type RouteWithEtag = Extract<Api, { readonly etag: true }>['route']
 
 /** The request of a route: its params, query and body, if it has them. `ifMatch`: the write requires this ETag, or is a 412. */
 export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]

@@ -1,4 +1,4 @@
-import type { LimitInput } from '#shared/http/endpoint.ts'
+import type { LimitInput } from '#shared/http/request-context.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import type { Config } from '#shared/config.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import { FORM_TYPE } from '#shared/http/media-type.ts'
 import {
   compare,
   failureResponses,
@@ -11,7 +12,6 @@ import {
   type Refusal,
   successHeaders,
 } from '#shared/http/openapi-responses.ts'
-import { Id, IntegerId } from '#shared/schema/id.ts'
 
 /** An endpoint with its name and the properties of its group. */
 export interface Operation {
@@ -63,7 +63,7 @@ export function openApiDocument(
 
   for (const operation of operations.toSorted((a, b) => compare(a.endpoint.path, b.endpoint.path))) {
     const { operationId, group, endpoint, bodyLimitBytes } = operation
-    const { method, path, access, summary, description, query, body, reply } = endpoint
+    const { method, path, access, accepts, summary, description, query, body, reply } = endpoint
     const request = body === null ? null : media(jsonSchema(body), `${endpoint.route} body`)
     const rateLimits = describeLimits(endpoint, config, request?.example ?? null)
     const failures = failureResponses(endpoint, { gateway, config, jsonSchema }).map(({ status, name, response }) => {
@@ -95,13 +95,9 @@ export function openApiDocument(
         ? {}
         : {
             requestBody: {
-              description: `${endpoint.form ? 'A form, or ' : ''}JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
+              description: `${accepts.includes(FORM_TYPE) ? 'A form, or ' : ''}JSON in UTF-8 of at most ${bodyLimitBytes} bytes, nested at most 32 levels deep.`,
               required: true,
-              content: {
-                'application/json': request,
-                ...(endpoint.form ? { 'application/x-www-form-urlencoded': request } : {}),
-                ...(endpoint.mergePatch ? { 'application/merge-patch+json': request } : {}),
-              },
+              content: Object.fromEntries(accepts.map((type) => [type, request])),
             },
           }),
       responses: Object.fromEntries([[reply === null ? 204 : 200, success], ...failures]),
@@ -144,12 +140,12 @@ const IF_MATCH: Part = {
   schema: { type: 'string', examples: ['"UhJ1Yg0aP3x7cWZkQvM5bA"'] },
 }
 
-const pathParameters = ({ path, integerId }: Endpoint): Part[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+const pathParameters = ({ params }: Endpoint): Part[] =>
+  Object.entries(convert(params).properties ?? {}).map(([name, schema]) => ({
     name,
     in: 'path',
     required: true,
-    schema: convert(integerId ? IntegerId : Id),
+    schema,
   }))
 
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema): Part[] =>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import * as v from 'valibot'
 import { routeGroups } from '#infra/route-groups.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
@@ -36,7 +37,16 @@ export type Ids = { readonly id: string } & Readonly<Record<string, string>>
 export const withId = (path: string, ids: string | Ids): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => (typeof ids === 'string' ? ids : (ids[name] ?? ids.id)))
 
-const integerPaths = new Set(routes.filter(({ endpoint }) => endpoint.integerId).map(({ endpoint }) => endpoint.path))
+const UUID = randomUUID()
+const integerPaths = new Set(
+  routes
+    .filter(({ endpoint: { path, params } }) => !v.is(params, idsOf(path, UUID)))
+    .map(({ endpoint: { path } }) => path),
+)
+
+function idsOf(path: string, id: string): Readonly<Record<string, string>> {
+  return Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, id]))
+}
 
 /** Returns an id that nothing has, as this path takes it. */
 export const unknownId = (path: string): string => (integerPaths.has(path) ? '999999999' : randomUUID())

@@ -1,3 +1,4 @@
+import { FORM_TYPE, mediaTypeOf } from '#shared/http/media-type.ts'
 import { Problem } from '#shared/problem.ts'
 import { given, type WebMiddleware, type WebState } from '#web/request.ts'
 
@@ -17,5 +18,5 @@ export const formBody = (): WebMiddleware => ({
 
 function isForm({ headers }: WebState): boolean {
   const types = headers.all('content-type')
-  return types.length === 1 && /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i.test(types[0] ?? '')
+  return types.length === 1 && mediaTypeOf(types[0] ?? '') === FORM_TYPE
 }

@@ -1,8 +1,9 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import * as v from 'valibot'
 import type { Endpoint } from '#shared/http/endpoint.ts'
-import type { RequestHeaders } from '#shared/http/headers.ts'
 import { type FieldError, invalid, Problem } from '#shared/problem.ts'
+import { fieldsOf } from '#shared/http/form.ts'
+import { FORM_TYPE, mediaTypeOf } from '#shared/http/media-type.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 
 const MAX_DEPTH = 32
@@ -14,26 +15,20 @@ export const jsonBody = (limitBytes: number): Middleware => ({
     const { headers } = context.request
     const { endpoint } = matched(context.request)
     if (endpoint.query !== null) context.request.query = parse(endpoint.query, queryOf(event))
-    if (endpoint.body !== null) context.request.body = parse(endpoint.body, read(event, headers, limitBytes, endpoint))
+    if (endpoint.body !== null)
+      context.request.body = parse(
+        endpoint.body,
+        read(event, headers.inOrder('content-type').at(-1) ?? '', limitBytes, endpoint),
+      )
   },
 })
 
-const JSON_TYPE = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
-const MERGE_PATCH_TYPE = /^application\/merge-patch\+json *(?:; *charset="?utf-8"? *)?$/i
-const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
-
-function read(
-  event: APIGatewayProxyEvent,
-  headers: RequestHeaders,
-  limitBytes: number,
-  { form, mergePatch }: Endpoint,
-): unknown {
+function read(event: APIGatewayProxyEvent, contentType: string, limitBytes: number, { accepts }: Endpoint): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
   if (bytes.length > limitBytes) throw new Problem(413, { detail: `The body is larger than ${limitBytes} bytes.` })
-  const type = headers.inOrder('content-type').at(-1) ?? ''
-  const isForm = form && FORM_TYPE.test(type)
-  if (!isForm && !JSON_TYPE.test(type) && !(mergePatch && MERGE_PATCH_TYPE.test(type)))
-    throw new Problem(415, { detail: 'The content type must be application/json.' })
+  const type = mediaTypeOf(contentType)
+  if (!accepts.some((accepted) => accepted === type))
+    throw new Problem(415, { detail: `The content type must be ${accepts[0]}.` })
   const malformed = (detail: string) => new Problem('malformed-json', { detail })
   let text: string
   try {
@@ -41,7 +36,7 @@ function read(
   } catch {
     throw malformed('The body is not valid UTF-8.')
   }
-  if (isForm) return valuesOf([...new URLSearchParams(text)])
+  if (type === FORM_TYPE) return fieldsOf(new URLSearchParams(text))
   if (tooDeep(text)) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`)
   let value: unknown
   try {
@@ -53,17 +48,6 @@ function read(
   // To a schema without required fields, an empty array is an object.
   if (Array.isArray(value)) throw invalid([{ pointer: '#', detail: 'must be an object' }])
   return value
-}
-
-/** Returns the fields of a form. One that was sent twice is a list, which no schema of a text accepts. */
-const valuesOf = (fields: readonly (readonly [string, string])[]): Record<string, string | string[]> => {
-  const byName = Map.groupBy(fields, ([name]) => name)
-  return Object.fromEntries(
-    [...byName].map(([name, sent]) => [
-      name,
-      sent.length === 1 ? (sent[0]?.[1] ?? '') : sent.map(([, value]) => value),
-    ]),
-  )
 }
 
 function tooDeep(text: string): boolean {
@@ -83,12 +67,11 @@ function tooDeep(text: string): boolean {
   return false
 }
 
-const queryOf = (event: APIGatewayProxyEvent): Record<string, string | string[]> =>
-  Object.fromEntries(
-    Object.entries(event.multiValueQueryStringParameters ?? {}).map(([name, values = []]) => [
-      name,
-      values.length === 1 ? (values[0] ?? '') : values,
-    ]),
+const queryOf = ({ multiValueQueryStringParameters }: APIGatewayProxyEvent): Record<string, string | string[]> =>
+  fieldsOf(
+    Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values = []]) =>
+      values.map((value): [string, string] => [name, value]),
+    ),
   )
 
 function parse(schema: v.GenericSchema<unknown, unknown>, input: unknown): unknown {

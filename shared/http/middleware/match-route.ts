@@ -1,10 +1,8 @@
+import * as v from 'valibot'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const INTEGER = /^[1-9]\d{0,8}$/
 
 /** Finds the endpoint by API Gateway's resource and the method, and opens the runtime. */
 export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware => {
@@ -19,13 +17,10 @@ export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware
         if (allowed === undefined) throw notFound('no such route')
         throw new Problem(405, { headers: { allow: allowed.join(', ') } })
       }
-      const params: Record<string, string> = {}
-      for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
-        if (!(endpoint.integerId ? INTEGER : UUID).test(value)) throw notFound('an id in the path is malformed')
-        params[name] = value.toLowerCase()
-      }
+      const params = v.safeParse(endpoint.params, event.pathParameters ?? {}, { abortEarly: true })
+      if (!params.success) throw notFound('a parameter of the path is malformed')
       try {
-        context.request.matched = { endpoint, params, runtime: await source.open() }
+        context.request.matched = { endpoint, params: params.output, runtime: await source.open() }
       } catch (error) {
         throw unavailable(error)
       }

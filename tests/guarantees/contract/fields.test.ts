@@ -95,7 +95,8 @@ describe('a field of a body', () => {
     expect(refusedBy(schema, sample)).toEqual([])
     const forged = Object.fromEntries(FORGED.map((field) => [field, 1]))
     // A merge patch rejects them, so that nobody believes that it changed one.
-    if (endpoint.mergePatch) expect(refusedBy(schema, { ...forged, ...sample })).not.toEqual([])
+    if (endpoint.accepts.includes('application/merge-patch+json'))
+      expect(refusedBy(schema, { ...forged, ...sample })).not.toEqual([])
     else expect(v.parse(schema, { ...forged, ...sample })).toEqual(v.parse(schema, sample))
   })
 

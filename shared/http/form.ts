@@ -1,0 +1,13 @@
+/**
+ * Returns the fields of a form or of a query. A field that was sent several times is a list, which no schema of a text
+ * accepts.
+ */
+export function fieldsOf(sent: Iterable<readonly [string, string]>): Record<string, string | string[]> {
+  const byName = Map.groupBy(sent, ([name]) => name)
+  return Object.fromEntries(
+    [...byName].map(([name, pairs]) => {
+      const values = pairs.map(([, value]) => value)
+      return [name, values.length === 1 ? (values[0] ?? '') : values]
+    }),
+  )
+}
