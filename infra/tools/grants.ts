@@ -1,14 +1,29 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
+import { functionsPage } from './functions-page.ts'
+import { writeGenerated } from './generated.ts'
 import { MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { migrate } from '#shared/db/migrate.ts'
+import { readFunctions } from '#shared/doctor/functions.ts'
 import { readGrants } from '#shared/doctor/grants.ts'
 
-// Migrates a new database and writes what it grants. Review the file's diff as you review the migration.
+// Migrates a new database and writes what it grants and the list of its functions. Review the diff of the files as you review the
+// migration. `--check` only says whether they are up to date.
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Writes a list as `npm run format` would. */
+function writeList(path: string, list: object): Promise<void> {
+  const input = JSON.stringify(list, null, 2)
+  const text = execFileSync('biome', ['format', `--stdin-file-path=${path}`], { cwd: ROOT, input, encoding: 'utf8' })
+  return writeGenerated(ROOT + path, text, 'npm run grants')
+}
+
 const folder = await mkdtemp(join(tmpdir(), 'tenantry-grants-'))
 // Postgres does not run as root, and must be able to enter.
 await chmod(folder, 0o711)
@@ -16,8 +31,10 @@ const server = await startPostgres({ dataDir: join(folder, 'data'), durable: fal
 const sql = postgres(server.adminUrl, { max: 1 })
 try {
   await migrate(server.adminUrl, MIGRATIONS)
-  const file = fileURLToPath(new URL('../../shared/doctor/grants.json', import.meta.url))
-  await writeFile(file, `${JSON.stringify(await readGrants(sql), null, 2)}\n`)
+  const functions = await readFunctions(sql)
+  await writeList('shared/doctor/grants.json', await readGrants(sql))
+  await writeList('shared/doctor/functions.json', functions)
+  await writeGenerated(`${ROOT}migrations/functions.md`, functionsPage(functions), 'npm run grants')
 } finally {
   await sql.end({ timeout: 1 })
   await server.stop('immediate')

@@ -134,12 +134,12 @@ function newFunction(statement: Node): string | null {
   return name.startsWith('app.') ? name : null
 }
 
-const ROUTINES: readonly unknown[] = ['OBJECT_FUNCTION', 'OBJECT_PROCEDURE', 'OBJECT_ROUTINE']
+const ROUTINES: ReadonlySet<unknown> = new Set(['OBJECT_FUNCTION', 'OBJECT_PROCEDURE', 'OBJECT_ROUTINE'])
 
 /** Returns whether a statement sets the owner or the callers of functions. */
 const setsPrivileges = (node: Node): boolean =>
-  ('GrantStmt' in node && ROUTINES.includes(node.GrantStmt.objtype)) ||
-  ('AlterOwnerStmt' in node && ROUTINES.includes(node.AlterOwnerStmt.objectType))
+  ('GrantStmt' in node && ROUTINES.has(node.GrantStmt.objtype)) ||
+  ('AlterOwnerStmt' in node && ROUTINES.has(node.AlterOwnerStmt.objectType))
 
 /** Returns the table that a statement creates, when it needs the tenant guard, or null. */
 function needsGuard(statement: Node): string | null {

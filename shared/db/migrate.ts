@@ -62,9 +62,11 @@ const NO_TRANSACTION = /^-- migrate: no-transaction as (\w+)\n/
 
 const NUMBER_LENGTH = 4
 
-/** Reads the files `NNNN-name.sql` in order. Throws MigrationError on a gap, a duplicate number, or any file but README.md. */
+const PAGES: ReadonlySet<string> = new Set(['README.md', 'functions.md'])
+
+/** Reads the files `NNNN-name.sql` in order. Throws MigrationError on a gap, a duplicate number, or any file but the PAGES. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => name !== 'README.md').toSorted()
+  const names = (await readdir(folder)).filter((name) => !PAGES.has(name)).toSorted()
   return Promise.all(
     names.map(async (name, index) => {
       const expected = String(index + 1).padStart(NUMBER_LENGTH, '0')

@@ -1,5 +1,6 @@
 import type postgres from 'postgres'
 import { loginName } from '#shared/db/role-settings.ts'
+import { DEFINERS } from '#shared/doctor/functions.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
 
 /** Something in the database that could expose rows to another tenant. `object` is quoted as in SQL. */
@@ -23,81 +24,6 @@ const ROLES = [...LOGINS, ...NOLOGINS]
  */
 export const ACCOUNT_TABLES: readonly string[] = ['app.users', 'app.sessions', 'app.tokens']
 
-/** Every function that bypasses row security, and what it does. No other SECURITY DEFINER function may exist. */
-export const DEFINER_FUNCTIONS: readonly string[] = [
-  'app.tenants_of_session(bytea)', // returns the tenants that the user of a ticket can select
-  'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)', // returns the live sessions of the ticket's user
-  'app.audit_failed_sign_ins(integer)', // moves failed sign-ins to the audit logs of the users' tenants
-  'app.end_sessions(bytea, uuid, text, text, text, bytea)', // ends sessions of the ticket's user and audits each in its tenant
-  'app.end_unused_sessions(uuid, integer, text, text, bytea)', // ends the longest unused sessions of a user and audits each
-  'app.enqueue(text, jsonb, text)', // adds a job for the transaction's tenant, or for the platform
-  'app.add_event()', // adds the event of an audit entry
-  'app.claim_events(integer, integer)', // leases due events
-  'app.end_event_leases(uuid, jsonb)', // ends leases of events
-  'app.changes(text, bytea, bytea, xid8, uuid, integer)', // returns the events of all tenants for the key of a service
-  'app.record_opening(uuid, text, text, text)', // audits the opening of a secret of the set tenant
-  'app.open_vendor_secret(uuid, uuid)', // returns one ciphertext of the set tenant for a committed audit entry
-  'app.create_audit_partition(date)', // creates the partition of a year with its guard
-  'app.renew_seal()', // replaces the keys of the seals
-  'app.current_tenant()', // returns the tenant of the transaction, if it is sealed
-  'app.collect_permissions()', // computes the permissions of a role
-  'app.update_permissions()', // computes them again when those of the role or its base change
-  'app.set_tenant(uuid, uuid)', // seals the tenant and the actor of the transaction, for the functions of identity_gate
-  'app.check_ticket(bytea)', // returns what a ticket was sealed for, to the functions here
-  'app.authenticate(bytea, integer, integer)', // returns the live session of a token hash with a ticket, and sets its idle expiry
-  'app.select_tenant(bytea, uuid, integer, text, text, bytea)', // selects a tenant for the session of a ticket
-  'app.enter_to_read(bytea)', // sets the tenant of a ticket in a read-only transaction
-  'app.enter_to_write(bytea, text, boolean)', // sets the tenant of a ticket after it checked and locked its session
-  'app.enter_session(bytea)', // locks the session of a ticket
-  'app.service_of_key(text, bytea, bytea)', // returns whose key it is, to the functions here
-  'app.introspect(text, bytea, bytea, bytea, bytea, integer, integer)', // returns the live session of a token hash for the key of a service
-  'app.service_proof(bytea)', // returns the proof of a ticket's session for another service
-  'app.enter(bytea, text)', // sets the tenant of such a proof after it checked its session
-  'app.enter_as_service(uuid)', // sets a tenant that an operator granted to the login
-  'app.record_opening_for_service(uuid, text, text, text, text)', // audits the opening of a secret of an open tenant by another service
-  'app.open_secret_for_service(uuid, uuid, uuid)', // returns one ciphertext of a tenant for a committed audit entry
-  'app.operator_ticket(uuid, text)', // returns a ticket for any tenant, and logs the reason
-  'app.lease_ticket(uuid, uuid)', // returns a ticket for the tenant of a leased job
-  'app.claim_jobs(text, integer, integer, integer)', // leases due jobs of a kind, except mails
-  'app.claim_mails(integer, integer)', // leases due mails
-  'app.renew_lease(uuid, uuid, integer)', // extends a lease of a job
-  'app.end_lease(uuid, uuid, text, double precision)', // ends a lease of a job
-  'app.return_job(uuid, uuid, text)', // ends a lease as if the job had not been leased
-  'app.password_salt(text, text)', // returns the salt and cost of a password, or invented ones
-  'app.is_own_password(bytea, bytea)', // compares a digest with the password of the ticket's user
-  'app.change_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the ticket's user for a digest of it
-  'app.change_language(bytea, text)', // changes the language of the ticket's user
-  'app.rehash_password(text, bytea, text)', // stores a password at another cost for a digest of it
-  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)', // creates a session for a digest
-  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea)', // creates or renews an invitation of a ticket's tenant
-  'app.list_members(bytea, boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)', // returns the people of a ticket's tenant
-  'app.find_invitation(bytea, bytea)', // returns the invitation of a token hash
-  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text)', // makes the user of an invitation a member
-  'app.verify_email(bytea, bytea)', // verifies the address of the user of a token hash
-  'app.find_reset(bytea, bytea)', // returns the user of a password reset and the names of their tenants
-  'app.reset_password(bytea, bytea, text, text, text, bytea)', // replaces the password of the user of a password reset
-  'app.record_bounce(uuid, text, text)', // marks what the mail of a job was for: an invitation, a user
-  'app.clear_bounces(text)', // clears the marks of an address
-  'app.mail_of_invitation(uuid, uuid, bytea[])', // returns the invitation of a leased mail
-  'app.mail_of_user(uuid, uuid, bytea[], integer)', // returns the user of a leased mail, and stores its token
-  'app.mail_of_membership(uuid, uuid)', // returns the membership of a leased mail
-]
-
-/** The listed functions that check a proof. They run as identity_gate, which alone reads app.seal. */
-export const GATE_FUNCTIONS: readonly string[] = DEFINER_FUNCTIONS.slice(
-  DEFINER_FUNCTIONS.indexOf('app.current_tenant()'),
-)
-
-/** The listed functions without a search_path, because every read calls them: each name in them is qualified. */
-const QUALIFIED_FUNCTIONS: readonly string[] = [
-  'app.current_tenant()',
-  'app.set_tenant(uuid, uuid)',
-  'app.enter_to_read(bytea)',
-]
-
-/** The listed functions that create tables or write app.seal. They run as identity_owner; those in no such list run as identity_resolver. */
-export const OWNER_FUNCTIONS: readonly string[] = ['app.create_audit_partition(date)', 'app.renew_seal()']
-
 /** A policy that shows the rows of all tenants to exactly one role, for one kind of statement. */
 interface OpenPolicy {
   readonly policy: string
@@ -118,6 +44,9 @@ export const OPEN_POLICIES: readonly OpenPolicy[] = [
 /** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. Nobody chooses the id of a role. */
 export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)', 'app.roles(id)']
 
+/** The functions without a search_path, because every read calls them: each name in them is qualified. */
+const QUALIFIED = DEFINERS.filter(([, { qualified }]) => qualified !== undefined).map(([signature]) => signature)
+
 const listed = (names: readonly string[]): string => `array[${names.map((name) => `'${name}'`).join(', ')}]`
 
 // The scope of the platform and of a row, as Postgres writes them, in a literal.
@@ -126,6 +55,10 @@ const SCOPE = `COALESCE(tenant_id, ${PLATFORM})`
 
 /** What the checks query: all schemas except those of the system, without objects of extensions. */
 const CATALOGUE = String.raw`
+  -- The functions that may be SECURITY DEFINER, with the owner that the migrations give them.
+  definer as (
+    select * from (values ${DEFINERS.map(([signature, { owner }]) => `('${signature}', '${owner}')`).join(', ')}) as d(name, owner)
+  ),
   service_role as (
     select oid, rolname as name from pg_roles where rolname = any (${listed(LOGINS)})
   ),
@@ -348,14 +281,14 @@ const CHECKS = {
        select option_value::boolean from pg_options_to_table(reloptions) where option_name = 'security_invoker'), false)`,
   'materialized-view': `select name, null from relation where relkind = 'm'`,
   'definer-not-listed': `
-    select name, null from routine where prosecdef and name <> all (${listed(DEFINER_FUNCTIONS)})`,
+    select name, null from routine where prosecdef and name not in (select name from definer)`,
   'definer-missing': `
-    select wanted, null from unnest(${listed(DEFINER_FUNCTIONS)}) as wanted
-     where not exists (select from routine where name = wanted and prosecdef)`,
+    select d.name, null from definer d
+     where not exists (select from routine r where r.name = d.name and r.prosecdef)`,
   // pg_temp must come last, or a caller's temporary table could replace the table that the function means.
   'definer-search-path': `
     select name, array_to_string(proconfig, '; ') from routine
-     where prosecdef and name <> all (${listed(QUALIFIED_FUNCTIONS)})
+     where prosecdef and name <> all (${listed(QUALIFIED)})
        and not coalesce(proconfig @> array['search_path=pg_catalog, pg_temp'], false)`,
   // A body that Postgres parsed at its creation has no names to look up.
   'function-search-path': `
@@ -365,16 +298,14 @@ const CHECKS = {
   // With debug_print_plan and client_min_messages = log, a caller would read the parameters of the statements inside.
   'definer-messages': `
     select name, array_to_string(proconfig, '; ') from routine
-     where prosecdef and name <> all (${listed(QUALIFIED_FUNCTIONS)})
+     where prosecdef and name <> all (${listed(QUALIFIED)})
        and not coalesce(proconfig @> array['client_min_messages=warning'], false)`,
   'definer-for-public': `
     select r.name, null from routine r, aclexplode(coalesce(r.proacl, acldefault('f', r.proowner))) x
      where r.prosecdef and x.grantee = 0`,
   'definer-owner': `
-    select name, pg_get_userbyid(proowner) from routine
-     where prosecdef and pg_get_userbyid(proowner)
-       <> case when name = any (${listed(OWNER_FUNCTIONS)}) then 'identity_owner'
-               when name = any (${listed(GATE_FUNCTIONS)}) then 'identity_gate' else 'identity_resolver' end`,
+    select r.name, pg_get_userbyid(r.proowner) from routine r join definer d using (name)
+     where r.prosecdef and pg_get_userbyid(r.proowner) <> d.owner`,
   // Default privileges would open every future table and partition before it has its guard. Those of the owner itself open nothing.
   'default-privileges': `
     select pg_get_userbyid(d.defaclrole) || coalesce(' in ' || s.nspname, ''), array_to_string(d.defaclacl, ' ')

@@ -15,6 +15,7 @@ import {
   serviceTimeouts,
 } from '#shared/doctor/examinations.ts'
 import { functionBodies } from '#shared/doctor/function-bodies.ts'
+import { functionComments } from '#shared/doctor/functions.ts'
 
 /** The database has a fault and must not serve. `diagnoses` includes warnings and unseen checks. */
 export class UnhealthyDatabase extends Error {
@@ -62,6 +63,7 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
   if (!ahead) {
     found.push(
       ...(await functionBodies(tx, migrations)),
+      ...(await functionComments(tx)),
       ...(await grants(tx)),
       ...(await roleSettings(tx)),
       ...(await databasePrivileges(tx)),

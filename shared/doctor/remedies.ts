@@ -1,11 +1,5 @@
-import {
-  ACCOUNT_TABLES,
-  type CatalogueCheck,
-  type Finding,
-  GATE_FUNCTIONS,
-  OPEN_POLICIES,
-  OWNER_FUNCTIONS,
-} from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES, type CatalogueCheck, type Finding, OPEN_POLICIES } from '#shared/doctor/catalogue.ts'
+import { FUNCTIONS } from '#shared/doctor/functions.ts'
 
 /** The tables whose migration calls app.enforce_tenant with more than the table. */
 const GUARD_ARGUMENTS: Readonly<Record<string, string>> = {
@@ -46,11 +40,6 @@ function revoke(table: string, detail: string): string {
   return `revoke ${privilege} on ${table} from ${role};`
 }
 
-const ownerOf = (routine: string): string => {
-  if (OWNER_FUNCTIONS.includes(routine)) return 'identity_owner'
-  return GATE_FUNCTIONS.includes(routine) ? 'identity_gate' : 'identity_resolver'
-}
-
 type ByCheck = Readonly<Record<CatalogueCheck, (object: string, detail: string) => string>>
 
 /** What is wrong, in one line. */
@@ -85,7 +74,7 @@ const FAULTS: ByCheck = {
   'view-without-invoker': () =>
     'the view reads with the privileges of its owner: the policies for the reader do not apply',
   'materialized-view': () => 'a materialized view stores rows without row security',
-  'definer-not-listed': () => 'a SECURITY DEFINER function that shared/doctor/catalogue.ts does not list',
+  'definer-not-listed': () => 'a SECURITY DEFINER function that no migration makes',
   'definer-missing': () => 'a SECURITY DEFINER function of the service is missing, or has become SECURITY INVOKER',
   'definer-search-path': (_, settings) =>
     `a SECURITY DEFINER function with an unsafe search_path: ${settings || 'none'}`,
@@ -137,7 +126,7 @@ const REPAIRS: ByCheck = {
   'function-search-path': (routine) => `alter routine ${routine} set search_path = pg_catalog, pg_temp;`,
   'definer-messages': (routine) => `alter routine ${routine} set client_min_messages = warning;`,
   'definer-for-public': (routine) => `revoke execute on routine ${routine} from public;`,
-  'definer-owner': (routine) => `alter routine ${routine} owner to ${ownerOf(routine)};`,
+  'definer-owner': (routine) => `alter routine ${routine} owner to ${FUNCTIONS[routine]?.owner ?? 'identity_owner'};`,
   'default-privileges': (object) =>
     `revoke them: alter default privileges for role ${object.replace(' in ', ' in schema ')} revoke …`,
   'foreign-key-without-tenant': (object) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
-import { as, attempt, enterTenant, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import { as, attempt, enterTenant, type Guarantee, REFUSED, tenantsOf, type FunctionGuarantees } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 /** app.audit_failed_sign_ins, called by the worker for failed sign-ins of users and of other ids. */
@@ -119,3 +119,11 @@ export const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
     assert.deepEqual(await tenantsOf(sql, 'app.events', 'published_at is null', []), [])
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  audit_failed_sign_ins: failedSignInGuarantee,
+  create_audit_partition: partitionGuarantee,
+  add_event: eventGuarantee,
+  claim_events: eventGuarantee,
+  end_event_leases: eventGuarantee,
+}

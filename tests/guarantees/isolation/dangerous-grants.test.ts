@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { DEFINER_FUNCTIONS } from '#shared/doctor/catalogue.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 // Written by hand: `npm run grants` would accept a new holder of one of these without a question.
@@ -81,114 +80,6 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'delete on app.sessions': { identity_worker: 'deletes sessions that ended long ago' },
 }
 
-const ENTERS = {
-  identity_app: 'requests act in a tenant',
-  identity_worker: 'jobs act in their tenant',
-  identity_operator: 'commands act in a tenant',
-  identity_vault: 'reads and writes secrets of a tenant',
-}
-
-/** The roles that may call each function that bypasses row security, and why. */
-const DEFINERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'app.tenants_of_session(bytea)': { identity_auth: 'lists the tenants to select from' },
-  'app.sessions_of_session(bytea, timestamp with time zone, uuid, integer)': {
-    identity_auth: "lists the caller's sessions",
-  },
-  'app.end_sessions(bytea, uuid, text, text, text, bytea)': { identity_auth: "ends the caller's sessions" },
-  'app.audit_failed_sign_ins(integer)': { identity_worker: 'audits in every tenant of the user' },
-  'app.end_unused_sessions(uuid, integer, text, text, bytea)': { identity_gate: 'signing in keeps 50 sessions' },
-  'app.enqueue(text, jsonb, text)': {
-    identity_auth: 'endpoints add mails',
-    identity_app: 'endpoints add jobs',
-    identity_operator: 'commands add mails',
-    identity_gate: 'app.issue_invitation adds the mail',
-  },
-  'app.add_event()': {},
-  'app.collect_permissions()': {},
-  'app.update_permissions()': {},
-  'app.claim_events(integer, integer)': { identity_publisher: 'leases events' },
-  'app.end_event_leases(uuid, jsonb)': { identity_publisher: 'ends its leases' },
-  'app.record_opening_for_service(uuid, text, text, text, text)': { identity_opener: 'audits before it decrypts' },
-  'app.open_secret_for_service(uuid, uuid, uuid)': { identity_opener: 'decrypts vendor secrets for other services' },
-  'app.record_opening(uuid, text, text, text)': { identity_vault: 'audits before it decrypts' },
-  'app.record_bounce(uuid, text, text)': { identity_worker: 'records what SES reports for a mail' },
-  'app.clear_bounces(text)': { identity_operator: 'lets an address get mail again' },
-  'app.open_vendor_secret(uuid, uuid)': {
-    identity_vault: 'decrypts vendor secrets',
-    identity_gate: 'app.open_secret_for_service calls it',
-  },
-  'app.create_audit_partition(date)': { identity_worker: 'creates the partitions of the coming months' },
-  'app.current_tenant()': {
-    identity_app: 'policies call it',
-    identity_worker: 'policies call it',
-    identity_operator: 'policies call it',
-    identity_vault: 'policies call it',
-    identity_resolver: 'policies call it',
-    tenant_bound: 'policies of other services call it',
-  },
-  'app.set_tenant(uuid, uuid)': {},
-  'app.renew_seal()': { identity_operator: 'renews the seal after a restore' },
-  'app.check_ticket(bytea)': { identity_resolver: 'app.end_sessions acts for the user of a ticket' },
-  'app.authenticate(bytea, integer, integer)': {
-    identity_auth: 'checks the session of a request',
-    identity_app: 'checks the session of a request',
-  },
-  'app.select_tenant(bytea, uuid, integer, text, text, bytea)': { identity_auth: 'selects a tenant' },
-  'app.enter_to_read(bytea)': ENTERS,
-  'app.enter_to_write(bytea, text, boolean)': ENTERS,
-  'app.enter_session(bytea)': {
-    identity_auth: 'guards the writes of a session',
-    identity_app: 'guards the writes of a session',
-  },
-  'app.service_of_key(text, bytea, bytea)': { identity_resolver: 'app.changes needs the key of a service' },
-  'app.introspect(text, bytea, bytea, bytea, bytea, integer, integer)': {
-    identity_services: 'decides for a service with a key',
-  },
-  'app.changes(text, bytea, bytea, xid8, uuid, integer)': { identity_services: 'shows events to a service with a key' },
-  'app.service_proof(bytea)': { identity_app: 'authorize answers it to other services' },
-  'app.enter(bytea, text)': { tenant_bound: 'requests of other services act in a tenant' },
-  'app.enter_as_service(uuid)': { tenant_bound: 'background work of other services acts in a tenant' },
-  'app.operator_ticket(uuid, text)': { identity_operator: 'commands act in any tenant' },
-  'app.lease_ticket(uuid, uuid)': {
-    identity_worker: 'jobs act in their tenant',
-    identity_vault: 'jobs decrypt secrets',
-  },
-  'app.claim_jobs(text, integer, integer, integer)': { identity_worker: 'leases jobs' },
-  'app.claim_mails(integer, integer)': { identity_mailer: 'leases mails' },
-  'app.renew_lease(uuid, uuid, integer)': { identity_worker: 'renews its leases' },
-  'app.end_lease(uuid, uuid, text, double precision)': {
-    identity_mailer: 'ends its leases',
-    identity_worker: 'ends its leases',
-  },
-  'app.return_job(uuid, uuid, text)': {
-    identity_mailer: 'gives back mails that SES does not take now',
-    identity_worker: 'gives back jobs that it cannot do now',
-  },
-  'app.mail_of_invitation(uuid, uuid, bytea[])': { identity_mailer: 'writes the mail' },
-  'app.mail_of_user(uuid, uuid, bytea[], integer)': { identity_mailer: 'writes the mail' },
-  'app.mail_of_membership(uuid, uuid)': { identity_mailer: 'writes the mail' },
-  'app.password_salt(text, text)': { identity_auth: 'computes the digest of a sent password' },
-  'app.is_own_password(bytea, bytea)': { identity_auth: 'changing a password takes the current one' },
-  'app.change_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'changes a password' },
-  'app.change_language(bytea, text)': { identity_auth: 'changes a language' },
-  'app.rehash_password(text, bytea, text)': { identity_auth: 'signing in stores a password at the current cost' },
-  'app.sign_in(text, bytea, bytea, bytea, bytea, bytea, text, integer, integer, integer, text, text, bytea, bytea)': {
-    identity_auth: 'signs in',
-  },
-  'app.issue_invitation(bytea, text, text, bytea, integer, integer, text, bytea, integer, integer, bytea, integer, integer, text, text, bytea)':
-    { identity_app: 'invites people' },
-  'app.list_members(bytea, boolean, boolean, boolean, text, timestamp with time zone, uuid, integer)': {
-    identity_app: 'lists the people of a tenant',
-  },
-  'app.find_invitation(bytea, bytea)': { identity_auth: 'shows an invitation' },
-  'app.accept_invitation(bytea, bytea, text, text, text, text, bytea, text)': {
-    identity_auth: 'accepts an invitation',
-  },
-  'app.verify_email(bytea, bytea)': { identity_auth: 'verifies an address' },
-  'app.find_reset(bytea, bytea)': { identity_auth: 'checks the new password of a reset' },
-  'app.reset_password(bytea, bytea, text, text, text, bytea)': { identity_auth: 'resets a password' },
-}
-
 /** The policies that do not compare the tenant, with their role, and why. */
 const OPEN: Readonly<Record<string, string>> = {
   'audit_log gate_append identity_gate': 'audits the selection of a tenant',
@@ -243,15 +134,6 @@ describe('a dangerous privilege', () => {
         ? await holders('has_table_privilege(r.oid, $1, $2)', [table, type])
         : await holders('has_column_privilege(r.oid, $1, $2, $3)', [table, column, type])
     expect(found).toEqual(Object.keys(reasons).toSorted())
-  })
-
-  it.each(DEFINER_FUNCTIONS)('%s is callable by the listed roles alone', async (name) => {
-    const found = await holders(
-      `has_function_privilege(r.oid, $1, 'execute') and rolname <> (
-         select pg_get_userbyid(proowner) from pg_proc where oid = $1::regprocedure)`,
-      [name],
-    )
-    expect(found).toEqual(Object.keys(DEFINERS[name] ?? {}).toSorted())
   })
 
   it('includes only the listed policies that ignore the tenant', async () => {

@@ -1,4 +1,4 @@
-import { definerGuarantee, isReader } from './function-guarantees.ts'
+import { definerGuarantee } from './function-guarantees.ts'
 import { type Body, type Guard, NO_EVENT_TRIGGER, replaced } from './guard.ts'
 import { everyTableGuarantee } from './table-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
@@ -265,7 +265,7 @@ function writers(world: TwoTenants, bodies: readonly Body[]): Guard[] {
 /** The conditions in the functions that read across tenants. */
 const readers = (world: TwoTenants, bodies: readonly Body[]): Guard[] =>
   bodies
-    .filter(({ name }) => isReader(name))
+    .filter(({ name }) => ['tenants_of_session', 'sessions_of_session'].includes(name))
     .flatMap(({ name, definition }) =>
       [
         's.revoked_at is null',

@@ -3,7 +3,16 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { loginName } from '#shared/db/role-settings.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
-import { as, attempt, enterTenant, type Guarantee, REFUSED, sealedTicket } from './guarantee.ts'
+import {
+  as,
+  attempt,
+  enterTenant,
+  type Guarantee,
+  REFUSED,
+  sealedTicket,
+  calledBy,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // The functions of identity_gate. Each needs proof, which the connection of the guarantee gets as a superuser.
@@ -314,3 +323,20 @@ export const renewalGuarantee = ({ own }: TwoTenants): Guarantee => ({
     })
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  renew_seal: renewalGuarantee,
+  current_tenant: sealGuarantee,
+  set_tenant: sealGuarantee,
+  check_ticket: ticketGuarantee,
+  enter_session: enterSessionGuarantee,
+  enter_to_read: readGuarantee,
+  enter_to_write: ticketGuarantee,
+  operator_ticket: operatorTicketGuarantee,
+  lease_ticket: leaseGuarantee,
+  claim_jobs: leaseGuarantee,
+  renew_lease: leaseGuarantee,
+  end_lease: leaseGuarantee,
+  return_job: leaseGuarantee,
+  ...calledBy('identity_auth', { authenticate: checkGuarantee, select_tenant: checkGuarantee }),
+}

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
 import { ticketFor } from '#tests/support/proof.ts'
-import type { TenantTable } from './two-tenants.ts'
+import type { TenantTable, TwoTenants } from './two-tenants.ts'
 
 /**
  * A promise and its check. `holds` throws when the promise is broken. It gets a connection inside a transaction, as
@@ -87,6 +87,15 @@ export const heldBy = (role: string, { title, holds }: Guarantee): Guarantee => 
     await sql`set local role identity_app`
   },
 })
+
+/** The guarantees of SECURITY DEFINER functions, by name. `npm test` requires one for each: see migrations/README.md. */
+export type FunctionGuarantees = Readonly<Record<string, (world: TwoTenants, name: string) => Guarantee>>
+
+/** Returns the guarantees for a caller of the functions, in place of identity_app. */
+export const calledBy = (role: string, guarantees: FunctionGuarantees): FunctionGuarantees =>
+  Object.fromEntries(
+    Object.entries(guarantees).map(([name, guarantee]) => [name, (world, of) => heldBy(role, guarantee(world, of))]),
+  )
 
 /** Returns the tenants of the matching rows in order, as a superuser sees them. */
 export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, parameters: (string | null)[]) =>

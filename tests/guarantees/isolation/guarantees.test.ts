@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { ticketFor } from '#tests/support/proof.ts'
-import { definerGuarantee } from './function-guarantees.ts'
+import { DEFINER_NAMES, definerGuarantee } from './function-guarantees.ts'
 import { actorGuarantee } from './gate-guarantees.ts'
 import { entersBy, holdsAfter } from './guarantee.ts'
 import {
@@ -70,7 +70,7 @@ describe.each([
 
   // The functions run as their owners, so other grants change little: npm test holds them with those of the migrations alone.
   const ofRoles = [
-    ...world.definers.map((name) => definerGuarantee(world, name)),
+    ...DEFINER_NAMES.map((name) => definerGuarantee(world, name)),
     workerGuarantee(world),
     operatorGuarantee(world),
     operatorSecretsGuarantee(world),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { as, attempt, enterTenant, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
+import { as, attempt, enterTenant, type Guarantee, REFUSED, tenantsOf, type FunctionGuarantees } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 /** app.enqueue. The tenant of a job is the transaction's, even if its payload names another. */
@@ -71,3 +71,9 @@ export const bounceGuarantee = ({ users }: TwoTenants, name: string): Guarantee 
     }
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  enqueue: enqueueGuarantee,
+  record_bounce: bounceGuarantee,
+  clear_bounces: bounceGuarantee,
+}

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { ticketFor, ticketOf } from '#tests/support/proof.ts'
-import { enterTenant, as, attempt, type Guarantee, type Outcome, REFUSED } from './guarantee.ts'
+import {
+  enterTenant,
+  as,
+  attempt,
+  type Guarantee,
+  type Outcome,
+  REFUSED,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 /** The view through which a tenant reads app.tokens. */
@@ -164,3 +172,8 @@ export const permissionsGuarantee = ({ own, other }: TwoTenants): Guarantee => (
     })
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  collect_permissions: permissionsGuarantee,
+  update_permissions: permissionsGuarantee,
+}

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { ticketFor, ticketGuarantee, ticketOf } from './gate-guarantees.ts'
-import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf } from './guarantee.ts'
+import {
+  as,
+  attempt,
+  enterTenant,
+  type Guarantee,
+  sealedTicket,
+  tenantsOf,
+  calledBy,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // The functions that take the digest of a password, or the hash of a single-use token.
@@ -285,3 +294,17 @@ export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenan
     await sql`rollback to savepoint invited`
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  issue_invitation: newInvitationGuarantee,
+  list_members: memberListGuarantee,
+  ...calledBy('identity_auth', {
+    password_salt: passwordGuarantee,
+    is_own_password: passwordGuarantee,
+    rehash_password: passwordGuarantee,
+    sign_in: passwordGuarantee,
+    verify_email: tokenGuarantee,
+    find_invitation: tokenGuarantee,
+    accept_invitation: tokenGuarantee,
+  }),
+}

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { enterTenant, allowed, as, attempt, type Guarantee, type Outcome, REFUSED, tenantsOf } from './guarantee.ts'
+import {
+  enterTenant,
+  allowed,
+  as,
+  attempt,
+  type Guarantee,
+  type Outcome,
+  REFUSED,
+  tenantsOf,
+  calledBy,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import { unset } from './gate-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -394,3 +405,12 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
     assert.deepEqual(await version(3), { count: 1, code: '' })
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  record_opening: sealedSecretGuarantee,
+  open_vendor_secret: sealedSecretGuarantee,
+  ...calledBy('identity_opener', {
+    record_opening_for_service: serviceOpeningGuarantee,
+    open_secret_for_service: serviceOpeningGuarantee,
+  }),
+}

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { as, attempt, type Guarantee, REFUSED, sealedTicket, tenantsOf } from './guarantee.ts'
+import {
+  as,
+  attempt,
+  type Guarantee,
+  REFUSED,
+  sealedTicket,
+  tenantsOf,
+  calledBy,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import { made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -212,3 +221,16 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
     })
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  ...calledBy('tenant_bound', {
+    service_proof: serviceProofGuarantee,
+    enter: serviceProofGuarantee,
+    enter_as_service: serviceEntryGuarantee,
+  }),
+  ...calledBy('identity_services', {
+    service_of_key: serviceKeyGuarantee,
+    introspect: serviceKeyGuarantee,
+    changes: serviceKeyGuarantee,
+  }),
+}

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf } from './guarantee.ts'
+import {
+  as,
+  attempt,
+  enterTenant,
+  type Guarantee,
+  sealedTicket,
+  tenantsOf,
+  calledBy,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 /** A function that reads across tenants, called with tickets of live sessions and of other ids. */
@@ -125,3 +134,12 @@ export const endUnusedGuarantee = ({ own, other, sessions, users }: TwoTenants, 
     }
   },
 })
+
+export const FUNCTIONS: FunctionGuarantees = {
+  ...calledBy('identity_auth', {
+    tenants_of_session: readerGuarantee,
+    sessions_of_session: readerGuarantee,
+    end_sessions: endSessionsGuarantee,
+  }),
+  ...calledBy('identity_gate', { end_unused_sessions: endUnusedGuarantee }),
+}

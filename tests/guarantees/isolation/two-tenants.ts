@@ -28,8 +28,6 @@ export interface TwoTenants {
   readonly users: readonly TestUser[]
   /** The partitions of the tenant tables, each with a row of both tenants. */
   readonly partitions: readonly string[]
-  /** The names of the SECURITY DEFINER functions. */
-  readonly definers: readonly string[]
   /** A superuser's connection, to plant faults in a transaction. */
   readonly admin: postgres.Sql
   close(): Promise<void>
@@ -115,9 +113,6 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
       end $$`
     await tx`grant execute on function app.f_leak(text) to identity_app`
   })
-  const definers = await admin<{ name: string }[]>`
-    select p.oid::regproc::text as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-     where p.prosecdef and n.nspname not in ('pg_catalog', 'information_schema') order by 1`
   const sessions = await makeSessions(admin, own, other)
   // A warm connection: an ended transaction has set a tenant on it.
   await admin.begin((tx) => tx`select app.set_tenant(${own})`)
@@ -129,7 +124,6 @@ export async function createTwoTenants(grants: 'as migrated' | 'every one'): Pro
     sessions,
     users,
     partitions,
-    definers: definers.map(({ name }) => name),
     admin,
     close: async () => {
       await admin.end()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf } from './guarantee.ts'
+import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf, calledBy } from './guarantee.ts'
 import { passwordGuarantee, passwordOf } from './proof-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -140,4 +140,11 @@ export const passwordResetGuarantee = (world: TwoTenants, name: string): Guarant
     })
     assert.deepEqual(await liveOf(sql, [sessions.own, sessions.other, sessions.pending]), [])
   },
+})
+
+export const FUNCTIONS = calledBy('identity_auth', {
+  change_password: passwordChangeGuarantee,
+  change_language: languageGuarantee,
+  find_reset: passwordResetGuarantee,
+  reset_password: passwordResetGuarantee,
 })

@@ -168,7 +168,7 @@ const PLANTED: readonly {
       'set local role identity_owner',
       `${COUNT} set search_path = pg_catalog, pg_temp set client_min_messages = warning return (select count(*) from app.tenants)`,
     ],
-    names: ['definer-not-listed: app.planted_count_tenants()', 'definer-owner: app.planted_count_tenants()'],
+    names: ['definer-not-listed: app.planted_count_tenants()'],
   },
   {
     what: 'functions that lost their check',
@@ -351,7 +351,7 @@ describe('the doctor as a superuser', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('warns of dead-lettered jobs, rows in the default partition, a missing month, and logins that no row security binds', async () => {
+  it('warns of dead-lettered jobs, rows in the default partition, a missing month, a changed comment, and logins that no row security binds', async () => {
     const { before } = await found([
       "insert into app.jobs (kind, payload, idempotency_key, dead_at) values ('send-mail', '{}', 'a', now())",
       "insert into app.audit_log (tenant_id, occurred_at, action, target_type) select id, '1999-01-01', 'a.b', 'tenant' from app.tenants limit 1",
@@ -366,6 +366,7 @@ describe('the doctor as a superuser', () => {
       'create role planted_orders login',
       'grant tenant_bound to planted_orders with inherit true',
       "alter role planted_orders set statement_timeout = '2s'",
+      "comment on function app.enqueue is 'callers: none'",
     ])
     expect(named(before)).toEqual(
       expect.arrayContaining([
@@ -375,6 +376,7 @@ describe('the doctor as a superuser', () => {
         `powerful-login: ${OUTSIDER}`,
         'grant-not-listed: app.users',
         'service-timeout: planted_orders',
+        'function-comment: app.enqueue(text, jsonb, text)',
       ]),
     )
     expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(3)

@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from 'vitest'
+import { functionsPage } from '#infra/tools/functions-page.ts'
+import { errorCode } from '#shared/db/failure.ts'
+import { DEFINERS, FUNCTIONS, readFunctions } from '#shared/doctor/functions.ts'
+import { createTestDatabase } from '#tests/support/database.ts'
+import { DEFINER_NAMES, GUARANTEES } from './function-guarantees.ts'
+
+const database = await createTestDatabase()
+const sql = database.admin
+afterAll(() => database.drop())
+
+/** A value of each type that nobody issued. Any other type is called with null alone. */
+const INVENTED: Readonly<Record<string, string>> = {
+  boolean: 'true',
+  bytea: `sha256('invented')`,
+  'bytea[]': `array[sha256('invented')]`,
+  'double precision': '1',
+  integer: '1',
+  jsonb: `'[]'`,
+  text: `'invented'`,
+  'timestamp with time zone': 'now()',
+  uuid: 'gen_random_uuid()',
+  xid8: `'0'`,
+  'app.limit': `(sha256('invented'), 9, 9)`,
+  'app.source': `('invented', null, null)`,
+}
+
+/** Calls a function as one of its callers. Returns what is in its rows, without nulls and false, or its error. */
+async function outcomeOf(signature: string, caller: string, value: (type: string) => string) {
+  const types = /\((.*)\)$/.exec(signature)?.[1]?.split(', ').filter(Boolean) ?? []
+  const call = `${signature.replace(/\(.*/, '')}(${types.map((type) => `${value(type)}::${type}`).join(', ')})`
+  try {
+    return await sql.begin(async (tx) => {
+      await tx.unsafe(`set local role ${caller}`)
+      const rows = await tx.unsafe(`select * from ${call}`)
+      return rows.flatMap((row) => Object.values(row)).filter((found) => ![null, false, 0, ''].includes(found))
+    })
+  } catch (error) {
+    return errorCode(error)
+  }
+}
+
+describe('the functions of the database', () => {
+  test('are those of shared/doctor/functions.json', async () => {
+    expect(await readFunctions(sql), 'the list is stale: run `npm run grants`').toEqual(FUNCTIONS)
+  })
+
+  test('are on the page migrations/functions.md', async () => {
+    const page = fileURLToPath(new URL('../../../migrations/functions.md', import.meta.url))
+    expect(await readFile(page, 'utf8'), 'the page is stale: run `npm run grants`').toBe(functionsPage(FUNCTIONS))
+  })
+
+  test.each(Object.entries(FUNCTIONS))('%s is callable by the callers of its comment alone', async (name, record) => {
+    const found = await sql<{ role: string }[]>`
+      select rolname as role from pg_roles r
+       where rolname ~ '^(identity|tenant)_' and has_function_privilege(r.oid, ${name}, 'execute')
+         and r.oid <> (select proowner from pg_proc where oid = ${name}::regprocedure)`
+    expect(found.map(({ role }) => role).toSorted()).toEqual(record.callers.toSorted())
+  })
+
+  test('have no guarantee that is left of a function that is gone', () => {
+    expect(Object.keys(GUARANTEES).filter((name) => !DEFINER_NAMES.includes(name))).toEqual([])
+  })
+})
+
+// A scope is not sent: the transaction has one or none.
+const proven = DEFINERS.flatMap(([signature, { proof, callers }]) =>
+  proof.some((each) => each !== 'scope') ? callers.map((caller) => [signature, caller] as const) : [],
+)
+describe('a function that wants a proof', () => {
+  test.each(proven)('%s returns nothing to %s for an invented one, and for none', async (signature, caller) => {
+    const invented = (type: string) => INVENTED[type] ?? 'null'
+    const none = (type: string) => (/^(bytea|text|uuid)/.test(type) ? 'null' : invented(type))
+    for (const value of [invented, none]) {
+      const outcome = await outcomeOf(signature, caller, value)
+      if (typeof outcome === 'string') expect(outcome).toMatch(/^(TN...|22...|23...)$/)
+      else expect(outcome).toEqual([])
+    }
+  })
+})
