@@ -3,7 +3,7 @@ import type { Sql } from '#shared/db/connect.ts'
 import type { Run } from '#shared/db/run.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { phcParameters } from '#shared/password/argon2.ts'
-import type { Cost } from '#shared/password/derive.ts'
+import type { Cost } from '#shared/password/cost.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 

@@ -1,14 +1,6 @@
-import { holds, type Permission } from '#shared/role/permissions.ts'
+import { holds } from '#shared/role/permissions.ts'
 import type { Page } from '#web/page.ts'
-import type { NavigationName } from '#web/texts/texts.ts'
-import type { Ui } from '#web/view/ui.ts'
-
-/** A page that the navigation of a shop leads to. */
-export interface Destination {
-  readonly name: NavigationName
-  readonly path: string
-  readonly permission: Permission | null
-}
+import type { Destination, Ui } from '#web/view/ui.ts'
 
 /** Returns the pages that the navigation leads to, in the order of PAGES. */
 export const destinationsOf = (pages: readonly Page[]): Destination[] =>

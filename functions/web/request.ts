@@ -1,18 +1,16 @@
 import type middy from '@middy/core'
 import { randomBytes } from 'node:crypto'
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
-import type { Client, ReplyOf } from '#shared/client/client.ts'
+import type { Client } from '#shared/client/client.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { RequestHeaders } from '#shared/http/headers.ts'
 import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
 import { type CookieName, deleteCookie, readCookies } from '#web/cookies.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { languageOf } from '#web/language.ts'
+import type { Me } from '#web/me.ts'
 import type { Page } from '#web/page.ts'
 import type { WebRuntime } from '#web/runtime.ts'
-
-/** The session, as the API shows it. */
-export type Me = ReplyOf<'GET /v1/auth/session'>
 
 /** The state of a request. Each middleware fills in its part. */
 export interface WebState {

@@ -7,7 +7,8 @@ import { invalidForm, refusalOf } from '#web/refusal.ts'
 import { keepToken, linkOf } from '#web/link.ts'
 import type { MakeUi } from '#web/render.ts'
 import type { PageReply } from '#web/reply.ts'
-import { forgetSession, given, type Me, sentToken, type WebState } from '#web/request.ts'
+import { forgetSession, given, sentToken, type WebState } from '#web/request.ts'
+import type { Me } from '#web/me.ts'
 import type { Refusal, Ui } from '#web/view/ui.ts'
 
 /** Runs the page. A form that is refused is shown again, if the page says how. */

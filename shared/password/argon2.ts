@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type Cost, derive } from '#shared/password/derive.ts'
+import type { Cost } from '#shared/password/cost.ts'
+import { derive } from '#shared/password/derive.ts'
 
 interface ParsedSalt extends Cost {
   readonly salt: Buffer

@@ -1,16 +1,6 @@
 import crypto from 'node:crypto'
 import { promisify } from 'node:util'
-
-/** The cost of a hash with parallelism 1. OWASP's minimum: 19456 KiB, 2 iterations (Password Storage Cheat Sheet). */
-export interface Cost {
-  readonly memoryKib: number
-  readonly iterations: number
-}
-
-export const DIGEST_BYTES = 32
-
-/** Computes an Argon2id digest (RFC 9106, version 19, parallelism 1) of 32 bytes. The salt has at least 8 bytes. */
-export type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>
+import { type Derive, DIGEST_BYTES } from '#shared/password/cost.ts'
 
 /** Computes it with OpenSSL, in another thread. Null if this Node.js has no `crypto.argon2`, which came with 24.7. */
 export const deriveByOpenSsl: Derive | null = typeof crypto.argon2 === 'function' ? byOpenSsl(crypto.argon2) : null

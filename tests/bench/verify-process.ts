@@ -1,5 +1,5 @@
 import { digestPassword } from '#shared/password/argon2.ts'
-import type { Cost } from '#shared/password/derive.ts'
+import type { Cost } from '#shared/password/cost.ts'
 import { answerQuestions, givenOptions } from './processes.ts'
 
 /** The password and hash of the bare verify. */

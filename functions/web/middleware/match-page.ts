@@ -3,8 +3,9 @@ import { type ClientRequest, createClient, ProblemError, type Send } from '#shar
 import { decodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
+import type { Me } from '#web/me.ts'
 import { type Page, PARAMS } from '#web/page.ts'
-import { type Me, sentToken, type WebMiddleware, type WebState } from '#web/request.ts'
+import { sentToken, type WebMiddleware, type WebState } from '#web/request.ts'
 import type { WebRuntime, WebSource } from '#web/runtime.ts'
 
 /** Opens the runtime, and finds the page by API Gateway's resource and the method. */

@@ -3,7 +3,7 @@ import { html } from '#web/html.ts'
 import { invalidLink, isInvalidLink } from '#web/link.ts'
 import { page } from '#web/page.ts'
 import { redirect, type View, view } from '#web/reply.ts'
-import type { Me } from '#web/request.ts'
+import type { Me } from '#web/me.ts'
 import { actionButton } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 

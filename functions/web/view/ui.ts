@@ -1,7 +1,14 @@
 import type { Language } from '#shared/schema/language.ts'
-import type { Destination } from '#web/navigation.ts'
-import type { Me } from '#web/request.ts'
-import type { Texts } from '#web/texts/texts.ts'
+import type { Permission } from '#shared/role/permissions.ts'
+import type { Me } from '#web/me.ts'
+import type { NavigationName, Texts } from '#web/texts/texts.ts'
+
+/** A page that the navigation of a shop leads to. */
+export interface Destination {
+  readonly name: NavigationName
+  readonly path: string
+  readonly permission: Permission | null
+}
 
 /** What the parts of a view need to know of the request. The context of every page is one. */
 export interface Ui {

@@ -6,7 +6,10 @@ import { type Middleware, responseId } from '#shared/http/request.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
 
-/** Turns an error into a response, as problem details unless the group shows its failures otherwise. Logs the reason with the request id. */
+/**
+ * Turns an error into a response: problem details, unless the group shows its failures otherwise. Logs the reason with the
+ * request id.
+ */
 export const problemDetails = (baseUrl: string, show: ShowProblem = showProblem): Middleware => ({
   onError: (request) => {
     const { request: state } = request.context

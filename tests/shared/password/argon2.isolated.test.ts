@@ -1,7 +1,8 @@
 import { argon2Sync, randomBytes } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
-import { type Cost, derive, deriveByOpenSsl, deriveByWasm } from '#shared/password/derive.ts'
+import type { Cost } from '#shared/password/cost.ts'
+import { derive, deriveByOpenSsl, deriveByWasm } from '#shared/password/derive.ts'
 
 // The spy counts the work.
 vi.mock('#shared/password/derive.ts', { spy: true })

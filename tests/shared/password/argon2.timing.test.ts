@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest'
 import { digestPassword, hashPassword } from '#shared/password/argon2.ts'
-import type { Cost } from '#shared/password/derive.ts'
+import type { Cost } from '#shared/password/cost.ts'
 import { expectSameCost } from '#tests/support/compare.ts'
 
 describe('digestPassword', () => {

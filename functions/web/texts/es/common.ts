@@ -1,6 +1,6 @@
-import type { Texts } from '#web/texts/texts.ts'
+import type * as en from '#web/texts/en/common.ts'
 
-export const common: Texts['common'] = {
+export const common: typeof en.common = {
   skip: 'Ir al contenido',
   optional: '(opcional)',
   errorPrefix: 'Error:',
@@ -17,7 +17,7 @@ export const common: Texts['common'] = {
   filter: 'Buscar',
 }
 
-export const failures: Texts['failures'] = {
+export const failures: typeof en.failures = {
   invalid: { title: 'Esta solicitud no es válida', text: 'Vuelva atrás, recargue la página e inténtelo de nuevo.' },
   forbidden: {
     title: 'No puede hacer esto',
@@ -41,7 +41,7 @@ export const failures: Texts['failures'] = {
   reference: (id) => `Referencia para soporte: ${id}`,
 }
 
-export const refusals: Texts['refusals'] = {
+export const refusals: typeof en.refusals = {
   required: 'Escriba un valor.',
   invalid: 'Escriba un valor válido.',
   email: 'Escriba un correo electrónico, como nombre@example.com.',
@@ -57,7 +57,7 @@ export const refusals: Texts['refusals'] = {
   oneLine: 'Escriba una línea de texto.',
 }
 
-export const problems: Texts['problems'] = {
+export const problems: typeof en.problems = {
   other: 'No se hizo. Recargue la página e inténtelo de nuevo.',
   'token-invalid': 'Este enlace no es válido o ha caducado.',
   'already-member': 'Esta persona ya es miembro de la tienda.',
