@@ -12,7 +12,5 @@ export const webLambda = (
   source: WebSource,
 ): ((event: APIGatewayProxyEvent, context: Context) => Promise<ProxyResult>) => {
   const handle = webPipeline(pages, source)
-  return metered((event, context) =>
-    handle(event, { ...context, request: beginPage(event, event.requestContext.requestId) }),
-  )
+  return metered((event, context) => handle(event, { ...context, request: beginPage(event) }))
 }

@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
 import type { Client } from '#shared/client/client.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
+import { queryOf } from '#shared/http/form.ts'
 import { RequestHeaders } from '#shared/http/headers.ts'
+import { gatewayId } from '#shared/http/request.ts'
 import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
 import { type CookieName, deleteCookie, readCookies } from '#web/cookies.ts'
 import type { Language } from '#shared/schema/language.ts'
@@ -51,25 +53,20 @@ export function given<Part>(part: Part | null): Part {
   return part
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const FORM_SECRET = /^[A-Za-z0-9_-]{22}$/
 
 /** Builds the initial state from the API Gateway event. */
-export function beginPage(event: APIGatewayProxyEvent, requestId: string): WebState {
+export function beginPage(event: APIGatewayProxyEvent): WebState {
   const headers = new RequestHeaders(event.multiValueHeaders)
   const cookies = readCookies(headers)
   const known = cookies.get('form') ?? ''
   return {
     headers,
-    requestId: UUID.test(requestId) ? requestId : crypto.randomUUID(),
+    requestId: gatewayId(event),
     language: languageOf(cookies.get('lang'), headers.get('accept-language')),
     cookies,
     path: event.path,
-    query: new URLSearchParams(
-      Object.entries(event.multiValueQueryStringParameters ?? {}).flatMap(([name, values = []]) =>
-        values.map((value): [string, string] => [name, value]),
-      ),
-    ),
+    query: new URLSearchParams(queryOf(event)),
     matched: null,
     runtime: null,
     call: null,

@@ -1,3 +1,13 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+
+/** Returns the names and values of a query, in the order sent. */
+export const queryOf = ({
+  multiValueQueryStringParameters,
+}: Pick<APIGatewayProxyEvent, 'multiValueQueryStringParameters'>): [string, string][] =>
+  Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  )
+
 /**
  * Returns the fields of a form or of a query. A field that was sent several times is a list, which no schema of a text
  * accepts.

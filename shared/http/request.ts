@@ -74,6 +74,6 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
   }
 }
 
-// A client may also set API Gateway's id (x-amzn-requestid), to any text.
-const gatewayId = ({ requestContext: { requestId } }: APIGatewayProxyEvent): string =>
+/** Returns API Gateway's id of the request, or a new one: a client may also set the first (x-amzn-requestid), to any text. */
+export const gatewayId = ({ requestContext: { requestId } }: APIGatewayProxyEvent): string =>
   UUID.test(requestId) ? requestId : randomUUID()

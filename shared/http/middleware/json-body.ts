@@ -2,7 +2,7 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import * as v from 'valibot'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import { type FieldError, invalid, Problem } from '#shared/problem.ts'
-import { fieldsOf } from '#shared/http/form.ts'
+import { fieldsOf, queryOf } from '#shared/http/form.ts'
 import { FORM_TYPE, mediaTypeOf } from '#shared/http/media-type.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 
@@ -14,7 +14,7 @@ export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
     const { headers } = context.request
     const { endpoint } = matched(context.request)
-    if (endpoint.query !== null) context.request.query = parse(endpoint.query, queryOf(event))
+    if (endpoint.query !== null) context.request.query = parse(endpoint.query, fieldsOf(queryOf(event)))
     if (endpoint.body !== null)
       context.request.body = parse(
         endpoint.body,
@@ -66,13 +66,6 @@ function tooDeep(text: string): boolean {
   }
   return false
 }
-
-const queryOf = ({ multiValueQueryStringParameters }: APIGatewayProxyEvent): Record<string, string | string[]> =>
-  fieldsOf(
-    Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values = []]) =>
-      values.map((value): [string, string] => [name, value]),
-    ),
-  )
 
 function parse(schema: v.GenericSchema<unknown, unknown>, input: unknown): unknown {
   const result = v.safeParse(schema, input, { abortPipeEarly: true })
