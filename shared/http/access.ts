@@ -50,9 +50,9 @@ export type DeclaredAccess =
 /** Returns who may call, and who opens the transactions: null is the pipeline. */
 export function parseAccess(declared: DeclaredAccess): { access: Access; opener: Opener | null } {
   if (typeof declared === 'string' || !('transactions' in declared)) return { access: declared, opener: null }
-  const { transactions: opener } = declared
-  if ('anyone' in declared) return { access: 'anyone', opener }
-  return { access: 'session' in declared ? 'session' : { permission: declared.permission }, opener }
+  const { transactions: opener, ...access } = declared
+  if ('anyone' in access) return { access: 'anyone', opener }
+  return { access: 'session' in access ? 'session' : access, opener }
 }
 
 /** Whether a session must be live. */
@@ -68,58 +68,43 @@ export type Grant<Who, Ways, Key = null> = Ways & {
   readonly serviceKey: Key
 }
 
-/**
- * What each access grants. Around a GET of a tenant is a transaction that only reads. Around a write is one that first checks
- * the principal again under locks. Both commit with the reply. A read of a session outside of a tenant only calls functions.
- * Another kind of principal is another row.
- */
+/** What each access grants. Another kind of principal is another row, with ways of its own. */
 export type Granted<A extends DeclaredAccess, Route extends string> = A extends { permission: unknown }
-  ? Grant<
-      TenantPrincipal,
-      Opened<
-        A,
-        {
-          around: { readonly sql: TenantTransaction }
-          handle: { readonly sql: TenantTransactions }
-          call: { readonly sql: Pick<TenantTransactions, 'read'>; readonly call: CallByTicket }
-        }
-      >
-    >
+  ? Grant<TenantPrincipal, Opened<A, TenantWays>>
   : A extends 'session' | { session: true }
-    ? Grant<
-        Principal,
-        Opened<
-          A,
-          {
-            around: Route extends `GET ${string}`
-              ? { readonly call: CallByTicket }
-              : { readonly sql: SessionTransaction }
-            handle: { readonly sql: SessionTransactions }
-            call: { readonly call: CallByTicket }
-          }
-        >
-      >
-    : Grant<null, { readonly sql: Unscoped; readonly call: Call }, A extends 'service' ? SentServiceKey : null>
+    ? Grant<Principal, Opened<A, SessionWays<Route>>>
+    : Grant<null, OpenWays, A extends 'service' ? SentServiceKey : null>
+
+/** Around a GET is a transaction that only reads. Around a write is one that first checks the principal again under locks. */
+interface TenantWays {
+  readonly around: { readonly sql: TenantTransaction }
+  readonly 'by handle': { readonly sql: TenantTransactions }
+  readonly 'by call': { readonly sql: Pick<TenantTransactions, 'read'>; readonly call: CallByTicket }
+}
+
+/** Outside of a tenant, no policy shows a session its rows. Its reads call functions. */
+interface SessionWays<Route extends string> {
+  readonly around: Route extends `GET ${string}` ? SessionWays<Route>['by call'] : { readonly sql: SessionTransaction }
+  readonly 'by handle': { readonly sql: SessionTransactions }
+  readonly 'by call': { readonly call: CallByTicket }
+}
+
+interface OpenWays {
+  readonly sql: Unscoped
+  readonly call: Call
+}
 
 /** The ways to the database by who opens the transactions. */
-type Opened<A, Ways extends { around: object; handle: object; call: object }> = A extends {
-  transactions: `by ${infer Opener extends 'handle' | 'call'}`
-}
-  ? Ways[Opener]
+type Opened<A, Ways extends TenantWays | SessionWays<string>> = A extends { transactions: infer By extends Opener }
+  ? Ways[By]
   : Ways['around']
 
 /** What the pipeline fills in for any access. */
 export type AnyGrant = Grant<
   Principal | null,
   {
-    readonly sql?:
-      | Unscoped
-      | SessionTransaction
-      | SessionTransactions
-      | TenantTransaction
-      | TenantTransactions
-      | Pick<TenantTransactions, 'read'>
-    readonly call?: Call | CallByTicket
+    readonly sql?: (OpenWays | TenantWays[keyof TenantWays] | SessionWays<'POST'>['around' | 'by handle'])['sql']
+    readonly call?: (OpenWays | TenantWays['by call'])['call']
   },
   SentServiceKey | null
 >

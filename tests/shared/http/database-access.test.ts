@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { beforeAll, expect, it } from 'vitest'
 import type { TicketBytes } from '#shared/db/calls.ts'
+import { parseAccess } from '#shared/http/access.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { noContent, ok } from '#shared/http/reply.ts'
@@ -82,6 +83,13 @@ it.each([
   ['GET /v1/test/nothing', []],
 ])('gives %s only the ways to the database that its access grants: %j', async (route, ways) => {
   expect((await service.request(route, { token })).body).toEqual({ ways, database: false })
+})
+
+it('keeps what else an access says beside who opens the transactions', () => {
+  const { access, opener } = parseAccess({ permission: PERMISSION, exclusive: true, transactions: 'by handle' })
+  expect({ access, opener }).toEqual({ access: { permission: PERMISSION, exclusive: true }, opener: 'by handle' })
+  expect(parseAccess({ session: true, transactions: 'by call' })).toEqual({ access: 'session', opener: 'by call' })
+  expect(parseAccess('anyone')).toEqual({ access: 'anyone', opener: null })
 })
 
 it('sends no call whose first value is not the ticket of the request', async () => {
