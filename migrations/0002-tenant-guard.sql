@@ -138,6 +138,153 @@ comment on function app.set_tenant is
   'owner: identity_gate; proof: none; callers: identity_owner; definer: reads the key that seals the scope; '
   'qualified: every entry into a tenant calls it';
 
+-- Tickets and proofs. A ticket says what a check found: the session of a request, the lease of a job, or the reason of an operator. The
+-- database seals it for 30 seconds, longer than a request can last. A proof says the same to another service for a minute, under
+-- a key of its own: no function takes it for a ticket, and no function takes a ticket for a proof (0021).
+-- This section alone knows their bytes and their seals. Every other function asks app.check_ticket.
+--    1      kind: s is a session, j a job, o an operator. k is reserved for a key: every function refuses it
+--    2-17   tenant, or zeros
+--   18-33   principal: the user of a session. A job and an operator have zeros
+--   34-49   session, or zeros
+--   50-53   role, or zeros
+--   54      how the user of a session signed in: p is by password
+--   55-62   when they signed in
+--   63      what a job or an operator may do: w is write, r is read. Zero for a session, whose role says it
+--   64-71   when it expires
+--   72-103  the seal of the bytes before it
+-- A time is a number of microseconds since 2000 in eight bytes, so the order of the bytes is the order of time.
+
+-- Seals a ticket. A session has all but p_may_write. A job and an operator have a tenant and p_may_write. Returns null for another kind.
+create function app.seal_ticket(
+    p_kind text, p_tenant uuid, p_principal uuid default null, p_session uuid default null, p_role integer default null,
+    p_method text default null, p_signed_in_at timestamptz default null, p_may_write boolean default null)
+  returns bytea
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_body bytea := case p_kind when 'session' then 's'::bytea when 'job' then 'j' when 'operator' then 'o' end
+    || coalesce(uuid_send(p_tenant), '\x00000000000000000000000000000000')
+    || coalesce(uuid_send(p_principal), '\x00000000000000000000000000000000')
+    || coalesce(uuid_send(p_session), '\x00000000000000000000000000000000')
+    || int4send(coalesce(p_role, 0))
+    || case p_method when 'password' then 'p'::bytea else '\x00' end
+    || coalesce(timestamptz_send(p_signed_in_at), '\x0000000000000000')
+    || case p_may_write when true then 'w'::bytea when false then 'r' else '\x00' end
+    || timestamptz_send(clock_timestamp() + interval '30 seconds');
+begin
+  return v_body || sha256((select s.ticket_key from app.seal s) || v_body);
+end
+$$;
+comment on function app.seal_ticket is 'callers: identity_gate';
+
+-- Returns whether the key sealed a ticket or proof. Postgres puts the expression in line where it is called.
+create function app.is_sealed(p_key bytea, p_ticket bytea) returns boolean
+  language sql immutable
+  return substr(p_ticket, 72) = sha256(p_key || substr(p_ticket, 1, 71));
+comment on function app.is_sealed is 'callers: identity_gate';
+
+-- Returns what a ticket was sealed for, with null for what it lacks. Raises TN500 unless this database sealed it as one of the kinds that
+-- the caller names, and TN401 when it expired.
+create function app.check_ticket(
+    p_ticket bytea, variadic p_kinds text[], out kind text, out tenant_id uuid, out user_id uuid, out session_id uuid,
+    out role_id integer, out method text, out signed_in_at timestamptz, out may_write boolean)
+  language plpgsql stable security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_key bytea;
+begin
+  select s.ticket_key into v_key from app.seal s;
+  if app.is_sealed(v_key, p_ticket) is not true then
+    raise exception 'this database did not seal the ticket' using errcode = 'TN500';
+  end if;
+  kind := case substr(p_ticket, 1, 1) when 's' then 'session' when 'j' then 'job' when 'o' then 'operator' end;
+  if (kind = any (p_kinds)) is not true then
+    raise exception 'the ticket is of another kind' using errcode = 'TN500';
+  end if;
+  if substr(p_ticket, 64, 8) < timestamptz_send(clock_timestamp()) then
+    raise exception 'the ticket expired' using errcode = 'TN401';
+  end if;
+  tenant_id := nullif(encode(substr(p_ticket, 2, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
+  if kind <> 'session' then
+    may_write := substr(p_ticket, 63, 1) = 'w';
+    return;
+  end if;
+  user_id := encode(substr(p_ticket, 18, 16), 'hex');
+  session_id := encode(substr(p_ticket, 34, 16), 'hex');
+  role_id := nullif(('x' || encode(substr(p_ticket, 50, 4), 'hex'))::bit(32)::integer, 0);
+  method := case substr(p_ticket, 54, 1) when 'p' then 'password' end;
+  signed_in_at := timestamptz '2000-01-01 00:00:00+00'
+    + ('x' || encode(substr(p_ticket, 55, 8), 'hex'))::bit(64)::bigint * interval '1 microsecond';
+end
+$$;
+comment on function app.check_ticket is
+  'owner: identity_gate; proof: ticket; callers: identity_resolver; definer: reads the key that seals tickets';
+
+-- Sets the tenant and the actor of a ticket for a read. Requires a READ ONLY transaction, which nothing can make READ WRITE again, so the
+-- scope of a read never writes. It checks no table again: the session check found the ticket's tenant in this request.
+-- Every read calls it, so it repeats app.check_ticket and app.set_tenant in line and with qualified names.
+create function app.enter_to_read(p_ticket bytea) returns void
+  language plpgsql security definer
+  as $$
+declare
+  v_scope_key pg_catalog.bytea;
+  v_ticket_key pg_catalog.bytea;
+  v_set pg_catalog.text;
+begin
+  select s.scope_key, s.ticket_key into v_scope_key, v_ticket_key from app.seal s;
+  if app.is_sealed(v_ticket_key, p_ticket)
+     and pg_catalog.substr(p_ticket, 1, 1) operator(pg_catalog.=) any ('{s,j,o}'::pg_catalog.bytea[])
+     and pg_catalog.substr(p_ticket, 64, 8) operator(pg_catalog.>) pg_catalog.timestamptz_send(pg_catalog.clock_timestamp())
+     and pg_catalog.substr(p_ticket, 2, 16) operator(pg_catalog.<>) '\x00000000000000000000000000000000'::pg_catalog.bytea
+     and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then
+    v_set := pg_catalog.set_config('app.scope', pg_catalog.encode(pg_catalog.substr(p_ticket, 2, 32), 'hex'), true);
+    v_set := pg_catalog.set_config('app.scope_seal', pg_catalog.encode(pg_catalog.sha256(v_scope_key
+      operator(pg_catalog.||) pg_catalog.substr(p_ticket, 2, 32)
+      operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), true);
+    return;
+  end if;
+  perform app.check_ticket(p_ticket, 'session', 'job', 'operator');
+  raise exception 'a read needs a ticket with a tenant, and a READ ONLY transaction' using errcode = 'TN500';
+end
+$$;
+comment on function app.enter_to_read is
+  'owner: identity_gate; proof: ticket; callers: identity_app, identity_worker, identity_operator, identity_vault; '
+  'definer: reads the keys that seal tickets and the scope; qualified: every read calls it';
+
+-- Returns the proof of a ticket for another service. Requires a ticket that app.check_ticket accepted.
+create function app.proof_of_ticket(p_ticket bytea) returns bytea
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_body bytea := substr(p_ticket, 1, 63) || timestamptz_send(clock_timestamp() + interval '1 minute');
+begin
+  return v_body || sha256((select s.proof_key from app.seal s) || v_body);
+end
+$$;
+comment on function app.proof_of_ticket is 'callers: identity_gate';
+
+-- Returns a proof as a ticket, for app.check_ticket and app.enter_to_write. Raises TN500 unless this database sealed the proof.
+create function app.ticket_of_proof(p_proof bytea) returns bytea
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_body bytea := substr(p_proof, 1, 71);
+  v_seal bytea;
+begin
+  select sha256(s.ticket_key || v_body) into v_seal from app.seal s where app.is_sealed(s.proof_key, p_proof);
+  if not found then
+    raise exception 'this database did not seal the proof' using errcode = 'TN500';
+  end if;
+  return v_body || v_seal;
+end
+$$;
+comment on function app.ticket_of_proof is 'callers: identity_gate';
+
 -- Returns the tenant of the transaction. Raises TN500 without one. For functions whose result depends on the tenant.
 create function app.required_tenant() returns uuid
   language plpgsql stable
@@ -256,7 +403,8 @@ comment on function app.guard_partitions is 'callers: none';
 
 select app.give(
   'app.renew_seal', 'app.current_tenant', 'app.current_actor', 'app.set_tenant', 'app.required_tenant', 'app.refuse_change',
-  'app.enforce_tenant', 'app.guard_partitions');
+  'app.enforce_tenant', 'app.guard_partitions', 'app.seal_ticket', 'app.is_sealed',
+  'app.check_ticket', 'app.enter_to_read', 'app.proof_of_ticket', 'app.ticket_of_proof');
 
 -- Only a superuser may create an event trigger; on Aurora, rds_superuser may too. Without the trigger, a partition that
 -- somebody creates by hand has neither guard nor grants, and `npm run doctor` reports it.

@@ -94,7 +94,7 @@ create function app.is_own_password(p_ticket bytea, p_digest bytea) returns bool
   set client_min_messages = warning
   as $$
 declare
-  v_ticket record := app.check_ticket(p_ticket);
+  v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
   return (select app.is_digest_of(p_digest, u.password_hash)
             from app.users u where u.id = v_ticket.user_id and u.disabled_at is null) is true;
@@ -115,7 +115,7 @@ create function app.change_password(
   set client_min_messages = warning
   as $$
 declare
-  v_ticket record := app.check_ticket(p_ticket);
+  v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
   perform app.enter_session(p_ticket);
   update app.users u set password_hash = p_password_hash, resets_valid_from = clock_timestamp()
@@ -139,7 +139,7 @@ create function app.change_language(p_ticket bytea, p_language text) returns voi
   set client_min_messages = warning
   as $$
 declare
-  v_ticket record := app.check_ticket(p_ticket);
+  v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
   perform app.enter_session(p_ticket);
   update app.users u set language = p_language where u.id = v_ticket.user_id and u.disabled_at is null;

@@ -52,20 +52,21 @@ grant select (id, absolute_expires_at), delete on app.sessions to identity_worke
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   update (revoked_at) on app.sessions to identity_resolver;
-grant select (id, token_key, user_id, tenant_id, csrf_secret, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
+grant select (id, token_key, user_id, tenant_id, csrf_secret, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at),
   update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_gate;
 
--- The live sessions as the session check reads them, with user, tenant, role and permissions. A session is live if it is not
--- revoked or expired and its user is not disabled. If it has a tenant, the tenant must be open, and the membership accepted and
--- not revoked. Row security applies to the reader: the view shows a session of a tenant only while that tenant is set.
-create view app.checked_sessions with (security_invoker = true) as
-select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
+-- The live sessions with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user is not
+-- disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security applies to the
+-- reader: the view shows a session of a tenant only while that tenant is set. It is also the row that functions return: `ticket` is null
+-- here, and app.authenticate fills it in. No function returns the token hash.
+create view app.live_sessions with (security_invoker = true) as
+select s.id as session_id, s.idle_expires_at, s.absolute_expires_at, s.created_at as signed_in_at, s.last_seen_at,
        u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url, u.language,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-       r.permissions, s.token_key, s.csrf_secret, s.last_seen_at
+       r.permissions, s.csrf_secret, s.token_key, null::bytea as ticket
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
@@ -74,14 +75,26 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at,
   left join app.roles r on r.id = m.role_id
  where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
    and (s.tenant_id is null or (t.id is not null and m.id is not null));
+grant select on app.live_sessions to identity_gate;
 
--- The same without the secrets.
-create view app.live_sessions with (security_invoker = true) as
-select session_id, idle_expires_at, absolute_expires_at, user_id, email, email_verified_at, full_name, avatar_url,
-       language, tenant_id, slug, legal_name, status, timezone, currency, membership_id, role_id, role_code,
-       role_label, role_rank, permissions
-  from app.checked_sessions;
-grant select on app.checked_sessions, app.live_sessions to identity_gate;
+-- Returns the live session of an id without its token hash, or no row.
+create function app.live_session(p_session uuid) returns setof app.live_sessions
+  language plpgsql stable rows 1
+  set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
+  as $$
+declare
+  v_live app.live_sessions;
+begin
+  select l.* into v_live from app.live_sessions l where l.session_id = p_session;
+  if found then
+    v_live.token_key := null;
+    return next v_live;
+  end if;
+end
+$$;
+comment on function app.live_session is 'callers: identity_gate';
 
 -- The functions below run as identity_gate, which sees every tenant and seals what it found.
 
@@ -94,14 +107,14 @@ create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_ip_hash bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
     p_request_id text, p_client_request_id text, p_sent_key bytea default null, p_sent_previous bytea default null)
-  returns table (session_id uuid, idle_expires_at timestamptz, absolute_expires_at timestamptz, user_id uuid, email text,
-                 email_verified_at timestamptz, full_name text, avatar_url text)
+  returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 declare
   v_user app.users;
+  v_session uuid;
 begin
   select * into v_user from app.users u where u.email = p_email;
   if app.is_digest_of(p_digest, v_user.password_hash) and v_user.disabled_at is null then
@@ -115,14 +128,13 @@ begin
          from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
       perform app.end_unused_sessions(v_user.id, p_most - 1, p_request_id, p_client_request_id, p_ip_hash);
       insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
-      return query
-        insert into app.sessions as s
-          (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-        values (p_token_key, v_user.id, p_csrf_secret, p_ip_hash, p_user_agent,
-                now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
-                now() + make_interval(secs => p_absolute_seconds))
-        returning s.id, s.idle_expires_at, s.absolute_expires_at, v_user.id, v_user.email::text, v_user.email_verified_at,
-                  v_user.full_name::text, v_user.avatar_url;
+      insert into app.sessions as s
+        (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
+      values (p_token_key, v_user.id, p_csrf_secret, p_ip_hash, p_user_agent,
+              now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
+              now() + make_interval(secs => p_absolute_seconds))
+      returning s.id into v_session;
+      return query select * from app.live_session(v_session);
       return;
     end if;
   end if;
@@ -136,19 +148,14 @@ comment on function app.sign_in is
   'owner: identity_gate; proof: password digest; callers: identity_auth; '
   'definer: compares a digest with a password hash, and creates a session';
 
--- The session check, in one round trip. Returns the live session of a token hash with a ticket and its CSRF secret, or no row. If the session was
+-- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. If the session was
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
 -- never past the absolute expiry. Otherwise nothing is written.
 -- Its two settings for the planner fix the plan: one lookup by index in each table, planned once for a connection. Otherwise each of
 -- a connection's first five checks would be planned, and small tables would be read whole.
 -- Call it in a transaction of its own, because such a transaction commits without waiting for the disk.
--- A ticket is proof for 30 seconds, longer than a request can last. Its 92 bytes are tenant (zeros for none), user, session,
--- role, the time when it expires, and a seal over them. Its columns are listed, because a column of a row type costs more.
 create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_step_seconds integer default 0)
-  returns table (session_id uuid, idle_expires_at timestamptz, absolute_expires_at timestamptz, user_id uuid, email text,
-                 email_verified_at timestamptz, full_name text, avatar_url text, language text, tenant_id uuid, slug text,
-                 legal_name text, status text, timezone text, currency text, membership_id uuid, role_id integer,
-                 role_code text, role_label text, role_rank integer, permissions jsonb, ticket bytea, csrf_secret bytea)
+  returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -156,84 +163,33 @@ create function app.authenticate(p_token_key bytea, p_idle_seconds integer, p_st
   set plan_cache_mode = force_generic_plan
   as $$
 declare
-  v_key bytea;
-  v_moves boolean;
+  v_live app.live_sessions;
 begin
-  select l.session_id, l.idle_expires_at, l.absolute_expires_at, l.user_id, l.email, l.email_verified_at, l.full_name,
-         l.avatar_url, l.language, l.tenant_id, l.slug, l.legal_name, l.status, l.timezone, l.currency, l.membership_id,
-         l.role_id, l.role_code, l.role_label, l.role_rank, l.permissions, l.csrf_secret, k.ticket_key,
-         l.last_seen_at <= now() - make_interval(secs => p_step_seconds)
-    into session_id, idle_expires_at, absolute_expires_at, user_id, email, email_verified_at, full_name, avatar_url,
-         language, tenant_id, slug, legal_name, status, timezone, currency, membership_id, role_id, role_code, role_label,
-         role_rank, permissions, csrf_secret, v_key, v_moves
-    from app.checked_sessions l cross join app.seal k where l.token_key = p_token_key;
+  select l.* into v_live from app.live_sessions l where l.token_key = p_token_key;
   if not found then
     return;
   end if;
-  if v_moves then
+  if v_live.last_seen_at <= now() - make_interval(secs => p_step_seconds) then
     perform set_config('synchronous_commit', 'off', true);
     update app.sessions s
-       set idle_expires_at = case when authenticate.tenant_id is null then s.idle_expires_at
+       set idle_expires_at = case when v_live.tenant_id is null then s.idle_expires_at
              else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
            last_seen_at = now()
-     where s.id = session_id and (s.revoked_at is null) is not false
-    returning s.idle_expires_at into idle_expires_at;
+     where s.id = v_live.session_id and (s.revoked_at is null) is not false
+    returning s.idle_expires_at into v_live.idle_expires_at;
     if not found then
       return;
     end if;
   end if;
-  ticket := uuid_send(coalesce(tenant_id, '00000000-0000-0000-0000-000000000000')) || uuid_send(user_id)
-         || uuid_send(session_id) || int4send(coalesce(role_id, 0))
-         || timestamptz_send(clock_timestamp() + interval '30 seconds');
-  ticket := ticket || sha256(v_key || ticket);
-  return next;
+  v_live.ticket := app.seal_ticket('session', v_live.tenant_id, v_live.user_id, v_live.session_id, v_live.role_id, 'password',
+                                   v_live.signed_in_at);
+  v_live.token_key := null;
+  return next v_live;
 end
 $$;
 comment on function app.authenticate is
   'owner: identity_gate; proof: token hash; callers: identity_auth, identity_app; '
   'definer: reads sessions of all tenants before one is known, and seals a ticket';
-
--- Returns a ticket without a user and a session: the proof of a job, an invited user or an operator.
-create function app.platform_ticket(p_tenant uuid, p_writes boolean) returns bytea
-  language plpgsql volatile
-  set search_path = pg_catalog, pg_temp
-  as $$
-declare
-  v_ticket bytea := uuid_send(p_tenant) || decode(repeat('00', 32), 'hex')
-                 || int4send(case when p_writes then 0 else -1 end)
-                 || timestamptz_send(clock_timestamp() + interval '30 seconds');
-begin
-  return v_ticket || sha256((select s.ticket_key from app.seal s) || v_ticket);
-end
-$$;
-comment on function app.platform_ticket is 'callers: identity_gate';
-
--- Returns what a ticket was sealed for, with null for a tenant or session that it lacks. Raises TN500 unless this database sealed
--- it, and TN401 when it expired. The expiry is the number of microseconds since 2000 in eight bytes, so their order is the order
--- of time.
-create function app.check_ticket(p_ticket bytea, out tenant_id uuid, out user_id uuid, out session_id uuid)
-  language plpgsql stable security definer
-  set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
-  as $$
-declare
-  v_key bytea;
-begin
-  select s.ticket_key into v_key from app.seal s;
-  if (length(p_ticket) = 92 and substr(p_ticket, 61) =
-      sha256(v_key || substr(p_ticket, 1, 60))) is not true then
-    raise exception 'this database did not seal the ticket' using errcode = 'TN500';
-  end if;
-  if substr(p_ticket, 53, 8) < timestamptz_send(clock_timestamp()) then
-    raise exception 'the ticket expired' using errcode = 'TN401';
-  end if;
-  tenant_id := nullif(encode(substr(p_ticket, 1, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
-  user_id := nullif(encode(substr(p_ticket, 17, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
-  session_id := nullif(encode(substr(p_ticket, 33, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
-end
-$$;
-comment on function app.check_ticket is
-  'owner: identity_gate; proof: ticket; callers: identity_resolver; definer: reads the key that seals tickets';
 
 -- Selects a tenant for the session of a ticket and returns the session. Audits it, unless the session has selected that tenant
 -- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
@@ -254,7 +210,7 @@ declare
   v_session uuid;
   v_previous uuid;
 begin
-  select t.user_id, t.session_id into v_user, v_session from app.check_ticket(p_ticket) t;
+  select t.user_id, t.session_id into v_user, v_session from app.check_ticket(p_ticket, 'session') t;
   perform from app.tenants t
     where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status) for share;
   if not found then
@@ -279,7 +235,7 @@ begin
     values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_request_id, p_client_request_id,
             app.tenant_ip_hash(p_ip_hash, p_tenant));
   end if;
-  return query select l.* from app.live_sessions l where l.session_id = v_session;
+  return query select * from app.live_session(v_session);
 end
 $$;
 comment on function app.select_tenant is
@@ -303,7 +259,7 @@ create function app.tenants_of_session(p_ticket bytea)
 begin
   return query
     select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank
-      from app.check_ticket(p_ticket) ticket
+      from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null
       join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
@@ -334,7 +290,7 @@ begin
   return query
     select o.id, o.user_agent::text, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name::text, t.status,
            t.timezone, t.currency
-      from app.check_ticket(p_ticket) ticket
+      from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null
       -- OFFSET 0 keeps the planner from reading all live sessions first, as it would while the table is small.
@@ -398,7 +354,7 @@ create function app.end_sessions(
   set client_min_messages = warning
   as $$
 declare
-  v_ticket record := app.check_ticket(p_ticket);
+  v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
   return app.end_sessions_of(
     v_ticket.user_id, p_session, v_ticket.session_id, p_action, p_request_id, p_client_request_id, p_ip_hash);
@@ -453,5 +409,5 @@ comment on table app.sessions is
   'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at';
 
 select app.give(
-  'app.sign_in', 'app.authenticate', 'app.platform_ticket', 'app.check_ticket', 'app.select_tenant', 'app.tenants_of_session',
+  'app.live_session', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',
   'app.sessions_of_session', 'app.end_sessions_of', 'app.end_sessions', 'app.end_unused_sessions');

@@ -227,7 +227,7 @@ begin
   if v_tenant is null then
     raise exception 'no lease of a job with a tenant' using errcode = 'TN403';
   end if;
-  return app.platform_ticket(v_tenant, true);
+  return app.seal_ticket('job', v_tenant, p_may_write => true);
 end
 $$;
 comment on function app.lease_ticket is

@@ -17,8 +17,7 @@ create policy gate on app.service_tenants to identity_gate using (true);
 grant select, update (granted_at) on app.service_tenants to identity_gate;
 comment on table app.service_tenants is 'tenant: role, tenant_id, granted_at, revoked_at';
 
--- Returns the proof of a session for another service, or null for a session without a tenant. It is the ticket with another time
--- and a seal of its own: no function takes it for a ticket, and app.enter takes no ticket. It lasts a minute, longer than a
+-- Returns the proof of a session for another service, or null for a session without a tenant. A proof lasts a minute, longer than a
 -- request and the few seconds for which a service may keep what it was told.
 create function app.service_proof(p_ticket bytea) returns bytea
   language plpgsql volatile security definer
@@ -26,13 +25,12 @@ create function app.service_proof(p_ticket bytea) returns bytea
   set client_min_messages = warning
   as $$
 declare
-  v_found record := app.check_ticket(p_ticket);
-  v_proof bytea := substr(p_ticket, 1, 52) || timestamptz_send(clock_timestamp() + interval '1 minute');
+  v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
-  if v_found.tenant_id is null or v_found.session_id is null then
+  if v_ticket.tenant_id is null then
     return null;
   end if;
-  return v_proof || sha256((select s.proof_key from app.seal s) || v_proof);
+  return app.proof_of_ticket(p_ticket);
 end
 $$;
 comment on function app.service_proof is
@@ -50,16 +48,10 @@ create function app.enter(p_proof bytea, p_permission text) returns void
   set plan_cache_mode = force_generic_plan
   as $$
 declare
-  v_body bytea := substr(p_proof, 1, 60);
-  v_ticket bytea;
+  v_ticket bytea := app.ticket_of_proof(p_proof);
   v_found record;
   v_live app.live_sessions;
 begin
-  select v_body || sha256(s.ticket_key || v_body) into v_ticket from app.seal s
-   where length(p_proof) = 92 and substr(p_proof, 61) = sha256(s.proof_key || v_body);
-  if not found then
-    raise exception 'this database did not seal the proof' using errcode = 'TN500';
-  end if;
   if current_setting('transaction_read_only') = 'off' then
     if p_permission is null then
       raise exception 'a write needs a permission' using errcode = '22004';
@@ -67,7 +59,7 @@ begin
     perform app.enter_to_write(v_ticket, p_permission, false);
     return;
   end if;
-  v_found := app.check_ticket(v_ticket);
+  v_found := app.check_ticket(v_ticket, 'session');
   select l.* into v_live from app.live_sessions l where l.session_id = v_found.session_id;
   if not found then
     raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';
@@ -75,7 +67,7 @@ begin
   if v_live.tenant_id is distinct from v_found.tenant_id then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
-  if int4send(v_live.role_id) <> substr(p_proof, 49, 4) or not (p_permission is null or v_live.permissions ?| array[p_permission, '*']) then
+  if v_live.role_id is distinct from v_found.role_id or not (p_permission is null or v_live.permissions ?| array[p_permission, '*']) then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
   perform app.set_tenant(v_live.tenant_id, v_live.user_id);

@@ -46,8 +46,7 @@ begin
     return;
   end if;
   perform app.enter_to_write(p_ticket, 'member.manage', true);
-  v_tenant := encode(substr(p_ticket, 1, 16), 'hex');
-  v_actor := encode(substr(p_ticket, 17, 16), 'hex');
+  select t.tenant_id, t.user_id into v_tenant, v_actor from app.check_ticket(p_ticket, 'session') t;
   -- Not now(): this statement may have begun before the one that issued the invitation, and have waited for it.
   select i.id, i.email::text, i.role_id, (select r.rank from app.roles r where r.id = i.role_id),
          greatest(0, ceil(extract(epoch from i.issued_at - clock_timestamp()) + p_resend_seconds)),
@@ -127,7 +126,7 @@ create function app.list_members(
 declare
   v_tenant uuid;
 begin
-  select t.tenant_id into v_tenant from app.check_ticket(p_ticket) t;
+  select t.tenant_id into v_tenant from app.check_ticket(p_ticket, 'session') t;
   if v_tenant is null then
     raise exception 'the list of members needs a ticket with a tenant' using errcode = 'TN500';
   end if;

@@ -9,6 +9,7 @@ import { settlement } from '#shared/rate-limit/queries.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CsrfSecret } from '#shared/session/csrf-secret.ts'
+import { type LiveSessionRow, sessionOf, userOf } from '#shared/session/queries.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import type { Ticket } from '#shared/session/ticket.ts'
 import type { User } from '#shared/user/user.ts'
@@ -46,9 +47,7 @@ export async function signIn(
   const { requestId, clientRequestId, ipHash: hash } = given.source
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const { rows, committed } = given.csrfSecret.present(
-    (csrf) => call.committing<
-      Omit<Session & User, 'id'> & { readonly session_id: string; readonly user_id: string; readonly settled: unknown }
-    >`
+    (csrf) => call.committing<LiveSessionRow>`
     select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(
       ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${hash}, ${given.userAgent},
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId},
@@ -56,9 +55,7 @@ export async function signIn(
   )
   const [row] = await rows
   if (row === undefined) return { signedIn: null, committed }
-  const { session_id, idle_expires_at, absolute_expires_at, user_id, settled: _settled, ...user } = row
-  const session = { id: session_id, idle_expires_at, absolute_expires_at }
-  return { signedIn: { session, user: { id: user_id, ...user } }, committed }
+  return { signedIn: { session: sessionOf(row), user: userOf(row) }, committed }
 }
 
 /** A tenant that the user may select. */

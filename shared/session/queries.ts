@@ -7,23 +7,25 @@ import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Principal, Session } from '#shared/session/session.ts'
 import { Ticket } from '#shared/session/ticket.ts'
 import type { Tenant } from '#shared/tenant/tenant.ts'
-import type { OwnUser } from '#shared/user/user.ts'
+import type { OwnUser, User } from '#shared/user/user.ts'
 
-interface LiveSessionRow extends Omit<Session, 'id'>, Omit<OwnUser, 'id'>, Omit<Tenant, 'id'> {
-  session_id: string
-  user_id: string
-  tenant_id: string | null
-  membership_id: string
-  role_id: number
-  role_code: string
-  role_label: string
-  role_rank: number
-  permissions: string[]
+/** A row of app.live_sessions. The functions that find or create a session return one. */
+export interface LiveSessionRow extends Omit<Session, 'id'>, Omit<OwnUser, 'id'>, Omit<Tenant, 'id'> {
+  readonly session_id: string
+  readonly user_id: string
+  readonly tenant_id: string | null
+  readonly membership_id: string
+  readonly role_id: number
+  readonly role_code: string
+  readonly role_label: string
+  readonly role_rank: number
+  readonly permissions: string[]
+  readonly csrf_secret: Uint8Array
 }
 
+/** The row of a session that was checked. */
 interface CheckedSessionRow extends LiveSessionRow {
-  ticket: Uint8Array
-  csrf_secret: Uint8Array
+  readonly ticket: Uint8Array
 }
 
 /**
@@ -109,20 +111,23 @@ export async function selectTenant(
 const checkedPrincipal = (row: CheckedSessionRow): Principal =>
   toPrincipal(row, { ticket: new Ticket(row.ticket), csrfSecret: new CsrfSecret(row.csrf_secret) })
 
+export const sessionOf = (row: LiveSessionRow): Session => ({
+  id: row.session_id,
+  idle_expires_at: row.idle_expires_at,
+  absolute_expires_at: row.absolute_expires_at,
+})
+
+export const userOf = (row: LiveSessionRow): User => ({
+  id: row.user_id,
+  email: row.email,
+  email_verified_at: row.email_verified_at,
+  full_name: row.full_name,
+  avatar_url: row.avatar_url,
+})
+
 function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'csrfSecret'>): Principal {
-  const session = {
-    id: row.session_id,
-    idle_expires_at: row.idle_expires_at,
-    absolute_expires_at: row.absolute_expires_at,
-  }
-  const user = {
-    id: row.user_id,
-    email: row.email,
-    email_verified_at: row.email_verified_at,
-    full_name: row.full_name,
-    avatar_url: row.avatar_url,
-    language: row.language,
-  }
+  const session = sessionOf(row)
+  const user = { ...userOf(row), language: row.language }
   if (row.tenant_id === null) return { ...proofs, session, user, tenant: null, role: null, permissions: [] }
   return {
     ...proofs,

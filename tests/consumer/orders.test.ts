@@ -67,7 +67,7 @@ describe('the sample service', () => {
     await createOrder(orders.sql, forged, 'of a forged tenant')
     const [row] = await service.sql`select tenant_id from orders.orders where title = 'of a forged tenant'`
     expect(row).toEqual({ tenant_id: id })
-    const proof = randomBytes(92).toString('base64url')
+    const proof = randomBytes(103).toString('base64url')
     await expect(createOrder(orders.sql, { ...forged, proof }, 'forged')).rejects.toMatchObject({ status: 503 })
   })
 

@@ -72,7 +72,7 @@ describe('authorize', () => {
         membership_id: sales.membershipId,
         role: { id: 3, code: 'sales', rank: 60 },
         permissions: expect.arrayContaining(['deal.write']),
-        proof: expect.stringMatching(/^[\w-]{123}$/),
+        proof: expect.stringMatching(/^[\w-]{100,}$/),
       },
     })
     const [row] = await service.sql`
@@ -136,7 +136,7 @@ describe('authorize', () => {
     const question = { authorization: [`Bearer ${sales.token}`], permission: null, request_id: 'r' }
     expect(await handlerOf(rotated)(question)).toMatchObject({
       outcome: 'allowed',
-      principal: { tenant: { id }, proof: expect.stringMatching(/^[\w-]{123}$/) },
+      principal: { tenant: { id }, proof: expect.stringMatching(/^[\w-]{100,}$/) },
     })
   })
 

@@ -264,7 +264,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   ],
   'function-search-path': [
     ['app.planted_now()', 'create function app.planted_now() returns timestamptz language sql as $$ select now() $$'],
-    ['app.platform_ticket(uuid, boolean)', 'alter function app.platform_ticket reset search_path'],
+    ['app.proof_of_ticket(bytea)', 'alter function app.proof_of_ticket reset search_path'],
     [
       'app.enforce_tenant(regclass, name, boolean)',
       'alter function app.enforce_tenant set search_path = app, pg_catalog',

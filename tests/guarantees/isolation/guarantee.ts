@@ -140,17 +140,13 @@ export async function allowed(sql: postgres.Sql, table: TenantTable, privilege: 
   return row?.allowed ?? false
 }
 
-/** Returns a ticket that a superuser sealed, in hex: also for a user or a session that no session check finds. */
+/** Returns the ticket of a session without a tenant, in hex: also for a user or a session that no session check finds. */
 export const sealedTicket = (
   sql: postgres.Sql,
   { user = null, session = null }: { user?: string | null; session?: string | null },
 ): Promise<string> =>
   as(sql, 'none', async () => {
     const [row] = await sql<{ ticket: string }[]>`
-      select encode(body || sha256(s.ticket_key || body), 'hex') as ticket
-        from app.seal s, lateral (
-          select string_agg(uuid_send(coalesce(id, '00000000-0000-0000-0000-000000000000')), '' order by n)
-                 || int4send(1) || timestamptz_send(clock_timestamp() + interval '30 seconds') as body
-            from unnest(array[null, ${user}, ${session}]::uuid[]) with ordinality as ids(id, n)) as sealed`
+      select encode(app.seal_ticket('session', null, ${user}, ${session}, 1, 'password', now()), 'hex') as ticket`
     return row?.ticket ?? ''
   })

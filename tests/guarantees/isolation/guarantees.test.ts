@@ -127,7 +127,7 @@ describe.each([
     `select app.set_tenant('${world.other}')`,
     'select app.renew_seal()',
     'table app.seal',
-    `select app.platform_ticket('${world.other}', true)`,
+    `select app.seal_ticket('operator', '${world.other}', p_may_write => true)`,
     `select app.operator_ticket('${world.other}', 'curious')`,
     'set local role identity_mailer',
     'set local role identity_worker',

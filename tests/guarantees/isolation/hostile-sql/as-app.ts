@@ -20,8 +20,8 @@ export const AS_APP: readonly Attack[] = [
     ['reads every address', 'select email, full_name from app.users', `select xmlforest(email)::text from app.users`],
     [
       'lists every member',
-      `select * from app.list_members(decode(repeat('00', 92), 'hex'), true, true, true, '%', '-infinity', '{person}', 1000)`,
-      `select * from app.list_members(overlay('{ticket}'::bytea placing uuid_send('{B}') from 1), true, true, true, '%', '-infinity', '{person}', 1000)`,
+      `select * from app.list_members(decode(repeat('00', 103), 'hex'), true, true, true, '%', '-infinity', '{person}', 1000)`,
+      `select * from app.list_members(overlay('{ticket}'::bytea placing uuid_send('{B}') from 2), true, true, true, '%', '-infinity', '{person}', 1000)`,
       `select * from app.list_members('{ticket}', true, true, true, '%', '-infinity', '{person}', 1000)`,
     ],
     [
@@ -42,7 +42,7 @@ export const AS_APP: readonly Attack[] = [
     [
       'follows sessions of others to their tenants',
       `select t.* from app.sessions s, app.tenants_of_session(uuid_send(s.id)) as t`,
-      `select * from app.sessions_of_session(decode(repeat('00', 92), 'hex'))`,
+      `select * from app.sessions_of_session(decode(repeat('00', 103), 'hex'))`,
     ],
     [
       'reads rows of other tenants',
@@ -149,7 +149,7 @@ export const AS_APP: readonly Attack[] = [
     ['replaces the passwords of others', `update app.users set password_hash = 'x' where id = '{person}'`],
     [
       'ends the sessions of others',
-      `select app.end_sessions(decode(repeat('00', 92), 'hex'), '{session}', 'session.revoked', 'x', null, null)`,
+      `select app.end_sessions(decode(repeat('00', 103), 'hex'), '{session}', 'session.revoked', 'x', null, null)`,
       `select app.end_sessions_of('{person}', null, null, 'session.revoked', 'x', null, null)`,
       `select app.record_new_password('{person}', null, 'a.b', 'x', null, null)`,
       `select app.end_unused_sessions('{person}', 0, 'x', null, null)`,

@@ -79,7 +79,7 @@ export const AS_AUTH: readonly Attack[] = [
       'calls functions of other roles, and those inside of others',
       ...ENTRIES_OF_OTHERS,
       `select app.claim_jobs('mail', 9, 9, 9)`,
-      `select app.issue_invitation(decode(repeat('00', 92), 'hex'), '{email}', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
+      `select app.issue_invitation(decode(repeat('00', 103), 'hex'), '{email}', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
       `select app.is_digest_of(sha256('x'), 'x')`,
       `select app.end_sessions_of('{person}', null, null, 'a.b', 'x', null, null)`,
       `select app.end_unused_sessions('{person}', 0, 'x', null, null)`,

@@ -80,7 +80,7 @@ export const AS_MAILER: readonly Attack[] = [
       `select app.record_bounce('{session}', '{email}', 'x')`,
       `select * from app.authenticate(sha256('x'), 60)`,
       `select app.password_salt('{email}', '')`,
-      `select app.issue_invitation(decode(repeat('00', 92), 'hex'), '{email}', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
+      `select app.issue_invitation(decode(repeat('00', 103), 'hex'), '{email}', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
       `select * from app.reset_password(sha256('x'), null, 'x', 'x', null, null)`,
       'select app.renew_seal()',
     ],

@@ -7,7 +7,7 @@ export const ENTRIES_OF_OTHERS = [
   `select app.enter_to_read(sha256('x'))`,
   `select app.enter_to_write(sha256('x'), null, false)`,
   `select app.operator_ticket('{B}', 'curious')`,
-  `select app.platform_ticket('{B}', true)`,
+  `select app.seal_ticket('operator', '{B}', p_may_write => true)`,
   `select app.lease_ticket('{session}', '{session}')`,
 ] as const
 
