@@ -1,3 +1,12 @@
+import {
+  forbidden,
+  notFound,
+  Problem,
+  problemBody,
+  problemTitle,
+  unauthorized,
+  unavailable,
+} from '../../../shared/problem.ts'
 import { lists } from './label.ts'
 
 /** A response of a Lambda proxy integration. */
@@ -15,28 +24,23 @@ const FIXED_HEADERS = {
   'referrer-policy': 'no-referrer',
 }
 
-const RETRY = { 'retry-after': '1' }
+export type RefusalKind =
+  | 'no-credentials'
+  | 'invalid-token'
+  | 'forbidden'
+  | 'tenant-not-selected'
+  | 'no-route'
+  | 'unavailable'
 
-/** Every refusal, with the bytes of Tenantry's own responses. */
-const REFUSALS = {
-  'no-credentials': { status: 401, title: 'Unauthorized', headers: { 'www-authenticate': 'Bearer realm="api"' } },
-  'invalid-token': {
-    status: 401,
-    title: 'Unauthorized',
-    headers: { 'www-authenticate': 'Bearer realm="api", error="invalid_token"' },
-  },
-  forbidden: { status: 403, title: 'Forbidden', headers: {} },
-  'tenant-not-selected': { status: 403, title: 'No tenant selected', kind: 'tenant-not-selected', headers: {} },
-  'no-route': { status: 404, title: 'Not Found', headers: {} },
-  unavailable: {
-    status: 503,
-    title: 'Service temporarily unavailable',
-    kind: 'dependency-unavailable',
-    headers: RETRY,
-  },
-} satisfies Record<string, { status: number; title: string; kind?: string; headers: Readonly<Record<string, string>> }>
-
-export type RefusalKind = keyof typeof REFUSALS
+/** Every refusal, as Tenantry's own responses have it. */
+const REFUSALS: Readonly<Record<RefusalKind, () => Problem>> = {
+  'no-credentials': () => unauthorized('no credentials'),
+  'invalid-token': () => unauthorized('invalid token', true),
+  forbidden: () => forbidden('forbidden'),
+  'tenant-not-selected': () => new Problem('tenant-not-selected'),
+  'no-route': () => notFound('no route'),
+  unavailable: () => unavailable(null),
+}
 
 /** Throw it from anywhere below the guard: it becomes the response. It contains nothing of the request but its id. */
 export class Refusal extends Error {
@@ -50,19 +54,17 @@ export class Refusal extends Error {
     kind: RefusalKind,
     { requestId, problemBaseUrl, reason }: { requestId: string; problemBaseUrl: string; reason?: string },
   ) {
-    const refusal: { status: number; title: string; kind?: string; headers: object } = REFUSALS[kind]
-    const { status, title } = refusal
-    super(reason ?? title)
-    this.status = status
+    const problem = REFUSALS[kind]()
+    super(reason ?? problemTitle(problem))
+    this.status = problem.status
     this.headers = {
       'x-request-id': requestId,
       'cache-control': 'no-store',
       ...FIXED_HEADERS,
       'content-type': 'application/problem+json',
-      ...refusal.headers,
+      ...problem.options.headers,
     }
-    const type = refusal.kind === undefined ? 'about:blank' : `${problemBaseUrl}/${refusal.kind}`
-    this.body = JSON.stringify({ type, title, status, instance: `urn:uuid:${requestId}` })
+    this.body = JSON.stringify(problemBody(problem, requestId, problemBaseUrl))
   }
 
   /** Returns the response of a Lambda, with its headers as lists too for a load balancer that wants them so. */
