@@ -1,3 +1,6 @@
+import { type FieldFault, fieldError } from '#shared/field-error.ts'
+import { UUID_IN_ANY_CASE } from '#shared/schema/uuid.ts'
+
 /** The HTTP statuses of failures, with their reason phrases. Importing `node:http` for them would slow every cold start. */
 export const REASON_PHRASES = {
   400: 'Bad Request',
@@ -48,12 +51,6 @@ export const PROBLEMS = {
 
 export type ProblemKind = keyof typeof PROBLEMS
 
-/** One invalid field of a request. `detail` never repeats a value from the request. */
-export interface FieldError {
-  readonly pointer: string
-  readonly detail: string
-}
-
 interface ProblemOptions {
   readonly detail?: string
   readonly members?: Readonly<Record<string, unknown>>
@@ -101,8 +98,6 @@ export interface ProblemBody {
   readonly [member: string]: unknown
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
 /** The `type` of a problem. */
 export const problemType = (kind: ProblemKind | null, baseUrl: string): string =>
   kind === null ? 'about:blank' : `${baseUrl}/${kind}`
@@ -126,7 +121,7 @@ export function problemBody(failure: Failure, requestId: string, baseUrl: string
     status: failure.status,
     ...(detail === undefined ? {} : { detail }),
     ...members,
-    ...(UUID.test(requestId) ? { instance: `urn:uuid:${requestId}` } : {}),
+    ...(UUID_IN_ANY_CASE.test(requestId) ? { instance: `urn:uuid:${requestId}` } : {}),
   }
 }
 
@@ -153,8 +148,11 @@ export const notFound = (reason: string): Problem => new Problem(404, { reason }
 type InvalidKind = { [Kind in ProblemKind]: (typeof PROBLEMS)[Kind]['status'] extends 422 ? Kind : never }[ProblemKind]
 
 /** A 422 with the invalid fields. */
-export const invalid = (errors: readonly FieldError[], kind: InvalidKind = 'validation-failed'): Problem =>
-  new Problem(kind, { members: { errors }, reason: `${kind}: ${errors.map(({ pointer }) => pointer).join(' ')}` })
+export const invalid = (faults: readonly FieldFault[], kind: InvalidKind = 'validation-failed'): Problem =>
+  new Problem(kind, {
+    members: { errors: faults.map(fieldError) },
+    reason: `${kind}: ${faults.map(({ pointer }) => pointer).join(' ')}`,
+  })
 
 /** A 503: a dependency failed. Never a 401, on which clients discard their session. */
 export const unavailable = (cause: unknown, members: Readonly<Record<string, unknown>> = {}): Problem =>

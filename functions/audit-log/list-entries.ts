@@ -1,13 +1,14 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
 import { isTimestamp } from '#shared/schema/timestamp.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Entry, NamedMember, nameMembers, searchEntries } from './queries.ts'
 
 const Time = v.pipe(
-  v.string('must be given once'),
-  v.check(isTimestamp, 'must be a time by RFC 3339'),
+  v.string(fault({ code: 'repeated' })),
+  v.check(isTimestamp, fault({ code: 'wrong-format', format: 'a time by RFC 3339' })),
   v.metadata({ format: 'date-time' }),
 )
 
@@ -19,13 +20,23 @@ export const listEntries = endpoint({
   summary: 'List the audit log of the tenant, newest first',
   query: v.object({
     ...AgePageQuery,
-    actor: v.optional(v.pipe(v.string('must be given once'), v.uuid('must be the id of a user'))),
-    action: v.optional(v.pipe(v.string('must be given once'), v.regex(/^[a-z_]+\.[a-z_]+$/, 'must be an action'))),
+    actor: v.optional(
+      v.pipe(
+        v.string(fault({ code: 'repeated' })),
+        v.uuid(fault({ code: 'wrong-format', format: 'the id of a user' })),
+      ),
+    ),
+    action: v.optional(
+      v.pipe(
+        v.string(fault({ code: 'repeated' })),
+        v.regex(/^[a-z_]+\.[a-z_]+$/, fault({ code: 'wrong-format', format: 'an action' })),
+      ),
+    ),
     from: v.optional(Time),
     to: v.optional(Time),
     include: v.optional(
       v.pipe(
-        v.picklist(['members'], 'must be members'),
+        v.picklist(['members'], fault({ code: 'not-a-choice', choices: 'members' })),
         v.description(`\`members\` adds the oldest ${MOST_MEMBERS} members of the tenant, whose ids the entries name.`),
       ),
     ),

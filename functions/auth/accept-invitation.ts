@@ -52,7 +52,7 @@ export const acceptInvitation = endpoint({
     return ok({ ...reply, account_created: accepted !== 'accepted' && accepted.created })
 
     async function hashOf(password: string | null): Promise<string> {
-      if (password === null) throw invalid([{ pointer: '#/password', detail: 'is required' }])
+      if (password === null) throw invalid([{ pointer: '#/password', code: 'required' }])
       return hashNewPassword({ sent: password, pointer: '#/password', known }, runtime.config)
     }
   },

@@ -31,7 +31,7 @@ export const changePassword = endpoint({
     }))
     const digest = await digestPassword(normalize(body.current_password), salt, config.argon2)
     if (!(await sql.read((tx) => isOwnPassword(tx, ticket, digest)))) {
-      throw invalid([{ pointer: '#/current_password', detail: 'is not the current password' }])
+      throw invalid([{ pointer: '#/current_password', code: 'wrong-password' }])
     }
     const known = [user.email, user.full_name, ...tenants.flatMap(({ slug, legal_name }) => [slug, legal_name])]
     const newHash = await hashNewPassword({ sent: body.new_password, pointer: '#/new_password', known }, config)

@@ -11,7 +11,7 @@ export const forgotPassword = endpoint({
   summary: 'Send a password reset link if the address has an account',
   needs: ['database', 'pepper', 'cache', 'invoke:deliver-mail'],
   audit: { none: 'it changes nothing, and must not reveal whether the user exists' },
-  body: v.object({ email: v.pipe(v.string('must be a string'), v.examples(['ann@acme.example'])) }),
+  body: v.object({ email: v.pipe(v.string(), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body
     const wanted = v.is(Email, email)

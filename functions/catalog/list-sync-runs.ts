@@ -1,16 +1,17 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
 import { hasAtMost, isStorable } from '#shared/schema/text.ts'
 import { SyncRun } from './sync-run.ts'
 import { searchRuns } from './sync-run-queries.ts'
 
 const VendorCode = v.pipe(
-  v.string('must be given once'),
-  v.check(hasAtMost(100), 'must have at most 100 characters'),
+  v.string(fault({ code: 'repeated' })),
+  v.check(hasAtMost(100), fault({ code: 'too-long', max: 100 })),
   v.metadata({ maxLength: 100 }),
-  v.check(isStorable, 'must be text'),
+  v.check(isStorable, fault({ code: 'not-storable', must: 'be text' })),
   v.description('The code of a vendor.'),
 )
 

@@ -1,15 +1,16 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { hasAtMost, isStorable } from '#shared/schema/text.ts'
 import { SizeRef } from './size.ts'
 import { findSizeOf } from './size-queries.ts'
 
 const Alias = v.pipe(
-  v.string('must be given once'),
-  v.check(hasAtMost(60), 'must have at most 60 characters'),
+  v.string(fault({ code: 'repeated' })),
+  v.check(hasAtMost(60), fault({ code: 'too-long', max: 60 })),
   v.metadata({ maxLength: 60 }),
-  v.check(isStorable, 'must be text'),
+  v.check(isStorable, fault({ code: 'not-storable', must: 'be text' })),
   v.examples(['XX-LARGE']),
 )
 

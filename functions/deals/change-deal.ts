@@ -3,9 +3,12 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { notFound, Problem } from '#shared/problem.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { CustomerName, Deal, STATUSES, type Status } from './deal.ts'
 import { lockDeal, updateDeal } from './deal-queries.ts'
 import { visibleDeal } from './visible-prices.ts'
+
+const NOT_A_STATUS = fault({ code: 'not-a-choice', choices: `one of ${STATUSES.join(', ')}` })
 
 /** The statuses that each status may change to. A deal whose status may not change is final, and so is its customer. */
 const NEXT: Readonly<Record<Status, readonly Status[]>> = {
@@ -21,7 +24,7 @@ export const changeDeal = endpoint({
   summary: 'Change the customer or the status of a deal',
   body: v.object({
     customer_name: v.optional(CustomerName),
-    status: v.optional(v.pipe(v.picklist(STATUSES, `must be one of ${STATUSES.join(', ')}`), v.examples(['quoted']))),
+    status: v.optional(v.pipe(v.picklist(STATUSES, NOT_A_STATUS), v.examples(['quoted']))),
   }),
   reply: Deal,
   problems: ['deal-locked'],

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 import { Id } from '#shared/schema/id.ts'
 import { SentPrice, Total, UnitPrice } from '#shared/schema/money.ts'
 import { text } from '#shared/schema/text.ts'
@@ -12,11 +13,13 @@ export type Status = (typeof STATUSES)[number]
 export const CustomerName = text({ max: 200, example: 'Riverside High School' })
 
 const Color = text({ max: 60, example: 'Navy' })
+const NOT_A_SIZE = fault({ code: 'unknown', kind: 'the id of a size' })
+
 const SizeId = v.pipe(
-  v.number('must be a number'),
-  v.integer('must be an integer'),
-  v.minValue(1, 'is not the id of a size'),
-  v.maxValue(32_767, 'is not the id of a size'),
+  v.number(),
+  v.integer(),
+  v.minValue(1, NOT_A_SIZE),
+  v.maxValue(32_767, NOT_A_SIZE),
   v.examples([4]),
 )
 
@@ -74,8 +77,8 @@ const SentLine = v.object({
 export type SentLine = Readonly<v.InferOutput<typeof SentLine>>
 
 export const SentLines = v.pipe(
-  v.array(SentLine, 'must be an array'),
-  v.maxLength(200, 'must have at most 200 items'),
+  v.array(SentLine),
+  v.maxLength(200),
   v.examples([
     [{ style_id: '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b', color: 'Navy', size_id: 4, quantity: 24, unit_price: null }],
   ]),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 import { Id } from '#shared/schema/id.ts'
 import { type Money, SentPrice, UnitPrice } from '#shared/schema/money.ts'
 import { Quantity } from './quantity.ts'
@@ -18,10 +19,10 @@ export interface PriceBreak {
 }
 
 export const SentBreaks = v.pipe(
-  v.array(v.object({ min_quantity: Quantity, unit_price: SentPrice }), 'must be an array'),
-  v.maxLength(50, 'must have at most 50 items'),
+  v.array(v.object({ min_quantity: Quantity, unit_price: SentPrice })),
+  v.maxLength(50),
   v.checkItems(
     ({ min_quantity: quantity }, index, all) => all.findIndex((other) => other.min_quantity === quantity) === index,
-    'has the min_quantity of another break',
+    fault({ code: 'duplicate', part: 'min_quantity', item: 'break' }),
   ),
 )

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
-import { type FieldError, forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
+import type { FieldFault } from '#shared/field-error.ts'
+import { forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
 import { holds } from '#shared/role/permissions.ts'
 import { Deal, SentLines } from './deal.ts'
 import { findDeal, lockDeal } from './deal-queries.ts'
@@ -41,14 +42,14 @@ export const replaceLines = endpoint({
   },
 })
 
-function errorsOf(lines: readonly PricedLine[]): FieldError[] {
-  const errors = lines.flatMap((line): FieldError[] => {
+function errorsOf(lines: readonly PricedLine[]): FieldFault[] {
+  const errors = lines.flatMap((line): FieldFault[] => {
     const pointer = `#/lines/${line.position - 1}`
-    if (line.style_scope === null) return [{ pointer, detail: 'names a style that does not exist' }]
-    if (!line.size_exists) return [{ pointer, detail: 'names a size that does not exist' }]
-    if (line.unit_price === null) return [{ pointer, detail: 'has no price, and no price break qualifies' }]
-    return line.fits ? [] : [{ pointer, detail: 'has a total that is too large' }]
+    if (line.style_scope === null) return [{ pointer, code: 'nonexistent', kind: 'a style' }]
+    if (!line.size_exists) return [{ pointer, code: 'nonexistent', kind: 'a size' }]
+    if (line.unit_price === null) return [{ pointer, code: 'no-price' }]
+    return line.fits ? [] : [{ pointer, code: 'total-too-large', has: 'has' }]
   })
   if (errors.length > 0 || lines.every((line) => line.all_fit)) return errors
-  return [{ pointer: '#/lines', detail: 'have a total that is too large' }]
+  return [{ pointer: '#/lines', code: 'total-too-large', has: 'have' }]
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 import { Id } from '#shared/schema/id.ts'
 import { text } from '#shared/schema/text.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
@@ -11,20 +12,17 @@ export const DesignName = text({ max: 120, example: 'Team shirt, front' })
 export const NewAsset = v.object({
   file_name: text({ max: 255, example: 'front.svg' }),
   media_type: v.pipe(
-    v.string('must be a string'),
-    v.regex(/^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/, 'must be type/subtype'),
+    v.string(),
+    v.regex(
+      /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/,
+      fault({ code: 'wrong-format', format: 'type/subtype' }),
+    ),
     v.examples(['image/svg+xml']),
   ),
-  size_bytes: v.pipe(
-    v.number('must be a number'),
-    v.safeInteger('must be an integer'),
-    v.minValue(1, 'must be at least 1'),
-    v.maxValue(MAX_SIZE_BYTES, `must be at most ${MAX_SIZE_BYTES}`),
-    v.examples([48_213]),
-  ),
+  size_bytes: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MAX_SIZE_BYTES), v.examples([48_213])),
   sha256: v.pipe(
-    v.string('must be a string'),
-    v.regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hexadecimal digits'),
+    v.string(),
+    v.regex(/^[0-9a-f]{64}$/, fault({ code: 'wrong-format', format: '64 lowercase hexadecimal digits' })),
     v.examples(['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855']),
   ),
 })

@@ -19,7 +19,7 @@ export const changeRole = endpoint({
   async handle(context) {
     const { params, body, principal, sql } = context
     const role = await findRole(sql, body.role)
-    if (role === null) throw invalid([{ pointer: '#/role', detail: 'is not a role' }])
+    if (role === null) throw invalid([{ pointer: '#/role', code: 'unknown', kind: 'a role' }])
     const member = await lockMember(sql, params.id)
     if (member === null || member.revoked_at !== null) throw notFound('no member with this id')
     if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a role outranks the principal')

@@ -71,7 +71,7 @@ function problemOf(
     case 'no-invitation':
       return notFound('no open invitation with this id')
     case 'no-role':
-      return invalid([{ pointer: '#/role', detail: 'is not a role' }])
+      return invalid([{ pointer: '#/role', code: 'unknown', kind: 'a role' }])
     case 'role-outranks':
       return forbidden('the role of the invitation outranks the principal')
     case 'invitation-outranks':

@@ -5,6 +5,7 @@ import { aliasIn } from '#shared/live-alias.ts'
 import { describeError, log } from '#shared/log.ts'
 import { countMetric, metered } from '#shared/metrics.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
+import { sentenceOf } from '#shared/schema/fault.ts'
 import { ServiceName } from '#shared/schema/service-name.ts'
 import { isOneLine, text } from '#shared/schema/text.ts'
 import type { Vault } from '#shared/vault/vault.ts'
@@ -64,7 +65,8 @@ function requestIn(event: unknown, { invokedFunctionArn }: Pick<Context, 'invoke
   if (!asked.success) {
     const faults = asked.issues.map((issue) => {
       const [key] = issue.path ?? []
-      return typeof key?.key === 'string' && key.key in Asked.entries ? `${key.key} ${issue.message}` : issue.message
+      const sentence = sentenceOf(issue)
+      return typeof key?.key === 'string' && key.key in Asked.entries ? `${key.key} ${sentence}` : sentence
     })
     throw new InvalidRequest(`The request needs tenant_id, vendor, reason and request_id: ${faults.join('; ')}`)
   }

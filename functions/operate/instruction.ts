@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { type AuditEntry, recordAudit } from '#shared/audit/record-audit.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Sql } from '#shared/db/connect.ts'
+import { sentenceOf } from '#shared/schema/fault.ts'
 import { text } from '#shared/schema/text.ts'
 import { commandDigest, findCaller } from './caller.ts'
 import { Command, type Outcome } from './commands.ts'
@@ -24,7 +25,7 @@ const Event = v.looseObject(
 )
 
 const invalid = (issues: readonly v.BaseIssue<unknown>[]): Outcome => ({
-  invalid: issues.map((issue) => `${v.getDotPath(issue) ?? 'command'} ${issue.message}`).join('; '),
+  invalid: issues.map((issue) => `${v.getDotPath(issue) ?? 'command'} ${sentenceOf(issue)}`).join('; '),
 })
 
 /** Parses an invocation of the function. Returns the outcome if it is not valid, or AWS does not confirm who gives it. */

@@ -29,7 +29,7 @@ export const createRole = endpoint({
     const { body, principal, sql } = context
     const roles = await searchRoles(sql)
     const base = roles.find(({ code, tenant_role: own }) => code === body.based_on && !own)
-    if (base === undefined) throw invalid([{ pointer: '#/based_on', detail: 'is not a role of the platform' }])
+    if (base === undefined) throw invalid([{ pointer: '#/based_on', code: 'unknown', kind: 'a role of the platform' }])
     if (isOwnerRole(base) || base.rank > principal.role.rank) throw forbidden('the base outranks the principal')
     if (!holdsAll(principal.permissions, [...base.permissions, ...body.add]))
       throw forbidden('the role would permit more than the principal may')

@@ -4,6 +4,7 @@ import { FORM_TYPE, JSON_TYPE } from '#shared/http/media-type.ts'
 import { ok } from '#shared/http/reply.ts'
 import { holds, PERMISSIONS } from '#shared/role/permissions.ts'
 import { Id } from '#shared/schema/id.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { hasAtMost, isStorable } from '#shared/schema/text.ts'
 import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
 import { introspectSession } from './queries.ts'
@@ -11,10 +12,10 @@ import { wrongKey } from './wrong-key.ts'
 
 const parameter = (example: string) =>
   v.pipe(
-    v.string('must be given once'),
-    v.check(hasAtMost(1000), 'must have at most 1000 characters'),
+    v.string(fault({ code: 'repeated' })),
+    v.check(hasAtMost(1000), fault({ code: 'too-long', max: 1000 })),
     v.metadata({ maxLength: 1000 }),
-    v.check(isStorable, 'must be text'),
+    v.check(isStorable, fault({ code: 'not-storable', must: 'be text' })),
     v.examples([example]),
   )
 

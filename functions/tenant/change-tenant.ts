@@ -1,18 +1,20 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
+import type { Fault } from '#shared/field-error.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { etagOf, requireMatch } from '#shared/http/etag.ts'
 import { JSON_TYPE } from '#shared/http/media-type.ts'
 import { ok } from '#shared/http/reply.ts'
 import { invalid, Problem } from '#shared/problem.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { name } from '#shared/schema/name.ts'
 import { findTenant, knowsTimezone, updateTenant } from './queries.ts'
 import { fit, mergePatch, SettingsPatch } from './settings.ts'
 import { OwnTenant } from './tenant.ts'
 
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
-const UNKNOWN_TIMEZONE = 'is not a time zone'
+const UNKNOWN_TIMEZONE: Fault = { code: 'unknown', kind: 'a time zone' }
 
 export const changeTenant = endpoint({
   route: 'PATCH /v1/tenant',
@@ -22,12 +24,12 @@ export const changeTenant = endpoint({
   body: v.strictObject({
     legal_name: v.optional(name({ max: 200, example: 'Acme Print LLC' })),
     timezone: v.optional(
-      v.pipe(v.string('must be a string'), v.check(isTimezone, UNKNOWN_TIMEZONE), v.examples(['America/Chicago'])),
+      v.pipe(v.string(), v.check(isTimezone, fault(UNKNOWN_TIMEZONE)), v.examples(['America/Chicago'])),
     ),
     currency: v.optional(
       v.pipe(
-        v.string('must be a string'),
-        v.check((code) => CURRENCIES.has(code), 'is not a currency of ISO 4217'),
+        v.string(),
+        v.check((code) => CURRENCIES.has(code), fault({ code: 'unknown', kind: 'a currency of ISO 4217' })),
         v.examples(['USD']),
       ),
     ),
@@ -44,9 +46,9 @@ export const changeTenant = endpoint({
     requireMatch(ifMatch, tenant)
     const { legal_name: legalName = tenant.legal_name, timezone = tenant.timezone, currency = tenant.currency } = body
     const settings = mergePatch(tenant.settings, body.settings ?? {})
-    if (!fit(settings)) throw invalid([{ pointer: '#/settings', detail: 'would have more than 16 KiB' }])
+    if (!fit(settings)) throw invalid([{ pointer: '#/settings', code: 'settings-too-large' }])
     if (timezone !== tenant.timezone && !(await knowsTimezone(sql, timezone)))
-      throw invalid([{ pointer: '#/timezone', detail: UNKNOWN_TIMEZONE }])
+      throw invalid([{ pointer: '#/timezone', ...UNKNOWN_TIMEZONE }])
     const wanted = { ...tenant, legal_name: legalName, timezone, currency, settings }
     if (etagOf(wanted) === etagOf(tenant)) return ok(tenant, { headers: { etag: etagOf(tenant) } })
     const changed = await updateTenant(sql, wanted).catch((error: unknown) => {

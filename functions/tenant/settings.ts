@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import type { Fault } from '#shared/field-error.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { isStorable } from '#shared/schema/text.ts'
 
 const MAX_BYTES = 16 * 1024
@@ -34,26 +36,29 @@ const secretIn = (name: string): string | undefined =>
   )?.[0]
 
 /** Returns what is wrong with a key or a value at any depth, without repeating it, or null. */
-function faultIn(value: unknown): string | null {
-  if (typeof value === 'string') return isStorable(value) ? null : 'must have only text that can be stored'
-  if (typeof value === 'number') return Number.isFinite(value) ? null : 'must have only numbers that can be stored'
+function faultIn(value: unknown): Fault | null {
+  if (typeof value === 'string')
+    return isStorable(value) ? null : { code: 'not-storable', must: 'have only text that can be stored' }
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? null : { code: 'not-storable', must: 'have only numbers that can be stored' }
   if (typeof value !== 'object' || value === null) return null
   for (const [name, part] of Object.entries(value)) {
     const secret = secretIn(name)
-    if (secret !== undefined) return `must hold no secrets, but has a key that contains ${secret}`
-    const fault = faultIn(name) ?? faultIn(part)
-    if (fault !== null) return fault
+    if (secret !== undefined)
+      return { code: 'not-storable', must: `hold no secrets, but has a key that contains ${secret}` }
+    const found = faultIn(name) ?? faultIn(part)
+    if (found !== null) return found
   }
   return null
 }
 
 /** A merge patch of settings. */
 export const SettingsPatch = v.pipe(
-  v.custom<Settings>(isObject, 'must be an object'),
+  v.custom<Settings>(isObject, fault({ code: 'wrong-type', type: 'an object' })),
   v.metadata({ type: 'object', additionalProperties: true }),
   v.rawCheck(({ dataset, addIssue }) => {
-    const message = dataset.typed ? faultIn(dataset.value) : null
-    if (message !== null) addIssue({ message })
+    const found = dataset.typed ? faultIn(dataset.value) : null
+    if (found !== null) addIssue({ message: fault(found) })
   }),
   v.examples([{ artwork_due_days: 3, theme: { accent: 'navy' } }]),
 )

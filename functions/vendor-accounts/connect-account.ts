@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { isStorable, text } from '#shared/schema/text.ts'
 import { invalid } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
@@ -23,7 +24,11 @@ export const connectAccount = endpoint({
   summary: 'Connect a vendor account: its secret is verified with the vendor, encrypted, and never shown again',
   needs: ['vault'],
   body: v.object({
-    vendor: v.pipe(v.string('must be a string'), v.check(isStorable, 'must be text'), v.examples(['ss-activewear'])),
+    vendor: v.pipe(
+      v.string(),
+      v.check(isStorable, fault({ code: 'not-storable', must: 'be text' })),
+      v.examples(['ss-activewear']),
+    ),
     label: v.nullish(Label, null),
     account_number: AccountNumber,
     secret: VendorSecret,
@@ -35,7 +40,7 @@ export const connectAccount = endpoint({
     const { body, principal, sql, runtime } = context
     const { label, account_number: accountNumber, secret } = body
     const vendor = await sql.read((tx) => searchVendor(tx, body.vendor))
-    if (vendor === null) throw invalid([{ pointer: '#/vendor', detail: 'is not a vendor' }])
+    if (vendor === null) throw invalid([{ pointer: '#/vendor', code: 'unknown', kind: 'a vendor' }])
     mustBeSendable(vendor, { accountNumber, secret })
     const id = randomUUID()
     const connected = await storeSecret({

@@ -12,8 +12,7 @@ export async function accountOf(sql: TenantTransaction, id: string): Promise<Fou
   return found
 }
 
-export const refused = (): Problem =>
-  invalid([{ pointer: '#/secret', detail: 'was refused by the vendor' }], 'vendor-rejected')
+export const refused = (): Problem => invalid([{ pointer: '#/secret', code: 'refused-by-vendor' }], 'vendor-rejected')
 
 /** The 503 of an endpoint that depends on the vendor's response. */
 export const VENDOR_UNREACHABLE: DeclaredProblem = {

@@ -1,11 +1,12 @@
 import type * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
 import type { ParamNames } from '#shared/http/request-context.ts'
-import type { ProblemKind } from '#shared/problem.ts'
 import type { Permission } from '#shared/role/permissions.ts'
+import { UUID } from '#shared/schema/uuid.ts'
 import type { Me } from '#web/me.ts'
 import type { PageReply } from '#web/reply.ts'
 import type { NavigationName } from '#web/texts/texts.ts'
+import type { FormProblem } from '#web/texts/refused.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /**
@@ -21,7 +22,7 @@ export type PageAccess = 'anyone' | 'link' | 'session' | { readonly permission: 
 /** What a parameter of a path looks like. Any other text in its place is a 404. */
 export const PARAMS = {
   slug: /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
-  id: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  id: UUID,
   role: /^[1-9]\d{0,8}$/,
   kind: /^[a-z][a-z-]{1,62}$/,
 } as const
@@ -96,8 +97,8 @@ interface Definition<
   readonly again?: (
     context: PageContext<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, null, undefined>,
   ) => Promise<PageReply>
-  /** The field at which a refusal of this kind is shown. Other kinds stand above the form. */
-  readonly fieldOf?: Partial<Record<ProblemKind, string>>
+  /** The field at which a refusal of this kind is shown. Other kinds that name no field stand above the form. */
+  readonly fieldOf?: Partial<Record<FormProblem, string>>
 }
 
 /** A page as the pipeline sees it, without its type parameters. */
@@ -112,7 +113,7 @@ export interface Page {
   readonly load: ((context: LoadContext<unknown, unknown>) => Promise<unknown>) | null
   readonly handle: (context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>
   readonly again: ((context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>) | null
-  readonly fieldOf: Partial<Record<ProblemKind, string>>
+  readonly fieldOf: Partial<Record<FormProblem, string>>
 }
 
 const ROUTE = /^(GET|POST) (\/[A-Za-z0-9/{}._-]*)$/

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
-import type { FieldError } from '#shared/problem.ts'
+import type { FieldError } from '#shared/field-error.ts'
 import { fieldsOf } from '#shared/http/form.ts'
 import type { Page } from '#web/page.ts'
 import { given, type WebState } from '#web/request.ts'
+import type { FormProblem } from '#web/texts/refused.ts'
 import { TEXTS, type Texts } from '#web/texts/texts.ts'
 import { CSRF_FIELD } from '#web/view/form.ts'
 import { duration } from '#web/view/time.ts'
@@ -44,8 +45,11 @@ export function refusalOf(error: unknown, state: WebState): Refusal | null {
   }
   if (![400, 409, 412, 422].includes(status)) return null
   if (errors.length > 0) return refusal(errors.map((invalid) => toMessage(invalid, page, texts)))
-  const field = kind === 'about:blank' ? null : (page.fieldOf[kind] ?? null)
-  return refusal([{ field, message: problemText(kind, texts) }])
+  return refusal([
+    isFormProblem(kind, texts)
+      ? { field: page.fieldOf[kind] ?? null, message: texts.problems[kind] }
+      : { field: null, message: texts.problems.other },
+  ])
 }
 
 /** Returns what is wrong with the fields of a form that did not parse. */
@@ -54,46 +58,25 @@ export function invalidForm(issues: readonly v.BaseIssue<unknown>[], state: WebS
   const texts = TEXTS[state.language]
   return new FormRefused(
     ...issues.map((issue) => {
-      const detail = issue.received === 'undefined' ? 'is required' : issue.message
-      return toMessage({ pointer: `#/${v.getDotPath(issue) ?? ''}`, detail }, page, texts)
+      const code = issue.received === 'undefined' ? 'required' : 'invalid'
+      return toMessage({ pointer: `#/${v.getDotPath(issue) ?? ''}`, code }, page, texts)
     }),
   )
 }
 
-function problemText(kind: string, { problems }: Texts): string {
-  const text = Object.hasOwn(problems, kind) ? problems[kind as keyof typeof problems] : problems.other
-  return typeof text === 'string' ? text : problems.other
-}
+// A later version of the API may send other kinds and codes.
+const isFormProblem = (kind: string, { problems }: Texts): kind is FormProblem =>
+  kind !== 'rate-limited' && Object.hasOwn(problems, kind)
 
-function toMessage({ pointer, detail }: FieldError, { form }: Page, { refusals }: Texts): FieldMessage {
+function toMessage(
+  { pointer, code, min = 0, max = 0 }: Omit<FieldError, 'detail'>,
+  { form }: Page,
+  { fieldErrors }: Texts,
+): FieldMessage {
   const name = pointer.split('/')[1] ?? ''
   const isField = form !== null && 'entries' in form && Object.hasOwn(form.entries as object, name)
-  return { field: isField ? name : null, message: messageOf(detail, refusals) }
-}
-
-type Message = (texts: Texts['refusals'], count: string) => string
-
-/** What the API says of a field, and what people read instead. */
-const MESSAGES: readonly (readonly [RegExp, Message])[] = [
-  [/^(is required|must not be empty)$/, (texts) => texts.required],
-  [/^must be an email address$/, (texts) => texts.email],
-  [/^must have at least (\d+) characters$/, (texts, count) => texts.tooShort(count)],
-  [/^must have at most (\d+) characters$/, (texts, count) => texts.tooLong(count)],
-  [/^must have a visible character$/, (texts) => texts.noVisibleCharacter],
-  [/^must have at least (\d+) characters besides /, (texts, count) => texts.likeKnown(count)],
-  [/^is too common$/, (texts) => texts.common],
-  [/^is too easy to guess$/, (texts) => texts.guessable],
-  [/^is known from a breach$/, (texts) => texts.breached],
-  [/^must be a name, /, (texts) => texts.personName],
-  [/^must be one line of text$/, (texts) => texts.oneLine],
-]
-
-function messageOf(detail: string, texts: Texts['refusals']): string {
-  for (const [pattern, message] of MESSAGES) {
-    const match = pattern.exec(detail)
-    if (match !== null) return message(texts, match[1] ?? '')
-  }
-  return texts.invalid
+  const text = Object.hasOwn(fieldErrors, code) ? fieldErrors[code] : fieldErrors.invalid
+  return { field: isField ? name : null, message: typeof text === 'string' ? text : text({ min, max }) }
 }
 
 const valuesOf = ({ form }: WebState): Record<string, string> => {

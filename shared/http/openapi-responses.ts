@@ -4,6 +4,7 @@ import type { Config } from '#shared/config.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
 import { SESSION_HEADER } from '#shared/session/session-header.ts'
+import { FIELD_ERRORS as FIELD_ERROR_DETAILS, fieldError } from '#shared/field-error.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import {
   type FailureStatus,
@@ -97,7 +98,7 @@ function problemResponse(
   status: FailureStatus,
   { kinds, members, baseUrl }: { kinds: readonly (ProblemKind | null)[]; members: Part; baseUrl: string },
 ): Part {
-  const errors = status === 422 ? { errors: [{ pointer: '#/email', detail: 'must be an email address' }] } : {}
+  const errors = status === 422 ? { errors: [fieldError({ pointer: '#/email', code: 'not-an-email-address' })] } : {}
   const example = (kind: ProblemKind | null) =>
     problemBody({ status, kind, options: { members: errors } }, EXAMPLE_ID, baseUrl)
   return {
@@ -132,17 +133,26 @@ function problemResponse(
   }
 }
 
-const FIELD_ERRORS = {
-  type: 'array',
-  minItems: 1,
-  items: {
-    type: 'object',
-    properties: {
-      pointer: { type: 'string', pattern: '^#(/|$)', description: 'The field, as a JSON pointer.' },
-      detail: { type: 'string' },
+const FIELD_ERRORS = { type: 'array', minItems: 1, items: { $ref: '#/components/schemas/FieldError' } }
+
+/** The schema component of a field error. */
+export const FIELD_ERROR = {
+  type: 'object',
+  properties: {
+    pointer: { type: 'string', pattern: '^#(/|$)', description: 'The field, as a JSON pointer.' },
+    code: {
+      enum: Object.keys(FIELD_ERROR_DETAILS),
+      description:
+        'What is wrong with the field. Decide by it, never by `detail`. A later version may add codes: treat an unknown one as `invalid`.',
     },
-    required: ['pointer', 'detail'],
+    detail: { type: 'string', description: 'The code in English, for developers. It may change.' },
+    min: { type: 'integer', description: 'The least number that the code names, such as characters for `too-short`.' },
+    max: {
+      type: 'integer',
+      description: 'The greatest number that the code names, such as characters for `too-long`.',
+    },
   },
+  required: ['pointer', 'code', 'detail'],
 }
 
 /** The header components of the API document. */

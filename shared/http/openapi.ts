@@ -7,6 +7,7 @@ import { FORM_TYPE } from '#shared/http/media-type.ts'
 import {
   compare,
   failureResponses,
+  FIELD_ERROR,
   HEADERS,
   type Part,
   type Refusal,
@@ -121,7 +122,9 @@ export function openApiDocument(
         },
       },
       headers: HEADERS,
-      schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => compare(a, b))),
+      schemas: Object.fromEntries(
+        Object.entries({ ...schemas, FieldError: FIELD_ERROR }).toSorted(([a], [b]) => compare(a, b)),
+      ),
       responses: Object.fromEntries([...responses].toSorted(([a], [b]) => compare(a, b))),
     },
   }

@@ -7,6 +7,7 @@ import { clientAddress } from '#shared/http/client-address.ts'
 import { RequestHeaders } from '#shared/http/headers.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
+import { UUID } from '#shared/schema/uuid.ts'
 import type { Runtime } from '#shared/runtime.ts'
 import type { SentServiceKey } from '#shared/service-key/service-key.ts'
 import type { Principal } from '#shared/session/session.ts'
@@ -46,7 +47,6 @@ export function matched(state: RequestState): NonNullable<RequestState['matched'
 }
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{8,128}$/
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const USER_AGENT_LENGTH = 512
 
 /** Returns the id that the response carries: the client's own, or API Gateway's. */

@@ -1,4 +1,5 @@
 import type { Config } from '#shared/config.ts'
+import type { Fault } from '#shared/field-error.ts'
 import { invalid } from '#shared/problem.ts'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { passwordGuesses } from '#shared/password/password-guesses.ts'
@@ -17,11 +18,11 @@ export interface NewPassword {
  * known breach.
  */
 export async function hashNewPassword({ sent, pointer, known }: NewPassword, config: Config): Promise<string> {
-  const rejected = (detail: string) => invalid([{ pointer, detail }], 'password-rejected')
+  const rejected = (fault: Fault) => invalid([{ pointer, ...fault }], 'password-rejected')
   const { minLength, pwnedPasswordsUrl } = config.password
   const password = normalize(sent)
   const weak = weakness(password, { minLength, known, guesses: await passwordGuesses() })
   if (weak !== null) throw rejected(weak)
-  if (await isPwned(password, pwnedPasswordsUrl)) throw rejected('is known from a breach')
+  if (await isPwned(password, pwnedPasswordsUrl)) throw rejected({ code: 'breached' })
   return hashPassword(password, config.argon2)
 }

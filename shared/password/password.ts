@@ -1,5 +1,7 @@
 import * as v from 'valibot'
+import type { Fault } from '#shared/field-error.ts'
 import type { PasswordGuesses } from '#shared/password/password-guesses.ts'
+import { fault } from '#shared/schema/fault.ts'
 
 const MAX_CODE_POINTS = 128
 /** A password that contains a known text needs so many other characters. */
@@ -14,10 +16,10 @@ export const normalize = (password: string): string => password.normalize('NFKC'
  * encodes each as U+FFFD, which would make different passwords equal.
  */
 export const SentPassword = v.pipe(
-  v.string('must be a string'),
-  v.nonEmpty('must not be empty'),
-  v.maxLength(4 * MAX_CODE_POINTS, `must have at most ${MAX_CODE_POINTS} characters`),
-  v.check((value) => value.isWellFormed(), 'must be well-formed Unicode'),
+  v.string(),
+  v.nonEmpty(),
+  v.maxLength(4 * MAX_CODE_POINTS, fault({ code: 'too-long', max: MAX_CODE_POINTS })),
+  v.check((value) => value.isWellFormed(), fault({ code: 'not-storable', must: 'be well-formed Unicode' })),
   v.examples(['seven green printing presses']),
 )
 
@@ -39,19 +41,18 @@ export interface PasswordRules {
 }
 
 /** Returns why a normalised password is rejected, or null. Sets no rule on composition (OWASP ASVS 5.0, 6.2.5). */
-export function weakness(password: string, { minLength, known, guesses }: PasswordRules): string | null {
+export function weakness(password: string, { minLength, known, guesses }: PasswordRules): Fault | null {
   const length = lengthOf(password)
-  if (length < minLength) return `must have at least ${minLength} characters`
-  if (length > MAX_CODE_POINTS) return `must have at most ${MAX_CODE_POINTS} characters`
-  if (!VISIBLE.test(password)) return 'must have a visible character'
+  if (length < minLength) return { code: 'too-short', min: minLength }
+  if (length > MAX_CODE_POINTS) return { code: 'too-long', max: MAX_CODE_POINTS }
+  if (!VISIBLE.test(password)) return { code: 'no-visible-character' }
   const folded = fold(password)
   const isLittleMoreThan = (text: string): boolean =>
     text !== '' && folded.includes(text) && lengthOf(folded) - lengthOf(text) < MIN_OTHER_CHARACTERS
-  if (known.some((text) => text !== null && isLittleMoreThan(fold(text.trim())))) {
-    return `must have at least ${MIN_OTHER_CHARACTERS} characters besides your email address, your name or your shop's name`
-  }
-  if (guesses.isCommon(password.toLowerCase())) return 'is too common'
-  if (guesses.count(password) < MIN_GUESSES) return 'is too easy to guess'
+  if (known.some((text) => text !== null && isLittleMoreThan(fold(text.trim()))))
+    return { code: 'like-known', min: MIN_OTHER_CHARACTERS, known: "your email address, your name or your shop's name" }
+  if (guesses.isCommon(password.toLowerCase())) return { code: 'common' }
+  if (guesses.count(password) < MIN_GUESSES) return { code: 'guessable' }
   return null
 }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { EVERY_PERMISSION, PERMISSIONS } from '#shared/role/permissions.ts'
 import { Role } from '#shared/role/role.ts'
+import { fault } from '#shared/schema/fault.ts'
 
 /** A role with what it permits. `tenant_role` is true if the tenant made it. `based_on` is the code of its base, a role of the platform. */
 export const ListedRole = v.pipe(
@@ -20,7 +21,7 @@ export const ListedRole = v.pipe(
 /** The query field of a list or an item that can bring along the roles. */
 export const IncludeRoles = v.optional(
   v.pipe(
-    v.picklist(['roles'], 'must be roles'),
+    v.picklist(['roles'], fault({ code: 'not-a-choice', choices: 'roles' })),
     v.description('`roles` adds every role that the tenant has, as GET /v1/roles lists them.'),
   ),
 )

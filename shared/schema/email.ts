@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 
 const EXAMPLE = 'ann@acme.example'
 
@@ -14,9 +15,9 @@ export const Address = v.pipe(v.string(), v.examples([EXAMPLE]))
  * database ignores letter case when it compares addresses; its domain app.email_address has the same form.
  */
 export const Email = v.pipe(
-  v.string('must be a string'),
-  v.maxLength(254, 'must have at most 254 characters'),
-  v.regex(ADDRESS, 'must be an email address'),
+  v.string(),
+  v.maxLength(254),
+  v.regex(ADDRESS, fault({ code: 'not-an-email-address' })),
   v.examples([EXAMPLE]),
 )
 

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 
 /** The languages of mails and pages. The first one is the default. */
 export const LANGUAGES = ['en', 'es'] as const
 
-export const Language = v.picklist(LANGUAGES, `must be ${LANGUAGES.join(' or ')}`)
+export const Language = v.picklist(LANGUAGES, fault({ code: 'not-a-choice', choices: LANGUAGES.join(' or ') }))
 
 export type Language = v.InferOutput<typeof Language>

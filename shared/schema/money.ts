@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 
 declare const money: unique symbol
 
@@ -18,8 +19,11 @@ export const Total = moneyOf(v.pipe(v.string(), v.regex(/^\d{1,12}\.\d{2}$/), v.
 /** A unit price in a request. Only Postgres computes with it. */
 export const SentPrice = moneyOf(
   v.pipe(
-    v.string('must be a string'),
-    v.regex(/^\d{1,10}(\.\d{1,4})?$/, 'must be a decimal number with at most 10 digits and 4 decimal places'),
+    v.string(),
+    v.regex(
+      /^\d{1,10}(\.\d{1,4})?$/,
+      fault({ code: 'wrong-format', format: 'a decimal number with at most 10 digits and 4 decimal places' }),
+    ),
     v.examples(['12.50']),
   ),
 )

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 import { text } from '#shared/schema/text.ts'
 
 // What a mail program makes a link of, or a reader a telephone number.
@@ -20,7 +21,7 @@ function isName(name: string): boolean {
 
 /** Returns the schema of a name that mails contain. It cannot carry a link, an address or a telephone number. */
 export const name = (options: { max: number; example: string }) =>
-  v.pipe(text(options), v.check(isName, 'must be a name, without web or email addresses and long numbers'))
+  v.pipe(text(options), v.check(isName, fault({ code: 'not-a-name' })))
 
 /** The name of a person, wherever one enters the service. */
 export const PersonName = name({ max: 60, example: 'Ann Archer' })

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 import { hasAtMost, isStorable } from '#shared/schema/text.ts'
 import { isTimestamp, timestampKey } from '#shared/schema/timestamp.ts'
 
@@ -57,13 +58,13 @@ export function page<Item>(rows: readonly ListRow<Item>[], limit: number): Page<
   }
 }
 
-const INVALID_CURSOR = 'is not a cursor of this list'
-const INVALID_LIMIT = `must be a number from 1 to ${MAX_LIMIT}`
+const INVALID_CURSOR = fault({ code: 'invalid-cursor' })
+const INVALID_LIMIT = fault({ code: 'out-of-range', min: 1, max: MAX_LIMIT, type: 'a number' })
 
 /** Returns the schema of a cursor. It parses to the position. */
 export const cursorOf = (sortKey: v.GenericSchema<string>, description: string) =>
   v.pipe(
-    v.string('must be given once'),
+    v.string(fault({ code: 'repeated' })),
     v.maxLength(1000, INVALID_CURSOR),
     v.description(description),
     v.rawTransform(({ dataset, addIssue, NEVER }): Key => {
@@ -78,7 +79,7 @@ export const cursorOf = (sortKey: v.GenericSchema<string>, description: string) 
 const pageQuery = (sortKey: v.GenericSchema<string>) => ({
   limit: v.optional(
     v.pipe(
-      v.string('must be given once'),
+      v.string(fault({ code: 'repeated' })),
       v.regex(/^[1-9]\d{0,2}$/, INVALID_LIMIT),
       v.metadata({ type: 'integer', minimum: 1, maximum: MAX_LIMIT }),
       v.transform(Number),
@@ -106,18 +107,18 @@ function decode(cursor: string, schema: v.GenericSchema<unknown, Key>): Key | nu
 
 /** The text that a list is searched for. */
 export const SearchText = v.pipe(
-  v.string('must be given once'),
-  v.check(hasAtMost(200), 'must have at most 200 characters'),
+  v.string(fault({ code: 'repeated' })),
+  v.check(hasAtMost(200), fault({ code: 'too-long', max: 200 })),
   v.metadata({ maxLength: 200 }),
-  v.check(isStorable, 'must be text'),
+  v.check(isStorable, fault({ code: 'not-storable', must: 'be text' })),
   v.description('The text to search for.'),
 )
 
 /** Returns the schema of a filter: one or more of the words, separated by commas. */
 export const someOf = <const Word extends string>(words: readonly Word[]) =>
   v.pipe(
-    v.string('must be given once'),
+    v.string(fault({ code: 'repeated' })),
     v.description(`One or more of ${words.map((word) => `\`${word}\``).join(', ')}, separated by commas.`),
     v.transform((text) => text.split(',')),
-    v.array(v.picklist(words, `must be some of ${words.join(', ')}`)),
+    v.array(v.picklist(words, fault({ code: 'not-a-choice', choices: `some of ${words.join(', ')}` }))),
   )

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
 
 /** Returns whether Postgres can store the text: well-formed Unicode without NUL. */
 export function isStorable(text: string): boolean {
@@ -24,11 +25,11 @@ export const hasAtMost =
 /** Returns the schema of a short line that people type. It trims the text and rejects an empty one. */
 export const text = ({ max, example }: { max: number; example: string }) =>
   v.pipe(
-    v.string('must be a string'),
+    v.string(),
     v.trim(),
-    v.nonEmpty('must not be empty'),
-    v.check(hasAtMost(max), `must have at most ${max} characters`),
+    v.nonEmpty(),
+    v.check(hasAtMost(max), fault({ code: 'too-long', max })),
     v.metadata({ maxLength: max }),
-    v.check(isOneLine, 'must be one line of text'),
+    v.check(isOneLine, fault({ code: 'not-one-line' })),
     v.examples([example]),
   )

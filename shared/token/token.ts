@@ -42,8 +42,8 @@ export const mailTokens = (
 
 /** A single-use token in a request. A malformed token gets the same `token-invalid` as an unknown one. */
 export const SentToken = v.pipe(
-  v.string('must be a string'),
-  v.maxLength(1000, 'must have at most 1000 characters'),
+  v.string(),
+  v.maxLength(1000),
   v.examples(['pQ0s3v5x7zAbCdEfGhIjKlMnOpQrStUvWxYz0123456']),
 )
 

@@ -1,14 +1,13 @@
+import type { Fault } from '#shared/field-error.ts'
+
 /** A tenant's credential for a vendor, exactly as it was entered: neither trimmed nor normalised. */
 export interface VendorCredential {
   readonly accountNumber: string
   readonly secret: string
 }
 
-/** A field that cannot be sent to vendors of this adapter. The detail never repeats a value. */
-export interface CredentialFault {
-  readonly field: 'account_number' | 'secret'
-  readonly detail: string
-}
+/** A field that cannot be sent to vendors of this adapter. */
+export type CredentialFault = Fault & { readonly field: 'account_number' | 'secret' }
 
 /** A protocol for verifying a credential with a vendor. */
 export interface VendorAdapter {
@@ -30,8 +29,8 @@ const UNSENDABLE = /[\p{Cc}\p{Cs}\uFFFE\uFFFF]/u
  */
 export function textFaults({ accountNumber, secret }: VendorCredential): readonly CredentialFault[] {
   const fields = [['account_number', accountNumber] as const, ['secret', secret] as const]
-  return fields.flatMap(([field, value]) => {
-    if (value === '') return [{ field, detail: 'must not be empty' }]
-    return UNSENDABLE.test(value) ? [{ field, detail: 'must not contain control characters' }] : []
+  return fields.flatMap(([field, value]): CredentialFault[] => {
+    if (value === '') return [{ field, code: 'empty' }]
+    return UNSENDABLE.test(value) ? [{ field, code: 'forbidden-character', character: 'control characters' }] : []
   })
 }

@@ -1,8 +1,9 @@
 import type { Config } from '#shared/config.ts'
-import { type FieldError, invalid } from '#shared/problem.ts'
+import type { FieldFault } from '#shared/field-error.ts'
+import { invalid } from '#shared/problem.ts'
 import { log } from '#shared/log.ts'
 import { countMetric } from '#shared/metrics.ts'
-import type { VendorCredential } from '#shared/vendor/adapter.ts'
+import type { CredentialFault, VendorCredential } from '#shared/vendor/adapter.ts'
 import { credentialFaults, type Vendor, verifyCredential } from '#shared/vendor/vendor.ts'
 
 /** The stored `last_error` of a credential that the vendor refused. Any other value says why there was no verdict. */
@@ -10,11 +11,11 @@ export const REFUSED = 'refused'
 
 /** Throws a 422 if the credential cannot be sent to this vendor. */
 export function mustBeSendable({ adapter }: Vendor, credential: VendorCredential): void {
-  const errors = credentialFaults(adapter, credential).map(
-    ({ field, detail }): FieldError => ({ pointer: `#/${field}`, detail }),
-  )
-  if (errors.length > 0) throw invalid(errors)
+  const faults = credentialFaults(adapter, credential)
+  if (faults.length > 0) throw invalid(faults.map(toFieldFault))
 }
+
+const toFieldFault = ({ field, ...fault }: CredentialFault): FieldFault => ({ pointer: `#/${field}`, ...fault })
 
 /** Verifies a credential with its vendor. Returns null if accepted, else REFUSED or the reason for no verdict. */
 export async function askVendor(config: Config, vendor: Vendor, credential: VendorCredential): Promise<string | null> {

@@ -13,7 +13,7 @@ export const ssActivewear: VendorAdapter = {
   faults: (credential) => [
     ...textFaults(credential),
     ...(credential.accountNumber.includes(':')
-      ? [{ field: 'account_number', detail: 'must not contain a colon' } as const]
+      ? [{ field: 'account_number', code: 'forbidden-character', character: 'a colon' } as const]
       : []),
   ],
   verify: async (url, credential, timeoutMs) => {

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { FIELD_ERRORS } from '#shared/field-error.ts'
 import { type ProblemKind, PROBLEMS } from '#shared/problem.ts'
 import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 import type { Answer } from './service.ts'
@@ -50,9 +51,11 @@ export function expectProblem({ status, headers, body }: Answer, kind?: ProblemK
   if (status === 422) {
     expect(body.errors.length).toBeGreaterThan(0)
     for (const error of body.errors) {
-      expect(Object.keys(error).toSorted()).toEqual(['detail', 'pointer'])
-      expect(error.pointer).toMatch(/^#(\/|$)/)
-      expect(error.detail).toMatch(/./)
+      expect(FIELD_ERRORS).toHaveProperty(error.code)
+      const { code, detail, max, min, pointer } = error
+      expect(error).toEqual({ code, detail, max, min, pointer })
+      expect(pointer).toMatch(/^#(\/|$)/)
+      expect(detail).toMatch(/./)
     }
   }
   if (status === 429 || status === 503) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)

@@ -1,10 +1,12 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import * as v from 'valibot'
 import type { Endpoint } from '#shared/http/endpoint.ts'
-import { type FieldError, invalid, Problem } from '#shared/problem.ts'
+import type { FieldFault } from '#shared/field-error.ts'
+import { invalid, Problem } from '#shared/problem.ts'
 import { fieldsOf, queryOf } from '#shared/http/form.ts'
 import { FORM_TYPE, mediaTypeOf } from '#shared/http/media-type.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
+import { faultOf, isUnknownKey } from '#shared/schema/fault.ts'
 
 const MAX_DEPTH = 32
 const MAX_ERRORS = 20
@@ -46,7 +48,7 @@ function read(event: APIGatewayProxyEvent, contentType: string, limitBytes: numb
     throw malformed('The body is not valid JSON.')
   }
   // To a schema without required fields, an empty array is an object.
-  if (Array.isArray(value)) throw invalid([{ pointer: '#', detail: 'must be an object' }])
+  if (Array.isArray(value)) throw invalid([{ pointer: '#', code: 'wrong-type', type: 'an object' }])
   return value
 }
 
@@ -70,20 +72,12 @@ function tooDeep(text: string): boolean {
 function parse(schema: v.GenericSchema<unknown, unknown>, input: unknown): unknown {
   const result = v.safeParse(schema, input, { abortPipeEarly: true })
   if (result.success) return result.output
-  const errors = result.issues.slice(0, MAX_ERRORS).map((issue): FieldError => {
-    const known = issue.expected === UNKNOWN_KEY ? issue.path?.slice(0, -1) : issue.path
-    const path = (known ?? []).map(({ key }) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
-    return { pointer: `#${path.join('')}`, detail: detailOf(issue) }
-  })
-  throw invalid(errors)
+  throw invalid(result.issues.slice(0, MAX_ERRORS).map(toFieldFault))
 }
 
-// What valibot expects of a key that a strict object does not have. Its name is not repeated.
-const UNKNOWN_KEY = 'never'
-
-// Valibot's own messages repeat the received value. Those of the schemas do not.
-const detailOf = (issue: v.BaseIssue<unknown>): string => {
-  if (issue.expected === UNKNOWN_KEY) return 'has an unknown field'
-  if (issue.received === 'undefined') return 'is required'
-  return issue.message.includes('received') ? 'is not valid' : issue.message
+function toFieldFault(issue: v.BaseIssue<unknown>): FieldFault {
+  // The name of an unknown key is not repeated.
+  const known = isUnknownKey(issue) ? issue.path?.slice(0, -1) : issue.path
+  const path = (known ?? []).map(({ key }) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+  return { pointer: `#${path.join('')}`, ...faultOf(issue) }
 }

@@ -113,7 +113,9 @@ describe('POST /v1/auth/password/change', () => {
     for (const wrong of ['not the old one', OLD.toUpperCase(), `${OLD} `, NEW]) {
       const answer = await change(NEW, wrong)
       expectProblem(answer, 'validation-failed')
-      expect(answer.body.errors).toEqual([{ pointer: '#/current_password', detail: expect.any(String) }])
+      expect(answer.body.errors).toEqual([
+        { pointer: '#/current_password', code: 'wrong-password', detail: 'is not the current password' },
+      ])
     }
     expect(await signsIn(OLD)).toBe(true)
     expect(await signsIn(NEW)).toBe(false)

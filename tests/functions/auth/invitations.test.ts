@@ -106,7 +106,7 @@ describe('accepting an invitation without an account', () => {
     for (const body of [{}, { password: null }, { full_name: 'No Password' }]) {
       const answer = await accept(token, body)
       expect(answer.status).toBe(422)
-      expect(answer.body.errors).toEqual([{ pointer: '#/password', detail: 'is required' }])
+      expect(answer.body.errors).toEqual([{ pointer: '#/password', code: 'required', detail: 'is required' }])
     }
     for (const password of ['short', 'passwordpassword', email, `SHOP ${slug}`, `SHOP ${slug}q7vkp2z`]) {
       const answer = await accept(token, { password })

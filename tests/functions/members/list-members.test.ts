@@ -177,7 +177,9 @@ describe('GET /v1/members', () => {
       ]) {
         const answer = await service.request(`${route}?cursor=${encode([time, randomUUID()])}`, { token })
         expect(answer.status, time).toBe(422)
-        expect(answer.body.errors, time).toEqual([{ pointer: '#/cursor', detail: 'is not a cursor of this list' }])
+        expect(answer.body.errors, time).toEqual([
+          { pointer: '#/cursor', code: 'invalid-cursor', detail: 'is not a cursor of this list' },
+        ])
       }
     },
   )

@@ -45,10 +45,13 @@ function expectSafe({ endpoint }: Route, answer: Answer): void {
   expect(JSON.stringify([...answer.headers])).not.toContain(CANARY)
 }
 
-/** Returns the top-level fields of a body or a query that its schema rejects. */
-const refusedBy = (schema: Route['endpoint']['body'], input: unknown): unknown[] => [
-  ...new Set((v.safeParse(schema ?? v.never(), input).issues ?? []).map(({ path }) => path?.[0]?.key)),
-]
+/** Returns the top-level fields of a body or a query that its schema rejects. Each rejection has to have a code. */
+const refusedBy = (schema: Route['endpoint']['body'], input: unknown): unknown[] => {
+  const issues = v.safeParse(schema ?? v.never(), input).issues ?? []
+  for (const { message, type } of issues)
+    if (!message.startsWith('Invalid ')) expect(message, type).toMatch(/^{"code":"[a-z-]+"/)
+  return [...new Set(issues.map(({ path }) => path?.[0]?.key))]
+}
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value)
 

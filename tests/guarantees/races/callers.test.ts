@@ -84,7 +84,7 @@ it('returns to each of many concurrent requests the response of its own principa
     async (principal) => {
       const { token } = principal
       const body = await ask('POST /v1/auth/password/change', principal, { token, body: { new_password: 'x' } }, 422)
-      expect(body.errors).toEqual([{ pointer: '#/current_password', detail: 'is required' }])
+      expect(body.errors).toEqual([{ pointer: '#/current_password', code: 'required', detail: 'is required' }])
     },
     async (principal) => {
       const body = await ask('GET /v1/auth/session', principal, {}, 401, false)

@@ -28,7 +28,9 @@ describe('createClient', () => {
     expect(await refusal(wrong)).toMatchObject({ status: 401, kind: 'about:blank', retryAfterSeconds: null })
     const invalid = await refusal(client().call('POST /v1/auth/login', { body: { email: 'no', password: PASSWORD } }))
     expect(invalid).toMatchObject({ status: 422, kind: 'validation-failed' })
-    expect(invalid.errors).toEqual([{ pointer: '#/email', detail: 'must be an email address' }])
+    expect(invalid.errors).toEqual([
+      { pointer: '#/email', code: 'not-an-email-address', detail: 'must be an email address' },
+    ])
     const limited = await startService({ env: { LOGIN_EMAIL_LIMIT: '1' } })
     onTestFinished(() => limited.close())
     const attempt = () =>
@@ -121,7 +123,7 @@ describe('createClient', () => {
     expect(await withRetry(() => listEmails(owner))).toContain('owner@acme.test')
     expect(await invite(owner, 'readme@acme.test', 'viewer')).toMatch(/^invited until 20/)
     expect(await invite(owner, 'owner@acme.test', 'viewer')).toBe('is a member already')
-    expect(await invite(owner, 'no address', 'viewer')).toBe('#/email must be an email address')
+    expect(await invite(owner, 'no address', 'viewer')).toBe('#/email not-an-email-address')
     const { etag } = await owner.callWithEtag('GET /v1/tenant')
     expect(await rename(owner, 'Acme Prints')).toBe('was Acme Print')
     const stale: Client['callWithEtag'] = async (route, ...sent) => ({

@@ -32,8 +32,7 @@ export async function invite({ call }: Client, email: string, role: string): Pro
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error // no response: the network failed
     if (error.kind === 'already-member') return 'is a member already'
-    if (error.kind === 'validation-failed')
-      return error.errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join()
+    if (error.kind === 'validation-failed') return error.errors.map(({ pointer, code }) => `${pointer} ${code}`).join()
     if (error.status === 401) return 'sign in again'
     throw error
   }

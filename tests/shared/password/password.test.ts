@@ -1,17 +1,23 @@
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
+import { detailOf } from '#shared/field-error.ts'
 import { passwordGuesses } from '#shared/password/password-guesses.ts'
 import { normalize, SentPassword, weakness } from '#shared/password/password.ts'
+import { faultOf } from '#shared/schema/fault.ts'
 
 const guesses = await passwordGuesses()
-const judge = (password: string, known: readonly (string | null)[] = []) =>
-  weakness(normalize(password), { minLength: 15, known, guesses })
+/** Returns why a password is rejected, as a sentence, or null. */
+const judge = (password: string, known: readonly (string | null)[] = []): string | null => {
+  const weak = weakness(normalize(password), { minLength: 15, known, guesses })
+  return weak === null ? null : detailOf(weak)
+}
 
 const emoji = (count: number): string =>
   String.fromCodePoint(...Array.from({ length: count }, (_, n) => 0x1f600 + n * 7))
 
 describe('SentPassword', () => {
-  const issue = (value: unknown): string | undefined => v.safeParse(SentPassword, value).issues?.[0].message
+  const issue = (value: unknown): string | undefined =>
+    v.safeParse(SentPassword, value).issues?.map((each) => detailOf(faultOf(each)))[0]
 
   it('accepts non-empty text of at most 512 UTF-16 code units', () => {
     expect(issue('a')).toBeUndefined()

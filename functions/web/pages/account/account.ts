@@ -22,7 +22,6 @@ export const changePassword = page({
   route: 'POST /account/password',
   access: 'session',
   form: v.object({ current_password: v.string(), new_password: v.string(), repeated: v.string() }),
-  fieldOf: { 'password-rejected': 'new_password' },
   async handle({ form, call, t }) {
     const { current_password, new_password, repeated } = form
     if (new_password !== repeated) throw new FormRefused({ field: 'repeated', message: t.account.notRepeated })

@@ -56,7 +56,6 @@ export const replaceSecret = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/secret',
   access: { permission: 'vendor.manage' },
   form: v.object({ secret: v.string() }),
-  fieldOf: { 'vendor-rejected': 'secret' },
   async handle({ params, form, call }) {
     await call('PUT /v1/vendor-accounts/{id}/secret', { params: { id: params.id }, body: { secret: form.secret } })
     return redirect(shopPath(params.slug, '/vendor-accounts'), { notice: 'vendor-secret-replaced' })

@@ -17,7 +17,6 @@ export const connectAccount = page({
   route: 'POST /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
   form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
-  fieldOf: { 'vendor-rejected': 'secret' },
   async handle({ params, form, call }) {
     const { vendor, label, account_number, secret } = form
     const body = { vendor, label: label?.trim() ? label : null, account_number: account_number.trim(), secret }

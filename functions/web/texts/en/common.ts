@@ -1,3 +1,5 @@
+import type { FieldErrorTexts, ProblemTexts } from '#web/texts/refused.ts'
+
 export const common = {
   skip: 'Skip to the content',
   optional: '(optional)',
@@ -37,26 +39,51 @@ export const failures = {
   reference: (id: string) => `Reference for support: ${id}`,
 }
 
-/** What the API says of a field. `label` is the field, as the form names it. */
-export const refusals = {
-  required: 'Enter a value.',
-  invalid: 'Enter a valid value.',
-  email: 'Enter an email address, such as name@example.com.',
-  tooShort: (count: string) => `Enter at least ${count} characters.`,
-  tooLong: (count: string) => `Enter at most ${count} characters.`,
-  noVisibleCharacter: 'Enter at least one visible character.',
-  likeKnown: (count: string) =>
-    `Enter at least ${count} characters besides your email address, your name or your shop's name.`,
+const required = 'Enter a value.'
+const invalid = 'Enter a valid value.'
+
+/** What the API says of a field. Codes that no form of ours causes share a text. */
+export const fieldErrors: FieldErrorTexts = {
+  required,
+  empty: required,
+  invalid,
+  'unknown-field': invalid,
+  repeated: invalid,
+  'wrong-type': invalid,
+  'wrong-format': invalid,
+  'not-a-choice': 'Choose one of the list.',
+  'too-long': ({ max }) => `Enter at most ${max} characters.`,
+  'too-short': ({ min }) => `Enter at least ${min} characters.`,
+  'too-many': ({ max }) => `Choose at most ${max}.`,
+  'too-small': ({ min }) => `Enter ${min} or more.`,
+  'too-large': ({ max }) => `Enter ${max} or less.`,
+  'out-of-range': ({ min, max }) => `Enter a number from ${min} to ${max}.`,
+  'not-storable': 'Some of these characters cannot be stored. Remove them.',
+  'forbidden-character': 'Some of these characters are not allowed here. Remove them.',
+  'not-one-line': 'Enter one line of text.',
+  'not-an-email-address': 'Enter an email address, such as name@example.com.',
+  'not-a-name': 'Enter a name, without web or email addresses and long numbers.',
+  unknown: 'This does not exist. Choose another one.',
+  nonexistent: 'This does not exist any more. Choose another one.',
+  duplicate: 'This is there twice.',
+  'no-price': 'This has no price. Enter one.',
+  'total-too-large': 'The total is too large.',
+  'settings-too-large': invalid,
+  'invalid-cursor': invalid,
+  'wrong-password': 'This is not your current password.',
+  'refused-by-vendor': 'The vendor refused these credentials.',
+  'no-visible-character': 'Enter at least one visible character.',
+  'like-known': ({ min }) =>
+    `Enter at least ${min} characters besides your email address, your name or your shop's name.`,
   common: 'Many people use this. Choose something less common.',
   guessable: 'This is too easy to guess. Choose something longer.',
   breached: 'This appeared in a data breach. Choose another one.',
-  personName: 'Enter a name, without web or email addresses and long numbers.',
-  oneLine: 'Enter one line of text.',
 }
 
 /** What the API says of a whole request. */
-export const problems = {
+export const problems: ProblemTexts = {
   other: 'This was not done. Reload the page and try again.',
+  'malformed-json': 'This was not done. Reload the page and try again.',
   'token-invalid': 'This link is invalid or has expired.',
   'already-member': 'This person is a member of the shop already.',
   'role-exists': 'The shop has a role of this code already.',
@@ -64,7 +91,8 @@ export const problems = {
   'role-limit': 'The shop has as many roles as it may have.',
   'last-owner': 'A shop needs at least one owner.',
   'sync-active': 'A sync is running already.',
-  'vendor-rejected': 'The vendor refused these credentials.',
   'currency-in-use': 'Prices use the currency, so it cannot be changed.',
-  'rate-limited': (wait: string) => `Too many attempts. Try again in ${wait}.`,
+  'deal-locked': 'The deal cannot be changed any more.',
+  'precondition-failed': 'Somebody changed this in the meantime. Reload the page and try again.',
+  'rate-limited': (wait) => `Too many attempts. Try again in ${wait}.`,
 }

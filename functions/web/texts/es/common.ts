@@ -41,24 +41,49 @@ export const failures: typeof en.failures = {
   reference: (id) => `Referencia para soporte: ${id}`,
 }
 
-export const refusals: typeof en.refusals = {
-  required: 'Escriba un valor.',
-  invalid: 'Escriba un valor válido.',
-  email: 'Escriba un correo electrónico, como nombre@example.com.',
-  tooShort: (count) => `Escriba al menos ${count} caracteres.`,
-  tooLong: (count) => `Escriba como máximo ${count} caracteres.`,
-  noVisibleCharacter: 'Escriba al menos un carácter visible.',
-  likeKnown: (count) =>
-    `Escriba al menos ${count} caracteres además de su correo electrónico, su nombre o el nombre de su tienda.`,
+const required = 'Escriba un valor.'
+const invalid = 'Escriba un valor válido.'
+
+export const fieldErrors: typeof en.fieldErrors = {
+  required,
+  empty: required,
+  invalid,
+  'unknown-field': invalid,
+  repeated: invalid,
+  'wrong-type': invalid,
+  'wrong-format': invalid,
+  'not-a-choice': 'Elija una opción de la lista.',
+  'too-long': ({ max }) => `Escriba como máximo ${max} caracteres.`,
+  'too-short': ({ min }) => `Escriba al menos ${min} caracteres.`,
+  'too-many': ({ max }) => `Elija como máximo ${max}.`,
+  'too-small': ({ min }) => `Escriba ${min} o más.`,
+  'too-large': ({ max }) => `Escriba ${max} o menos.`,
+  'out-of-range': ({ min, max }) => `Escriba un número de ${min} a ${max}.`,
+  'not-storable': 'Algunos de estos caracteres no se pueden guardar. Quítelos.',
+  'forbidden-character': 'Algunos de estos caracteres no se admiten aquí. Quítelos.',
+  'not-one-line': 'Escriba una línea de texto.',
+  'not-an-email-address': 'Escriba un correo electrónico, como nombre@example.com.',
+  'not-a-name': 'Escriba un nombre, sin direcciones web o de correo ni números largos.',
+  unknown: 'Esto no existe. Elija otra opción.',
+  nonexistent: 'Esto ya no existe. Elija otra opción.',
+  duplicate: 'Esto aparece dos veces.',
+  'no-price': 'Esto no tiene precio. Escriba uno.',
+  'total-too-large': 'El total es demasiado grande.',
+  'settings-too-large': invalid,
+  'invalid-cursor': invalid,
+  'wrong-password': 'Esta no es su contraseña actual.',
+  'refused-by-vendor': 'El proveedor rechazó estas credenciales.',
+  'no-visible-character': 'Escriba al menos un carácter visible.',
+  'like-known': ({ min }) =>
+    `Escriba al menos ${min} caracteres además de su correo electrónico, su nombre o el nombre de su tienda.`,
   common: 'Mucha gente lo usa. Elija algo menos común.',
   guessable: 'Es demasiado fácil de adivinar. Elija algo más largo.',
   breached: 'Apareció en una filtración de datos. Elija otro.',
-  personName: 'Escriba un nombre, sin direcciones web o de correo ni números largos.',
-  oneLine: 'Escriba una línea de texto.',
 }
 
 export const problems: typeof en.problems = {
   other: 'No se hizo. Recargue la página e inténtelo de nuevo.',
+  'malformed-json': 'No se hizo. Recargue la página e inténtelo de nuevo.',
   'token-invalid': 'Este enlace no es válido o ha caducado.',
   'already-member': 'Esta persona ya es miembro de la tienda.',
   'role-exists': 'La tienda ya tiene un rol con este nombre.',
@@ -66,7 +91,8 @@ export const problems: typeof en.problems = {
   'role-limit': 'La tienda ya tiene el máximo de roles.',
   'last-owner': 'Una tienda necesita al menos un propietario.',
   'sync-active': 'Ya hay una sincronización en curso.',
-  'vendor-rejected': 'El proveedor rechazó estas credenciales.',
   'currency-in-use': 'Hay precios en esta moneda, así que no se puede cambiar.',
+  'deal-locked': 'El trato ya no se puede cambiar.',
+  'precondition-failed': 'Alguien lo cambió mientras tanto. Recargue la página e inténtelo de nuevo.',
   'rate-limited': (wait) => `Demasiados intentos. Inténtelo de nuevo dentro de ${wait}.`,
 }

@@ -1,0 +1,17 @@
+import type { FieldErrorCode } from '#shared/field-error.ts'
+import type { ProblemKind, PROBLEMS } from '#shared/problem.ts'
+
+/** What people read of each field error of the API. */
+export type FieldErrorTexts = Readonly<
+  Record<FieldErrorCode, string | ((numbers: { readonly min: number; readonly max: number }) => string)>
+>
+
+/** The kinds of problems that show a form again and name no field. */
+export type FormProblem = {
+  [Kind in ProblemKind]: (typeof PROBLEMS)[Kind]['status'] extends 400 | 409 | 412 ? Kind : never
+}[ProblemKind]
+
+/** What people read of a problem that names no field. `other` is for kinds of a later version of the API. */
+export type ProblemTexts = Readonly<Record<FormProblem | 'other', string>> & {
+  readonly 'rate-limited': (wait: string) => string
+}
