@@ -10,6 +10,7 @@ import {
   type FailureStatus,
   mayHaveDetail,
   type ProblemKind,
+  PROBLEM_ACTIONS,
   problemBody,
   PROBLEMS,
   problemType,
@@ -102,7 +103,9 @@ function problemResponse(
   const example = (kind: ProblemKind | null) =>
     problemBody({ status, kind, options: { members: errors } }, EXAMPLE_ID, baseUrl)
   return {
-    description: kinds.map((kind) => kind ?? REASON_PHRASES[status]).join(', '),
+    description: kinds
+      .map((kind) => (kind === null ? REASON_PHRASES[status] : `\`${kind}\`: ${PROBLEM_ACTIONS[kind]}`))
+      .join('\n\n'),
     headers: {
       ...COMMON_HEADERS,
       'cache-control': header('NoStore'),
