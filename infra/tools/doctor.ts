@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import postgres from 'postgres'
 import { examine, inOneLine } from '#shared/doctor/doctor.ts'
-import type { Diagnosis } from '#shared/doctor/examinations.ts'
+import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 
 const HELP = `npm run doctor -- [postgres://…] [--json]
 

@@ -1,9 +1,9 @@
 import type postgres from 'postgres'
+import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import {
   appliedMigrations,
   databasePrivileges,
   deadLetteredJobs,
-  type Diagnosis,
   grants,
   invalidObjects,
   isolation,

@@ -1,5 +1,6 @@
 import type postgres from 'postgres'
 import { checkCatalogue, CHECKS_WITH_EXCEPTIONS } from '#shared/doctor/catalogue.ts'
+import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import { compareGrants, GRANTS, readGrants } from '#shared/doctor/grants.ts'
 import { isAhead, readMigrations } from '#shared/db/migrate.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
@@ -7,18 +8,6 @@ import { loginName, ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import { remedyFor } from '#shared/doctor/remedies.ts'
 
 type Transaction = postgres.TransactionSql
-
-/**
- * One finding about one object of a database. A `fault` breaks a guarantee. A `warning` will become a fault. `unseen` is a
- * check that the login may not run. A repair that ends in a semicolon is SQL.
- */
-export interface Diagnosis {
-  readonly severity: 'fault' | 'warning' | 'unseen'
-  readonly check: string
-  readonly object: string
-  readonly fault: string
-  readonly repair: string
-}
 
 // Not every client knows how to send an array.
 const LOGINS = SERVICE_ROLES.map(loginName).join()

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import { readMigrations } from '#shared/db/migrate.ts'
-import type { Diagnosis } from '#shared/doctor/examinations.ts'
+import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 
 /**
  * Compares the text of each function with its last definition in the migrations: a replaced function may have lost a check.

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type postgres from 'postgres'
-import type { Diagnosis } from '#shared/doctor/examinations.ts'
+import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import functions from '#shared/doctor/functions.json' with { type: 'json' }
 
 /** What the comment on a SQL function says. migrations/README.md explains the keys. */

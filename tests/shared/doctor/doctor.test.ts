@@ -9,7 +9,7 @@ import { urlFor } from '#infra/local/postgres/database.ts'
 import { assertHealthy, examine, examineWithin, inOneLine } from '#shared/doctor/doctor.ts'
 import { loginName } from '#shared/db/role-settings.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
-import type { Diagnosis } from '#shared/doctor/examinations.ts'
+import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))
