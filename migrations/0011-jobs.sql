@@ -90,7 +90,7 @@ comment on function app.rehearse_enqueue is 'callers: identity_auth, identity_ga
 
 -- Leases up to p_most due jobs of a kind and returns them. Concurrent workers get disjoint jobs. Dead-letters a job whose
 -- workers died twelve times in a row, or whose last lease of p_attempts expired. Without p_attempts, the worker alone decides
--- how often it tries. Uses the database's clock. For the two functions below.
+-- how often it tries. Uses the database's clock. For app.claim_jobs.
 create function app.lease_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
   language plpgsql volatile
@@ -127,7 +127,14 @@ end
 $$;
 comment on function app.lease_jobs is 'callers: identity_gate';
 
--- Leases jobs for the worker, whose role may not claim mails: the lease of a mail returns its recipient.
+-- Returns the login that claims the jobs of a kind. A lease of a mail returns its recipient, and one of events their content, so
+-- each of both has a login of its own.
+create function app.claimant_of(p_kind text) returns text
+  language sql immutable parallel safe
+  return case p_kind when 'mail' then 'identity_mailer' when 'event' then 'identity_publisher' else 'identity_worker' end;
+comment on function app.claimant_of is 'callers: identity_gate';
+
+-- Leases due jobs of a kind for its login. Raises 42501 for another one.
 create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds integer, p_attempts integer)
   returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
   language plpgsql volatile security definer
@@ -135,30 +142,16 @@ create function app.claim_jobs(p_kind text, p_most integer, p_lease_seconds inte
   set client_min_messages = warning
   as $$
 begin
-  if p_kind = 'mail' then
-    raise exception 'app.claim_mails claims mails' using errcode = '42501';
+  -- Here current_user is the owner. The caller is the role that it has set, or else its login.
+  if app.claimant_of(p_kind) <> coalesce(nullif(current_setting('role'), 'none'), session_user) then
+    raise exception 'another login claims the jobs of this kind' using errcode = '42501';
   end if;
   return query select * from app.lease_jobs(p_kind, p_most, p_lease_seconds, p_attempts);
 end
 $$;
 comment on function app.claim_jobs is
-  'owner: identity_gate; proof: none; callers: identity_worker; definer: writes leases, which no login may read';
-
--- Leases mails for the mailer. A mail has its own time limit in place of a number of attempts.
-create function app.claim_mails(p_most integer, p_lease_seconds integer)
-  returns table (id uuid, tenant_id uuid, payload jsonb, attempts integer, lease_token uuid, created_at timestamptz)
-  language plpgsql volatile security definer
-  set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
-  as $$
-#variable_conflict use_column
-begin
-  return query
-    select * from app.lease_jobs('mail', p_most, p_lease_seconds, null);
-end
-$$;
-comment on function app.claim_mails is
-  'owner: identity_gate; proof: none; callers: identity_mailer; definer: writes leases, which no login may read';
+  'owner: identity_gate; proof: none; callers: identity_worker, identity_mailer, identity_publisher; '
+  'definer: writes leases, which no login may read';
 
 -- Extends a lease that has not ended. Returns false, and changes nothing, when it has.
 create function app.renew_lease(p_job uuid, p_lease_token uuid, p_lease_seconds integer) returns boolean
@@ -193,7 +186,7 @@ begin
 end
 $$;
 comment on function app.end_lease is
-  'owner: identity_gate; proof: lease; callers: identity_worker, identity_mailer; '
+  'owner: identity_gate; proof: lease; callers: identity_worker, identity_mailer, identity_publisher; '
   'definer: compares a lease, which no login may read';
 
 -- Gives a leased job back, as if it had not been leased. Returns false, and changes nothing, when another worker has the lease.
@@ -240,5 +233,5 @@ comment on table app.jobs is
   'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at';
 
 select app.give(
-  'app.enqueue', 'app.rehearse_enqueue', 'app.lease_jobs', 'app.claim_jobs', 'app.claim_mails', 'app.renew_lease',
+  'app.enqueue', 'app.rehearse_enqueue', 'app.lease_jobs', 'app.claimant_of', 'app.claim_jobs', 'app.renew_lease',
   'app.end_lease', 'app.return_job', 'app.lease_ticket');

@@ -1,5 +1,6 @@
 -- Events: what other services of the platform learn of a change. The audit entry of a published action adds its event in the same
--- transaction, so a change and its event both commit or neither does. The job `publish-events` sends them.
+-- transaction, so a change and its event both commit or neither does. The table is a log: services read it in order, and nothing but
+-- `job_id` changes in it. Jobs of the kind `event` send the events to the bus, up to fifty each.
 set local role identity_owner;
 
 -- The published actions, each with the keys of `before` and `after` that may leave: those of AUDIT_ACTIONS
@@ -57,16 +58,11 @@ create table app.events (
   target_id     uuid,
   before        jsonb,
   after         jsonb,
-  due_at        timestamptz not null default now(),
-  attempts      integer not null default 0,
-  lease_token   uuid,
-  leased_until  timestamptz,
-  published_at  timestamptz,
-  dead_at       timestamptz,
-  last_error    text,
+  -- The job that sends it, which may have been deleted since. Null until there is one.
+  job_id        uuid,
   primary key (xact, id)
 ) with (fillfactor = 80);
-create index events_unpublished on app.events (xact, id) where published_at is null and dead_at is null;
+create index events_without_job on app.events (xact, id) where job_id is null;
 select app.enforce_tenant('app.events');
 
 -- One row: the place of the last event that was deleted. Events are deleted in their order, so whoever has read to an earlier
@@ -80,14 +76,17 @@ insert into app.deleted_events default values;
 grant select (xact, id), update (xact, id) on app.deleted_events to identity_worker;
 grant select (xact, id) on app.deleted_events to identity_resolver;
 
--- The worker counts and deletes the events of every tenant. The functions below add, lease and end them.
+-- The worker counts and deletes the events of every tenant. The functions below add them, give them to jobs and show them to a lease.
 create policy worker_queue on app.events to identity_worker using (true);
-grant select (xact, id, occurred_at, due_at, leased_until, published_at, dead_at), delete on app.events to identity_worker;
+grant select (xact, id, occurred_at, job_id), delete on app.events to identity_worker;
 create policy resolver_queue on app.events to identity_resolver using (true);
 grant select,
     insert (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, before, after),
-    update (due_at, attempts, lease_token, leased_until, published_at, dead_at, last_error)
+    update (job_id)
   on app.events to identity_resolver;
+create policy gate on app.events for select to identity_gate using (true);
+grant select on app.events to identity_gate;
+grant update (payload) on app.jobs to identity_gate;
 
 -- Returns what may leave of `before` or `after`: the keys of the action, and of these only ids, codes, numbers, truth values and
 -- lists of codes or numbers. Null when nothing is left. No text with a space, an @, a quote or a letter beyond ASCII leaves. A search
@@ -151,62 +150,64 @@ comment on function app.add_event is
   'owner: identity_resolver; proof: none; callers: identity_owner; '
   'definer: adds an event, which no writer of an audit entry may';
 
--- Leases up to p_most due events, the oldest first, under one token. Concurrent publishers get disjoint events.
-create function app.claim_events(p_most integer, p_lease_seconds integer)
-  returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid,
-                 target_type text, target_id uuid, before jsonb, after jsonb, attempts integer, lease_token uuid)
-  language plpgsql volatile security definer
-  set search_path = pg_catalog, pg_temp
-  set client_min_messages = warning
-  as $$
-#variable_conflict use_column
-begin
-  return query
-    with due as materialized (
-      select e.xact, e.id from app.events e
-       where e.published_at is null and e.dead_at is null and e.due_at <= now()
-         and (e.leased_until is null or e.leased_until < now())
-       order by e.xact, e.id limit p_most
-       for update skip locked
-    ), lease as materialized (
-      select gen_random_uuid() as token
-    )
-    update app.events e
-       set attempts = e.attempts + 1, lease_token = lease.token, leased_until = now() + make_interval(secs => p_lease_seconds)
-      from due, lease where e.xact = due.xact and e.id = due.id
-    returning e.xact::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before,
-              e.after, e.attempts, e.lease_token;
-end
-$$;
-comment on function app.claim_events is
-  'owner: identity_resolver; proof: none; callers: identity_publisher; definer: leases events of all tenants';
-
--- Ends the lease of events, each as {xact, id, error, delay}: published without an error; with one due again after a delay in
--- seconds, or dead-lettered without a delay. Returns how many it ended: none that another publisher has leased since.
-create function app.end_event_leases(p_lease_token uuid, p_outcomes jsonb) returns integer
+-- Adds a job for the fifty oldest events that have none. Does nothing when every event has one. Concurrent callers take disjoint
+-- events. A job for each event in the transaction of its change would cost that transaction a third more.
+create function app.enqueue_events() returns void
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 declare
-  v_ended integer;
+  v_xacts xid8[];
+  v_ids uuid[];
+  v_job uuid;
 begin
-  with ended as (
-    update app.events e
-       set lease_token = null, leased_until = null, last_error = left(o.error, 200),
-           published_at = case when o.error is null then now() end,
-           dead_at = case when o.error is not null and o.delay is null then now() end,
-           due_at = now() + make_interval(secs => coalesce(o.delay, 0))
-      from jsonb_to_recordset(p_outcomes) as o(xact xid8, id uuid, error text, delay double precision)
-     where e.xact = o.xact and e.id = o.id and e.lease_token = p_lease_token
-    returning e.id
-  )
-  select count(*) into v_ended from ended;
-  return v_ended;
+  select array_agg(w.xact), array_agg(w.id) into v_xacts, v_ids
+    from (select e.xact, e.id from app.events e where e.job_id is null order by e.xact, e.id limit 50 for update skip locked) as w;
+  if v_ids is not null then
+    v_job := app.enqueue('event', jsonb_build_object('from', v_xacts[1], 'to', v_xacts[cardinality(v_xacts)]));
+    update app.events e set job_id = v_job
+      from unnest(v_xacts, v_ids) as w(xact, id) where e.xact = w.xact and e.id = w.id;
+  end if;
 end
 $$;
-comment on function app.end_event_leases is
-  'owner: identity_resolver; proof: lease; callers: identity_publisher; definer: ends leases of events of all tenants';
+comment on function app.enqueue_events is
+  'owner: identity_resolver; proof: none; callers: identity_publisher; definer: gives events of all tenants to a job';
+
+-- Returns the events of a leased job, the oldest first. Returns no row without a lease that has not ended.
+create function app.leased_events(p_job uuid, p_lease_token uuid)
+  returns table (id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
+                 target_id uuid, before jsonb, after jsonb)
+  language plpgsql stable security definer rows 50
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  return query
+    select e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
+      from app.jobs j
+      join app.events e on e.xact between (j.payload ->> 'from')::xid8 and (j.payload ->> 'to')::xid8
+     where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null
+       and j.kind = 'event' and e.job_id = j.id and (j.payload -> 'ids' is null or j.payload -> 'ids' ? e.id::text)
+     order by e.xact, e.id;
+end
+$$;
+comment on function app.leased_events is
+  'owner: identity_gate; proof: lease; callers: identity_publisher; definer: compares a lease, and reads events of all tenants';
+
+-- Leaves only these of its events to a leased job: the bus has the others. Does nothing without a lease.
+create function app.keep_events(p_job uuid, p_lease_token uuid, p_ids uuid[]) returns void
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  update app.jobs j set payload = j.payload::jsonb || jsonb_build_object('ids', p_ids)
+   where j.id = p_job and j.lease_token = p_lease_token and j.completed_at is null and j.kind = 'event';
+end
+$$;
+comment on function app.keep_events is
+  'owner: identity_gate; proof: lease; callers: identity_publisher; definer: compares a lease, which no login may read';
 
 -- A new partition of the audit log gets the trigger from the owner, who therefore is a caller of app.add_event.
 create trigger audit_log_adds_event after insert on app.audit_log for each row execute function app.add_event();
@@ -216,6 +217,6 @@ comment on table app.event_actions is 'platform: action, keys';
 comment on table app.deleted_events is 'platform: singleton, xact, id';
 comment on table app.events is
   'linked: actor_user_id, target_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
-  'platform: due_at, attempts, lease_token, leased_until, published_at, dead_at, last_error';
+  'platform: job_id';
 
-select app.give('app.leaving', 'app.add_event', 'app.claim_events', 'app.end_event_leases');
+select app.give('app.leaving', 'app.add_event', 'app.enqueue_events', 'app.leased_events', 'app.keep_events');

@@ -11,7 +11,8 @@ export async function createPartitions(sql: Sql): Promise<string[]> {
 /**
  * Each deletes at most `batch` rows that nobody needs any more, in a transaction of its own, and returns one row for each. The
  * order makes Postgres read an index in every case. Without it, Postgres may expect the rows at the beginning of the table, and
- * read all of it. Events are deleted in their order: none before an older one.
+ * read all of it. Events are deleted after their jobs, and in their order: none before an older one. The subquery in parentheses is
+ * one that Postgres cannot turn into a read of all jobs.
  */
 export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) => Promise<object[]>)[] = [
   (sql, keptDays, batch) => sql`
@@ -31,12 +32,13 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
          and coalesce(completed_at, dead_at) < now() - make_interval(days => ${keptDays}::int)
        order by coalesce(completed_at, dead_at) limit ${batch}::int))
     returning id`,
-  (sql, keptDays, batch) => sql`
+  (sql, _keptDays, batch) => sql`
     with first_kept as (
       select place from (
-        select xact, id, row_number() over (order by xact, id) as place, coalesce(published_at, dead_at, 'infinity') as ended_at
+        select xact, id, job_id, row_number() over (order by xact, id) as place
           from app.events order by xact, id limit ${batch}::int) as oldest
-       where ended_at >= now() - make_interval(days => ${keptDays}::int) order by xact, id limit 1
+       where job_id is null or (select true from app.jobs j where j.id = oldest.job_id)
+       order by xact, id limit 1
     ), gone as (
       delete from app.events where (xact, id) in (
         select xact, id from app.events order by xact, id limit coalesce((select place - 1 from first_kept), ${batch}::int))

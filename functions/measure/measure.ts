@@ -2,7 +2,7 @@ import type { Sql } from '#shared/db/connect.ts'
 import { recordMetric } from '#shared/metrics.ts'
 import { measureQueue } from './queries.ts'
 
-/** Records the state of the queue, of the events and of the audit log as metrics. */
+/** Records the state of the queue and of the audit log as metrics. */
 export async function measure(sql: Sql): Promise<void> {
   const rows = await measureQueue(sql)
   for (const { kind, waiting, oldest_seconds, dead, undone_seconds } of rows) {

@@ -1,9 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { JOB_KINDS } from '#shared/queue/kinds.ts'
 
-/** Every kind that a worker takes, and the events. An empty queue is measured as 0, so that a missing value always means a fault. */
-export const KINDS: readonly string[] = [...Object.keys(JOB_KINDS), 'event']
-
 interface QueueRow {
   readonly kind: string
   readonly waiting: number
@@ -15,15 +12,16 @@ interface QueueRow {
 }
 
 /**
- * Measures the queue by kind, events as one more kind, and the audit entries that have no partition, in one statement. It reads the indexes of live
- * jobs and of those that ended in the last hour. Nobody may read the rows of the audit log, so it takes the statistics.
+ * Measures the queue by kind, and the audit entries that have no partition, in one statement. An event without a job counts as
+ * one. An empty queue is measured as 0, so that a missing value always means a fault. It reads the indexes of live jobs, of those
+ * that ended in the last hour and of events without a job. Nobody may read the rows of the audit log, so it takes the statistics.
  */
 export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
   sql<QueueRow>`
     with job as (
       select kind, run_at, leased_until, completed_at, dead_at, created_at from app.jobs
       union all
-      select 'event', due_at, leased_until, published_at, dead_at, occurred_at from app.events
+      select 'event', occurred_at, null, null, null, occurred_at from app.events where job_id is null
     ), due as (
       select kind, count(*)::int as waiting, extract(epoch from now() - min(run_at))::float8 as oldest_seconds
         from job
@@ -43,7 +41,7 @@ export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
     select kind, coalesce(waiting, 0) as waiting, coalesce(oldest_seconds, 0) as oldest_seconds, coalesce(dead, 0) as dead,
            coalesce(undone_seconds, 0) as undone_seconds,
            pg_stat_get_live_tuples('app.audit_log_default'::regclass)::int as unpartitioned
-      from unnest(string_to_array(${KINDS.join()}, ',')) as known (kind)
+      from unnest(string_to_array(${Object.keys(JOB_KINDS).join()}, ',')) as known (kind)
       full join due using (kind)
       full join dead using (kind)
       full join undone using (kind)`

@@ -1,26 +1,17 @@
 import type { EventRow } from '#shared/audit/event.ts'
 import type { Sql } from '#shared/db/connect.ts'
+import type { LeasedJob } from '#shared/queue/queries.ts'
 
-/** An event that this publisher has leased. */
-export interface LeasedEvent extends EventRow {
-  readonly xact: string
-  readonly attempts: number
-  readonly lease_token: string
+/** Adds a job for the oldest events that have none, if there are any. */
+export async function enqueueEvents(sql: Sql): Promise<void> {
+  await sql`select app.enqueue_events()`
 }
 
-/** How the lease of an event ends: published, due again after `delay` seconds, or dead-lettered. */
-export interface Outcome {
-  readonly xact: string
-  readonly id: string
-  readonly error: string | null
-  readonly delay: number | null
-}
+/** Returns the events of a leased job, the oldest first. */
+export const readEvents = (sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<EventRow[]> =>
+  sql<EventRow>`select * from app.leased_events(${id}, ${lease})`
 
-/** Leases due events, the oldest first. Concurrent publishers never lease the same event. */
-export const claimEvents = (sql: Sql, most: number, leaseSeconds: number): Promise<LeasedEvent[]> =>
-  sql<LeasedEvent>`select * from app.claim_events(${most}, ${leaseSeconds})`
-
-/** Ends leases of one claim. Leaves those that have expired and that another publisher has by now. */
-export async function endLeases(sql: Sql, leaseToken: string, outcomes: readonly Outcome[]): Promise<void> {
-  await sql`select app.end_event_leases(${leaseToken}, ${JSON.stringify(outcomes)}::text::jsonb)`
+/** Leaves only these of its events to a leased job. */
+export async function keepEvents(sql: Sql, job: LeasedJob, ids: readonly string[]): Promise<void> {
+  await sql`select app.keep_events(${job.id}, ${job.lease_token}, string_to_array(${ids.join()}, ',')::uuid[])`
 }

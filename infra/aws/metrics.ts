@@ -126,8 +126,8 @@ export function stageMetrics({
   return {
     own,
     ownEach,
-    /** The age of the oldest email, or event, that waits, in seconds. */
-    ageOf: (kind: JobKind | 'event') =>
+    /** The age of the oldest job of a kind that waits, in seconds. */
+    ageOf: (kind: JobKind) =>
       new Metric({
         namespace: 'Tenantry',
         metricName: 'QueueUndone' satisfies MetricName,

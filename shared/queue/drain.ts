@@ -20,6 +20,8 @@ export interface Work<Kind extends JobKind> {
    * 'unfinished' for a job that continues in another invocation.
    */
   readonly run: (job: LeasedJob<JobPayload<Kind>>) => Promise<boolean | 'unfinished'>
+  /** Adds the jobs of what waits elsewhere, before each claim. */
+  readonly prepare?: () => Promise<void>
   /** Whether a retry cannot help. */
   readonly isFinal: (error: unknown) => boolean
   /** Whether no job of the kind can be done now. The attempt does not count, and the run ends: the next one tries again. */
@@ -45,6 +47,7 @@ export async function drain<Kind extends JobKind>(
   const { kind, concurrency, leaseSeconds, attempts } = work
   let counted = 0
   while (!shouldStop()) {
+    await work.prepare?.()
     const jobs = await claimJobs(database.sql, { kind, most: concurrency, leaseSeconds, attempts })
     if (jobs.length === 0) break
     const outcomes = await Promise.all(jobs.map((job) => runJob(database, work, job)))

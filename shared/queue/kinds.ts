@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { InvokedJob } from '#shared/needs.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
+const Xact = v.pipe(v.string(), v.regex(/^\d{1,20}$/))
 const Nonce = v.pipe(v.string(), v.minLength(16))
 
 /** Every kind of job: the schema of its payload, and the Lambda that is invoked after the commit instead of waiting for its schedule. */
@@ -16,6 +17,11 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
     ]),
     invokes: 'deliver-mail',
+  },
+  // app.enqueue_events adds them. Of the events that name the job, it sends those of these transactions, or only these ids.
+  event: {
+    payload: v.object({ from: Xact, to: Xact, ids: v.optional(v.array(Id)) }),
+    invokes: 'publish-events',
   },
   'sync-catalog': { payload: v.object({ run_id: Id }), invokes: 'sync-catalog' },
   'verify-vendor': { payload: v.object({ account_id: Id }), invokes: null },

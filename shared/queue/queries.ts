@@ -53,14 +53,11 @@ export async function rehearseEnqueue<Kind extends JobKind>(
   await run`select app.rehearse_enqueue(${kind}, ${JSON.stringify(payload)}::text::jsonb)`
 }
 
-/** Leases due jobs of a kind. Concurrent workers never lease the same job. Only the mailer's role claims mails, and no other jobs. */
+/** Leases due jobs of a kind. Concurrent workers never lease the same job. Each login claims its own kinds (app.claimant_of). */
 export const claimJobs = (
   sql: Sql,
   { kind, most, leaseSeconds, attempts }: { kind: string; most: number; leaseSeconds: number; attempts: number | null },
-): Promise<LeasedJob[]> =>
-  kind === 'mail'
-    ? sql<LeasedJob>`select * from app.claim_mails(${most}, ${leaseSeconds})`
-    : sql<LeasedJob>`select * from app.claim_jobs(${kind}, ${most}, ${leaseSeconds}, ${attempts})`
+): Promise<LeasedJob[]> => sql<LeasedJob>`select * from app.claim_jobs(${kind}, ${most}, ${leaseSeconds}, ${attempts})`
 
 /** Extends a lease. Returns false when it has ended: another worker may have the job by now. */
 export async function renewLease(sql: Sql, job: LeasedJob, leaseSeconds: number): Promise<boolean> {

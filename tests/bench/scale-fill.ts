@@ -92,8 +92,8 @@ export async function fillScale(connect: () => postgres.Sql, scale: Scale): Prom
     each(
       (sql) => fillAuditLog(sql, scale),
       (sql) => sql`
-        insert into app.events (id, tenant_id, occurred_at, action, target_type, target_id, after, published_at)
-        select gen_random_uuid(), t.id, at, 'deal.changed', 'deal', gen_random_uuid(), '{"status": "quoted"}', at
+        insert into app.events (id, tenant_id, occurred_at, action, target_type, target_id, after, job_id)
+        select gen_random_uuid(), t.id, at, 'deal.changed', 'deal', gen_random_uuid(), '{"status": "quoted"}', gen_random_uuid()
           from generate_series(1, ${events}::int) i
           cross join lateral (select now() - interval '29 days' * (1 - i::float / ${events}::int) as at) happened
           join scale.tenants t on t.n = i % ${tenants}::int`,

@@ -38,7 +38,6 @@ const QUESTIONS: Readonly<Record<string, string>> = {
     select s.id from app.sessions s join app.memberships m on m.user_id = s.user_id and m.tenant_id = s.tenant_id
      where s.revoked_at is null and m.revoked_at is not null`,
   'a job that was given up': `select id from app.jobs where dead_at is not null`,
-  'an event that was given up': `select id from app.events where dead_at is not null`,
   'a sync run that never ended': `select id from app.sync_runs where status in ('queued', 'running')`,
   'a row of one tenant that refers to another': `
     select d.id from app.deals d join app.tenants t on t.id = d.tenant_id

@@ -63,7 +63,7 @@ export async function startStage(folder: string, cleanup: Cleanup): Promise<Stag
     server.look(async (sql) => {
       const [row] = await sql<{ left: number }[]>`
         select ((select count(*) from app.jobs where kind <> 'verify-vendor' and completed_at is null and dead_at is null)
-              + (select count(*) from app.events where published_at is null and dead_at is null))::int as left`
+              + (select count(*) from app.events where job_id is null))::int as left`
       return row?.left === 0
     })
   const invoke = (name: string) =>

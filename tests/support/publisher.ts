@@ -38,8 +38,8 @@ export async function startPublisher({ admin, urls }: Pick<TestDatabase, 'admin'
     database: own,
     publish: (database = own) => publishDueEvents({ config, database }, client, () => false),
     later: async () => {
-      await admin`update app.events set due_at = now(), leased_until = now() - interval '1 second'
-                   where published_at is null and dead_at is null`
+      await admin`update app.jobs set run_at = now(), leased_until = case when leased_until is not null then now() - interval '1 second' end
+                   where kind = 'event' and completed_at is null and dead_at is null`
     },
     close: async () => {
       faults.close()

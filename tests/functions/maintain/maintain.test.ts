@@ -222,17 +222,16 @@ describe('deletion of expired rows', () => {
              now() - make_interval(days => ${daysAgo}::int)
         from generate_series(1, ${count}::int)`
     await admin`
-      insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)
-      select 'mail', '{}', gen_random_uuid()::text,
-             case when n % 2 = 0 then now() - make_interval(days => ${daysAgo}::int) end,
-             case when n % 2 = 1 then now() - make_interval(days => ${daysAgo}::int) end
-        from generate_series(1, ${count}::int) as n`
-    await admin`
-      insert into app.events (id, tenant_id, occurred_at, action, target_type, published_at, dead_at)
-      select gen_random_uuid(), ${acme}, now(), 'deal.created', 'deal',
-             case when n % 2 = 0 then now() - make_interval(days => ${daysAgo}::int) end,
-             case when n % 2 = 1 then now() - make_interval(days => ${daysAgo}::int) end
-        from generate_series(1, ${count}::int) as n`
+      with job as (
+        insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)
+        select 'event', '{}', gen_random_uuid()::text,
+               case when n % 2 = 0 then now() - make_interval(days => ${daysAgo}::int) end,
+               case when n % 2 = 1 then now() - make_interval(days => ${daysAgo}::int) end
+          from generate_series(1, ${count}::int) as n
+        returning id
+      )
+      insert into app.events (id, tenant_id, occurred_at, action, target_type, job_id)
+      select gen_random_uuid(), ${acme}, now(), 'deal.created', 'deal', id from job`
     await admin`
       insert into app.rate_limits (key, window_start, attempts)
       select sha256(gen_random_uuid()::text::bytea), now() - make_interval(days => ${daysAgo}::int), 1

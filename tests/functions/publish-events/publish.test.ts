@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { AUDIT_ACTIONS, EVENT_KEYS } from '#shared/audit/actions.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { Run } from '#shared/db/run.ts'
+import { enqueueEvents, keepEvents, readEvents } from '#functions/publish-events/queries.ts'
+import { claimJobs, completeJob, failJob } from '#shared/queue/queries.ts'
 import { startPublisher, type TestPublisher } from '#tests/support/publisher.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -17,6 +19,7 @@ afterAll(() => publisher.close())
 beforeEach(async () => {
   await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
   await service.sql`delete from app.events`
+  await service.sql`delete from app.jobs where kind = 'event'`
 })
 
 /** Appends audit entries in one transaction, which commits or is rolled back. Returns their ids. */
@@ -42,10 +45,12 @@ interface Change {
 }
 
 const received = () => publisher.eventBridge.received().map(({ detail }) => (detail as { id: string }).id)
-const states = () => service.sql`
-  select id, attempts, published_at is not null as published, dead_at is not null as dead, last_error as error,
-         lease_token is not null as leased, due_at > now() as waits
-    from app.events order by xact, id`
+const waiting = () => service.sql<{ id: string }[]>`select id from app.events where job_id is null order by xact, id`
+/** The jobs, each with the events that it still has to send: null for all of its events. */
+const jobs = () => service.sql`
+  select payload -> 'ids' as ids, attempts, last_error as error,
+         completed_at is not null as completed, dead_at is not null as dead, lease_token is not null as leased, run_at > now() as waits
+    from app.jobs where kind = 'event' order by created_at`
 
 describe('an audit entry', () => {
   it('lets ids, codes and numbers leave, and no planted name, address or secret, for every action', async () => {
@@ -105,8 +110,8 @@ describe('the publisher', () => {
     const ids = await change('deal.created', { entries: 25 })
     await publisher.faults.set({ part: 'eventbridge', mode })
     expect(await publisher.publish()).toBe(0)
-    for (const state of await states())
-      expect(state).toMatchObject({ published: false, dead: false, leased: false, waits: true, attempts: 1 })
+    const kept = { ids: null, completed: false, dead: false, leased: false, waits: true, attempts: 1 }
+    expect(await jobs()).toMatchObject([kept])
     await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
     expect(await publisher.publish()).toBe(0)
     await publisher.later()
@@ -129,43 +134,82 @@ describe('the publisher', () => {
     expect(new Set(sent).size).toBe(60)
   })
 
-  it('dead-letters an event that can never succeed, and publishes the others of its call', async () => {
+  it('dead-letters an event that can never succeed, publishes the others of its call, and sends it once its job is retried', async () => {
     const [bad = '', ...good] = await change('deal.created', { entries: 10 })
     await service.sql`update app.events set action = '' where id = ${bad}`
     expect(await publisher.publish()).toBe(9)
-    const dead = (await states()).filter((state) => state['dead'])
-    expect(dead).toMatchObject([{ id: bad, published: false, error: 'InvalidArgument' }])
+    expect(await jobs()).toMatchObject([{ ids: [bad], dead: true, completed: false, error: 'InvalidArgument' }])
     await publisher.later()
     expect(await publisher.publish()).toBe(0)
     expect(received()).toEqual(expect.arrayContaining(good))
+    await service.sql`update app.events set action = 'deal.created' where id = ${bad}`
+    await service.sql`update app.jobs set dead_at = null, run_at = now() where kind = 'event' and dead_at is not null`
+    expect(await publisher.publish()).toBe(1)
+    expect(received().at(-1)).toBe(bad)
+    expect(await jobs()).toMatchObject([{ dead: false, completed: true }])
+  })
+
+  it('tries an event that can succeed later again, together with one that cannot', async () => {
+    const [bad = ''] = await change('deal.created', { entries: 10 })
+    await service.sql`update app.events set action = '' where id = ${bad}`
+    await publisher.faults.set({ part: 'eventbridge', mode: 'throttle' })
+    expect(await publisher.publish()).toBe(0)
+    expect(await jobs()).toMatchObject([{ ids: null, dead: false }])
+    await publisher.faults.set({ part: 'eventbridge', mode: 'ok' })
+    await publisher.later()
+    expect(await publisher.publish()).toBe(9)
+    expect(await jobs()).toMatchObject([{ ids: [bad], dead: true }])
+  })
+
+  it('sends the oldest events first', async () => {
+    const ids: string[] = []
+    for (let n = 0; n < 4; n += 1) ids.push(...(await change('deal.created', { entries: 40 })).toSorted())
+    const first = received().length
+    expect(await publisher.publish()).toBe(160)
+    const sent = received().slice(first)
+    // The calls of a job are concurrent.
+    for (let job = 0; job < 160; job += 50)
+      expect(new Set(sent.slice(job, job + 50))).toEqual(new Set(ids.slice(job, job + 50)))
   })
 
   it('shares the events with concurrent publishers, each to one of them', async () => {
-    await change('deal.created', { entries: 120 })
+    await change('deal.created', { entries: 420 })
     const first = received().length
     const counts = await Promise.all([publisher.publish(), publisher.publish(), publisher.publish()])
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(120)
-    expect(new Set(received().slice(first)).size).toBe(120)
-    expect(received().length - first).toBe(120)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(420)
+    expect(new Set(received().slice(first)).size).toBe(420)
+    expect(received().length - first).toBe(420)
+    expect(counts.filter((count) => count > 0).length).toBeGreaterThan(1)
   })
 
-  it('does not end a lease that another publisher has by now', async () => {
-    await change('deal.created')
-    const claim = () => publisher.database.sql<{ id: string; xact: string; lease_token: string }>`
-      select * from app.claim_events(10, 30)`
+  it('publishes the events of a publisher that died after a call again, and ends no lease that another one has by now', async () => {
+    const [id] = await change('deal.created')
+    const { sql } = publisher.database
+    await enqueueEvents(sql)
+    const claim = () => claimJobs(sql, { kind: 'event', most: 10, leaseSeconds: 30, attempts: null })
     const [late] = await claim()
     expect(await claim()).toEqual([])
+    if (late === undefined) throw new Error('no job was claimed')
+    expect(await readEvents(sql, late)).toMatchObject([{ id }])
     await publisher.later()
+    expect(await readEvents(sql, late)).toEqual([])
     const [current] = await claim()
-    const end = async (token = '', error: string | null) => {
-      const outcomes = JSON.stringify([{ ...late, error, delay: null }])
-      const [row] = await publisher.database.sql<{ ended: number }>`
-        select app.end_event_leases(${token}, ${outcomes}::text::jsonb) as ended`
-      return row?.ended
-    }
-    expect(await end(late?.lease_token, 'a late failure')).toBe(0)
-    expect(await end(current?.lease_token, null)).toBe(1)
-    expect(await states()).toMatchObject([{ published: true, dead: false }])
+    if (current === undefined) throw new Error('the lease did not expire')
+    expect(await readEvents(sql, current)).toMatchObject([{ id }])
+    expect(await failJob(sql, late, 'a late failure', null)).toBe(false)
+    await keepEvents(sql, late, [])
+    expect(await jobs()).toMatchObject([{ ids: null, dead: false, attempts: 2 }])
+    await publisher.later()
+    expect(await publisher.publish()).toBe(1)
+    expect(received().at(-1)).toBe(id)
+    expect(await completeJob(sql, current)).toBe(false)
+  })
+
+  it('finds no event of a change that was rolled back, and each of one that was committed', async () => {
+    await change('deal.created', { entries: 2, commit: false })
+    expect(await waiting()).toEqual([])
+    const ids = await change('deal.created', { entries: 2 })
+    expect((await waiting()).map(({ id }) => id)).toEqual(ids.toSorted())
   })
 })
 
@@ -193,7 +237,7 @@ describe('the ledger', () => {
     const first = received().length
     for (const mode of ['ok', 'throttle', 'refuse', 'partial']) {
       await publisher.faults.set({ part: 'eventbridge', mode, share: 0.5 })
-      for (const at of [1, 2, 3, 4])
+      for (const at of [1, 2, 3, 4, 5, 6])
         for (const when of ['before', 'after'] as const) {
           await Promise.all([write(7), publisher.publish(dying(at, when)).catch(() => {}), publisher.publish()])
           await publisher.later()

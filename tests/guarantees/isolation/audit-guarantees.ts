@@ -78,45 +78,78 @@ export const partitionGuarantee = ({ own, other }: TwoTenants, name: string): Gu
   },
 })
 
-/** The functions of the events: one event for each audit entry, of its tenant, which leases alone show. */
+/** The functions of the events: one event for each audit entry, of its tenant, which the lease of its job alone shows. */
 export const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
   title:
-    'guarantee 6: an audit entry adds one event of its tenant, which only the publisher leases and only its lease ends',
+    'guarantee 6: an audit entry adds one event of its tenant, which only the publisher gets, and only by the lease of its job',
   holds: async (sql) => {
     // The fixture drops every trigger.
     const adds = 'create trigger adds_event after insert on app.audit_log for each row execute function app.add_event()'
     await as(sql, 'none', () => sql.unsafe(adds))
-    for (const call of ['add_event()', 'claim_events(9, 9)', `end_event_leases('${own}', '[]')`])
+    const lease = `gen_random_uuid(), gen_random_uuid()`
+    for (const call of ['add_event()', 'enqueue_events()', `leased_events(${lease})`, `keep_events(${lease}, '{}')`])
       assert.equal((await attempt(sql, `select app.${call}`)).code, REFUSED, call)
-    await as(sql, 'none', () => sql`delete from app.events`)
-    for (const tenant of [own, other])
-      for (const action of ['deal.created', 'session.revoked'])
-        await as(
-          sql,
-          'none',
-          () => sql`insert into app.audit_log (tenant_id, action, target_type) values (${tenant}, ${action}, 'deal')`,
-        )
-    assert.deepEqual(await tenantsOf(sql, 'app.events', 'true', []), [own, other].toSorted())
-    await as(sql, 'identity_publisher', async () => {
-      const claim = () =>
-        sql<
-          { xact: string; id: string; tenant_id: string; lease_token: string }[]
-        >`select * from app.claim_events(9, 60)`
-      const leased = await claim()
-      assert.deepEqual(leased.map((event) => event.tenant_id).toSorted(), [own, other].toSorted())
-      assert.equal((await claim()).length, 0, 'leased events')
-      const outcomes = JSON.stringify(leased.map(({ xact, id }) => ({ xact, id, error: null, delay: null })))
-      const end = async (token: string) => {
-        const [row] = await sql<
-          { ended: number }[]
-        >`select app.end_event_leases(${token}, ${outcomes}::text::jsonb) as ended`
-        return row?.ended
-      }
-      assert.equal(await end(randomUUID()), 0, 'an invented lease')
-      assert.equal(await end(leased[0]?.lease_token ?? ''), 2)
-      assert.equal(await end(leased[0]?.lease_token ?? ''), 0, 'an ended lease')
+    const planted = randomUUID()
+    await as(sql, 'none', async () => {
+      await sql`delete from app.events`
+      await sql`delete from app.jobs where kind = 'event'`
+      for (const tenant of [own, other])
+        for (const action of ['deal.created', 'session.revoked'])
+          await sql`insert into app.audit_log (tenant_id, action, target_type) values (${tenant}, ${action}, 'deal')`
+      await sql`
+        insert into app.jobs (kind, payload, idempotency_key, lease_token, leased_until)
+        select kind, jsonb_build_object('from', min(e.xact), 'to', max(e.xact)), ${planted}, ${planted}, now() + interval '1 minute'
+          from app.events e, unnest(array['planted', 'event']) as kind group by kind`
     })
-    assert.deepEqual(await tenantsOf(sql, 'app.events', 'published_at is null', []), [])
+    assert.deepEqual(await tenantsOf(sql, 'app.events', 'true', []), [own, other].toSorted())
+    const plantedJobs = () =>
+      as(
+        sql,
+        'none',
+        () => sql<{ id: string; keeps: boolean }[]>`
+      select id, payload ? 'ids' as keeps from app.jobs where lease_token = ${planted} order by kind`,
+      )
+    const [forged, otherKind] = await plantedJobs()
+    await as(sql, 'identity_publisher', async () => {
+      const claim = () => sql<{ id: string; lease_token: string }[]>`select * from app.claim_jobs('event', 9, 60, null)`
+      assert.equal((await claim()).length, 0, 'before events have a job')
+      await sql`select app.enqueue_events()`
+      const [job, ...more] = await claim()
+      assert.ok(job)
+      assert.equal(more.length, 0, 'one job for both events')
+      await sql`select app.enqueue_events()`
+      assert.equal((await claim()).length, 0, 'a leased job')
+      const leased = async (id = job.id, token = job.lease_token) => [
+        ...(await sql<{ id: string; tenant_id: string }[]>`select * from app.leased_events(${id}, ${token})`),
+      ]
+      const tenants = async () => (await leased()).map((event) => event.tenant_id).toSorted()
+      assert.deepEqual(await tenants(), [own, other].toSorted())
+      assert.deepEqual(await leased(job.id, randomUUID()), [], 'an invented lease')
+      assert.deepEqual(await leased(forged?.id, planted), [], 'a job that the events do not name')
+      assert.deepEqual(await leased(otherKind?.id, planted), [], 'a job of another kind')
+      const [first] = await leased()
+      const keep = (id = job.id, token = job.lease_token) =>
+        sql`select app.keep_events(${id}, ${token}, ${[first?.id ?? '']})`
+      await keep(job.id, randomUUID())
+      assert.equal((await leased()).length, 2, 'after an invented lease')
+      await keep(otherKind?.id, planted)
+      await keep()
+      assert.deepEqual(await leased(), [first])
+      await sql`savepoint expired`
+      await as(sql, 'none', () => sql`update app.jobs set leased_until = now() where id = ${job.id}`)
+      assert.deepEqual(await as(sql, 'identity_publisher', () => leased()), [], 'an expired lease')
+      await sql`rollback to savepoint expired`
+      assert.equal(
+        (await attempt(sql, `select app.end_lease('${job.id}', '${job.lease_token}', null, null)`, [], true)).code,
+        '',
+      )
+      assert.deepEqual(await leased(), [], 'an ended lease')
+    })
+    assert.deepEqual(
+      (await plantedJobs()).map(({ keeps }) => keeps),
+      [false, false],
+      'the jobs of others',
+    )
   },
 })
 
@@ -124,6 +157,7 @@ export const FUNCTIONS: FunctionGuarantees = {
   audit_failed_sign_ins: failedSignInGuarantee,
   create_audit_partition: partitionGuarantee,
   add_event: eventGuarantee,
-  claim_events: eventGuarantee,
-  end_event_leases: eventGuarantee,
+  enqueue_events: eventGuarantee,
+  leased_events: eventGuarantee,
+  keep_events: eventGuarantee,
 }

@@ -84,7 +84,8 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const OPEN: Readonly<Record<string, string>> = {
   'audit_log gate_append identity_gate': 'audits the selection of a tenant',
   'audit_log resolver_append identity_resolver': 'audits a change of a user in every tenant of theirs',
-  'events resolver_queue identity_resolver': 'adds events, and leases those of all tenants',
+  'events gate identity_gate': 'app.leased_events returns the events of all tenants',
+  'events resolver_queue identity_resolver': 'adds events, gives them to jobs, and shows them to services with a key',
   'events worker_queue identity_worker': 'counts and deletes the events of all tenants',
   'jobs gate identity_gate': 'leases jobs of all tenants',
   'jobs worker_queue identity_worker': 'one queue serves all tenants',

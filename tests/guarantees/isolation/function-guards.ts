@@ -42,7 +42,14 @@ const proofs = ({ users, other }: TwoTenants): readonly (readonly [name: string,
   ['mail_of_membership', `j.payload ->> 'template' in ('membership-added', 'membership-removed')`, 'true'],
   ['mail_of_user', `v_job.payload ->> 'template' in ('email-verification', 'password-changed')`, 'true'],
   ['mail_of_user', 'v_user.id, v_job.created_at', `'${users[1]?.id}', v_job.created_at`],
-  ['claim_jobs', `p_kind = 'mail'`, 'false'],
+  ['claim_jobs', `app.claimant_of(p_kind) <> coalesce(nullif(current_setting('role'), 'none'), session_user)`, 'false'],
+  ['claimant_of', `when 'mail'`, `when 'none'`],
+  ['claimant_of', `when 'event'`, `when 'none'`],
+  ['leased_events', 'and j.lease_token = p_lease_token', ''],
+  ['leased_events', 'and j.leased_until > now()', ''],
+  ['leased_events', 'and e.job_id = j.id', ''],
+  ['keep_events', 'and j.lease_token = p_lease_token', ''],
+  ['keep_events', `and j.kind = 'event'`, ''],
   ['service_of_key', 'and k.name = p_name', ''],
   ['service_of_key', 'k.key_hash in (p_key, p_previous)', 'true'],
   ['service_of_key', 'and k.revoked_at is null', ''],
@@ -124,7 +131,7 @@ function writers(world: TwoTenants, bodies: readonly Body[]): Guard[] {
     is_digest_of: 'is_own_password',
     is_open_token: 'reset_password',
     leased_mail: 'mail_of_membership',
-    claim_jobs: 'claim_mails',
+    claimant_of: 'claim_jobs',
     proof_of_ticket: 'service_proof',
     ticket_of_proof: 'enter',
   }
@@ -165,11 +172,11 @@ function writers(world: TwoTenants, bodies: readonly Body[]): Guard[] {
       'new.id, new.tenant_id',
       'new.id, (select min(id::text)::uuid from app.tenants)',
     ),
-    ...['claim_events(integer, integer)', 'end_event_leases(uuid, jsonb)'].map(
+    ...['enqueue_events()', 'leased_events(uuid, uuid)', 'keep_events(uuid, uuid, uuid[])'].map(
       (name): Guard => [
         `${name}: its grants`,
         [`grant execute on function app.${name} to identity_app`],
-        [definerGuarantee(world, 'claim_events')],
+        [definerGuarantee(world, 'enqueue_events')],
       ],
     ),
     [

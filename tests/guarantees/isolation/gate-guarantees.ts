@@ -204,7 +204,8 @@ export const actorGuarantee = ({ own, sessions, users }: TwoTenants): Guarantee 
 
 /** A lease opens the tenant of its job while it lasts. */
 export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
-  title: 'guarantee 8: a lease enters the tenant of its job until it ends, and only the claim returns it',
+  title:
+    'guarantee 8: a lease enters the tenant of its job until it ends, and only the claim returns it, to the login of its kind',
   holds: async (sql) => {
     const key = randomUUID()
     await as(
@@ -253,6 +254,13 @@ export const leaseGuarantee = ({ own }: TwoTenants): Guarantee => ({
       assert.deepEqual([...(await renew(job.lease_token))], [{ renewed: false }], 'an ended lease')
       assert.equal((await attempt(sql, enter, [job.id, job.lease_token])).code, 'TN403', 'an ended lease')
     })
+    const claimants = { mail: 'identity_mailer', event: 'identity_publisher', 'planted-kind': 'identity_worker' }
+    for (const [kind, claimant] of Object.entries(claimants)) {
+      for (const role of Object.values(claimants)) {
+        const { code } = await as(sql, role, () => attempt(sql, `select app.claim_jobs('${kind}', 1, 60, 3)`))
+        assert.equal(code, role === claimant ? '' : REFUSED, `${role} claims ${kind}`)
+      }
+    }
   },
 })
 

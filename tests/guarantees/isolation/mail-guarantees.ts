@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { as, attempt, type Guarantee, REFUSED, calledBy } from './guarantee.ts'
+import { as, attempt, type Guarantee, calledBy } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 const CALLS = {
@@ -96,17 +96,10 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       assert.deepEqual([...stored], issued, what)
       await sql`rollback to savepoint mail`
     }
-    const of = async (role: string, call: string) => (await as(sql, role, () => attempt(sql, `select ${call}`))).code
-    assert.equal(await of('identity_mailer', 'app.claim_mails(1, 60)'), '')
-    assert.equal(await of('identity_mailer', `app.claim_jobs('planted', 1, 60, 3)`), REFUSED)
-    assert.equal(await of('identity_worker', `app.claim_jobs('planted', 1, 60, 3)`), '')
-    for (const call of [`app.claim_jobs('mail', 1, 60, 3)`, 'app.claim_mails(1, 60)'])
-      assert.equal(await of('identity_worker', call), REFUSED, call)
   },
 })
 
 export const FUNCTIONS = calledBy('identity_mailer', {
-  claim_mails: mailGuarantee,
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,
   mail_of_membership: mailGuarantee,

@@ -1,9 +1,9 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { KINDS } from '#functions/measure/queries.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 import { METRICS, type MetricName } from '#shared/metrics.ts'
+import { JOB_KINDS } from '#shared/queue/kinds.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { createMember } from '#tests/support/minted-session.ts'
 import { whileRefused } from '#tests/support/refuse-writes.ts'
@@ -256,7 +256,7 @@ describe('a deployed job', () => {
       {},
       (lines) =>
         (['QueueDead', 'QueueWaiting'] as const).every(
-          (name) => lines.filter((line) => name in line).length === KINDS.length + 1,
+          (name) => lines.filter((line) => name in line).length === Object.keys(JOB_KINDS).length + 1,
         ) && wrote('AuditRowsWithoutPartition')(lines),
     )
   const letter = { template: 'password-reset', email: 'owner@acme.test', nonce: 'A'.repeat(43) }
@@ -288,13 +288,13 @@ describe('a deployed job', () => {
       values ('mail', '{}', 'held', now() - interval '1 day', now() + interval '1 minute')`
     await stack.database.admin`delete from app.events`
     await stack.database.admin`
-      insert into app.events (id, tenant_id, occurred_at, action, target_type, due_at, dead_at)
-      select gen_random_uuid(), t.id, now() - interval '400 seconds', 'deal.created', 'deal', now() - interval '30 seconds', e.dead_at
-        from (select id from app.tenants limit 1) t, (values (null), (now())) as e(dead_at)`
+      insert into app.events (id, tenant_id, occurred_at, action, target_type, job_id)
+      select gen_random_uuid(), t.id, now() - interval '400 seconds', 'deal.created', 'deal', e.job_id
+        from (select id from app.tenants limit 1) t, (values (null), (gen_random_uuid())) as e(job_id)`
     const { values } = await measure()
     expect(values).toMatchObject({
       'QueueWaiting event': 1,
-      'QueueDead event': 1,
+      'QueueDead event': 0,
       'QueueWaiting mail': 2,
       'QueueDead mail': 1,
       'QueueWaiting verify-vendor': 0,
