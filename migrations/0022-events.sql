@@ -160,12 +160,15 @@ create function app.enqueue_events() returns void
 declare
   v_xacts xid8[];
   v_ids uuid[];
+  v_last integer;
   v_job uuid;
 begin
   select array_agg(w.xact), array_agg(w.id) into v_xacts, v_ids
     from (select e.xact, e.id from app.events e where e.job_id is null order by e.xact, e.id limit 50 for update skip locked) as w;
   if v_ids is not null then
-    v_job := app.enqueue('event', jsonb_build_object('from', v_xacts[1], 'to', v_xacts[cardinality(v_xacts)]));
+    v_last := cardinality(v_ids);
+    v_job := app.enqueue('event', jsonb_build_object(
+      'from', jsonb_build_object('xact', v_xacts[1], 'id', v_ids[1]), 'to', jsonb_build_object('xact', v_xacts[v_last], 'id', v_ids[v_last])));
     update app.events e set job_id = v_job
       from unnest(v_xacts, v_ids) as w(xact, id) where e.xact = w.xact and e.id = w.id;
   end if;
@@ -182,13 +185,18 @@ create function app.leased_events(p_job uuid, p_lease_token uuid)
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
+declare
+  v_job app.job_payload;
 begin
+  -- A statement of its own: in a join, Postgres would read the whole log for the events that name the job.
+  select j.payload into v_job from app.jobs j
+   where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null and j.kind = 'event';
   return query
     select e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
-      from app.jobs j
-      join app.events e on e.xact between (j.payload ->> 'from')::xid8 and (j.payload ->> 'to')::xid8
-     where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null
-       and j.kind = 'event' and e.job_id = j.id and (j.payload -> 'ids' is null or j.payload -> 'ids' ? e.id::text)
+      from app.events e
+     where (e.xact, e.id) >= ((v_job #>> '{from,xact}')::xid8, (v_job #>> '{from,id}')::uuid)
+       and (e.xact, e.id) <= ((v_job #>> '{to,xact}')::xid8, (v_job #>> '{to,id}')::uuid)
+       and e.job_id = p_job and (v_job -> 'ids' is null or v_job -> 'ids' ? e.id::text)
      order by e.xact, e.id;
 end
 $$;

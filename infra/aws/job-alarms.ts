@@ -27,7 +27,7 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       periods: [3, 3],
       missing: 'normal',
       description:
-        'An event has waited for more than 15 minutes: EventBridge fails or refuses, or publish-events does not run. Other services learn of changes late.',
+        'Events have waited for more than 15 minutes: EventBridge fails or refuses, or publish-events does not run. Other services learn of changes late.',
     },
     'events-lost': {
       metric: metrics.lostEvents,
@@ -42,8 +42,7 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       over: 0,
       periods: [1, 1],
       missing: 'normal',
-      description:
-        'A job or an event was dead-lettered within the last hour: it failed for good and will not be retried.',
+      description: 'A job was dead-lettered within the last hour: it failed for good and will not be retried.',
     },
     'syncs-failing': {
       metric: own('SyncFailed'),

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { InvokedJob } from '#shared/needs.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
-const Xact = v.pipe(v.string(), v.regex(/^\d{1,20}$/))
+const Place = v.object({ xact: v.pipe(v.string(), v.regex(/^\d{1,20}$/)), id: Id })
 const Nonce = v.pipe(v.string(), v.minLength(16))
 
 /** Every kind of job: the schema of its payload, and the Lambda that is invoked after the commit instead of waiting for its schedule. */
@@ -18,9 +18,9 @@ export const JOB_KINDS = {
     ]),
     invokes: 'deliver-mail',
   },
-  // app.enqueue_events adds them. Of the events that name the job, it sends those of these transactions, or only these ids.
+  // app.enqueue_events adds them. A job sends the events between two places of the log that name the job, or only these of them.
   event: {
-    payload: v.object({ from: Xact, to: Xact, ids: v.optional(v.array(Id)) }),
+    payload: v.object({ from: Place, to: Place, ids: v.optional(v.array(Id)) }),
     invokes: 'publish-events',
   },
   'sync-catalog': { payload: v.object({ run_id: Id }), invokes: 'sync-catalog' },

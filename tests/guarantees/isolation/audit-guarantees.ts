@@ -98,7 +98,7 @@ export const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
           await sql`insert into app.audit_log (tenant_id, action, target_type) values (${tenant}, ${action}, 'deal')`
       await sql`
         insert into app.jobs (kind, payload, idempotency_key, lease_token, leased_until)
-        select kind, jsonb_build_object('from', min(e.xact), 'to', max(e.xact)), ${planted}, ${planted}, now() + interval '1 minute'
+        select kind, jsonb_build_object('from', jsonb_build_object('xact', min(e.xact), 'id', min(e.id::text)), 'to', jsonb_build_object('xact', max(e.xact), 'id', max(e.id::text))), ${planted}, ${planted}, now() + interval '1 minute'
           from app.events e, unnest(array['planted', 'event']) as kind group by kind`
     })
     assert.deepEqual(await tenantsOf(sql, 'app.events', 'true', []), [own, other].toSorted())
