@@ -16,6 +16,14 @@ export async function ticketFor(admin: postgres.Sql, tenantId: string): Promise<
   return row.ticket
 }
 
+/** Returns the ticket of a session in a tenant that no session check found. */
+export async function sessionTicketFor(admin: postgres.Sql, tenantId: string): Promise<Buffer> {
+  const [row] = await admin<{ ticket: Buffer }[]>`
+    select app.seal_ticket('session', ${tenantId}, gen_random_uuid(), gen_random_uuid(), 1, 'password', now()) as ticket`
+  if (row === undefined) throw new Error('the database issued no ticket')
+  return row.ticket
+}
+
 /** Returns the proof of an operator for a tenant, for any login. */
 export const proofFor = (admin: postgres.Sql, tenantId: string): TenantProof =>
   new TenantProof(async () => entryBy(await ticketFor(admin, tenantId)))

@@ -9,7 +9,7 @@ import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { fillManyTenants } from '#tests/support/many-tenants.ts'
 import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
-import { ticketFor } from '#tests/support/proof.ts'
+import { sessionTicketFor } from '#tests/support/proof.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -262,7 +262,7 @@ describe('the cost of a page among many tenants', () => {
         limit: Number(limit ?? 50),
       }
       await app.begin(async (tx) => {
-        const ticket = new Ticket(await ticketFor(database.admin, manyTenant))
+        const ticket = new Ticket(await sessionTicketFor(database.admin, manyTenant))
         const read = async () => {
           const rows = await tx<{ name: string; scanned: number; fetched: number }[]>`
           select relname as name, seq_tup_read::int as scanned, idx_tup_fetch::int as fetched
