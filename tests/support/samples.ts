@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { exampleOfSchema } from '#shared/http/openapi.ts'
 import { createUser, mintSession, tenantId } from './minted-session.ts'
@@ -48,13 +49,30 @@ type Maker = (service: TestService, slug: string) => Promise<Ids>
 /** How many are made. A letter ends the number in a person's name, so that no name is a part of another. */
 let made = 0
 
+/** Returns a body with another text in each field that takes it: a name is often unique in a tenant. */
+function distinct({ name: route, endpoint }: Route, body: object): object {
+  const fields = Object.entries(endpoint.body === null ? {} : Object(Reflect.get(endpoint.body, 'entries')))
+  const others = fields.flatMap(([name, schema]) => {
+    const parsed = v.safeParse(schema as v.GenericSchema, `${Reflect.get(body, name)} ${made}`)
+    return parsed.success && typeof parsed.output === 'string' ? [[name, parsed.output]] : []
+  })
+  return { ...body, ...Object.fromEntries(others), ...EXCEPTIONS[route] }
+}
+
 /** Calls a route with its sample body as a new owner of the tenant, and returns the id in the response. */
-async function create(service: TestService, slug: string, route: string, ids?: Ids): Promise<string> {
+async function create(
+  service: TestService,
+  slug: string,
+  route: string,
+  { ids, varied = false }: { ids?: Ids; varied?: boolean } = {},
+): Promise<string> {
   made += 1
   const email = `maker${made}x@${slug}.test`
   await createUser(service.database.admin, { email, slugs: [slug] })
   const { token } = await mintSession(service.database.admin, { email, slug })
-  const sample = routes.filter(({ name }) => name === route).map((found) => sampleBody(found, ids))[0]
+  const [sample] = routes
+    .filter(({ name }) => name === route)
+    .map((found) => (varied ? distinct(found, sampleBody(found, ids) ?? {}) : sampleBody(found, ids)))
   const body = { ...sample, ...(route.endsWith('/invite') ? { email: `made${made}@samples.test` } : {}) }
   const created = await service.request(ids === undefined ? route : withId(route, ids), { token, body })
   if (typeof created.body?.id !== 'string') throw new Error(`${route}: ${created.status} ${created.text}`)
@@ -62,14 +80,14 @@ async function create(service: TestService, slug: string, route: string, ids?: I
 }
 
 const throughApi =
-  (route: string): Maker =>
-  async (service, slug) => ({ id: await create(service, slug, route) })
+  (route: string, varied = false): Maker =>
+  async (service, slug) => ({ id: await create(service, slug, route, { varied }) })
 
 const newDesign: Maker = async (service, slug) => {
   const id = await create(service, slug, 'POST /v1/designs')
-  await create(service, slug, 'POST /v1/designs/{id}/assets', { id })
+  await create(service, slug, 'POST /v1/designs/{id}/assets', { ids: { id } })
   // The second one is not primary.
-  return { id, asset_id: await create(service, slug, 'POST /v1/designs/{id}/assets', { id }) }
+  return { id, asset_id: await create(service, slug, 'POST /v1/designs/{id}/assets', { ids: { id } }) }
 }
 
 const newMember: Maker = async (service, slug) => {
@@ -149,7 +167,8 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 export function makeResource(service: TestService, path: string, slug: string): Promise<Ids> {
   const before = path.slice(0, path.indexOf('{'))
   const create = `POST ${before.slice(0, -1)}`
-  const make = MAKERS[`${before}{`] ?? (routes.some(({ name }) => name === create) ? throughApi(create) : undefined)
+  const make =
+    MAKERS[`${before}{`] ?? (routes.some(({ name }) => name === create) ? throughApi(create, true) : undefined)
   if (make === undefined) throw new Error(`${path} takes an id: say in tests/support/samples.ts how one is made`)
   return make(service, slug)
 }

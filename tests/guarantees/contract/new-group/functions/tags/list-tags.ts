@@ -6,7 +6,7 @@ import { searchTags, Tag } from './queries.ts'
 
 export const listTags = endpoint({
   route: 'GET /v1/tags',
-  access: { permission: 'deal.read' },
+  access: { permission: 'tag.read' },
   summary: 'The tags of the tenant, by name',
   query: v.object(PageQuery),
   reply: pageOf(Tag),

@@ -32,3 +32,10 @@ export async function insertTag(sql: TenantTransaction, name: string): Promise<T
     returning id, name`
   return tag ?? null
 }
+
+/** Deletes the tag. Returns its name, or null if the tenant has no such tag. */
+export async function removeTag(sql: TenantTransaction, id: string): Promise<string | null> {
+  const [tag] =
+    await sql<Tag>`delete from app.tags where tenant_id = app.current_tenant() and id = ${id} returning name`
+  return tag?.name ?? null
+}
