@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
+import { frontEnd } from '#infra/route-groups.ts'
+import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { Browser as Browsing } from '#shared/client/invoke-groups.ts'
 import { parseConfig } from '#shared/config.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
@@ -51,9 +53,11 @@ export async function startWeb({
 }: ServiceOptions & { pages?: readonly Page[] } = {}): Promise<TestWeb> {
   const settings = { WEB_BASE_URL: WEB_ORIGIN, TRUSTED_PROXIES: '127.0.0.1/32,::1/128', ...env }
   const service = await startService({ env: settings })
+  const { calls } = await frontEnd()
   const toService =
     ({ sourceIp, userAgent, requestId }: Browsing): Send =>
     ({ method, path, params, query, headers, body }) => {
+      if (!calls.includes(GROUP_OF[path] ?? '')) throw new Error(`the Lambda of the front end may not invoke ${path}`)
       const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
       return seeingFetch(`${service.gateway.url}${target}?${query.toString()}`, {
         method,

@@ -28,7 +28,9 @@ const TASKS: Readonly<Record<string, { readonly most: number; readonly files: Re
 const WRITES = ['openapi', 'grants', 'settings', 'format']
 const CHECK = 'check'
 const TESTS = [
-  'tests/functions/{tags,count-words,web}',
+  'tests/functions/tags',
+  'tests/functions/count-words',
+  'tests/functions/web',
   'tests/guarantees/contract',
   'tests/guarantees/isolation',
   'tests/shared/doctor',
