@@ -1,4 +1,5 @@
 import type postgres from 'postgres'
+import { ARGUMENT_TYPES } from '#shared/doctor/argument-types.ts'
 import grants from '#shared/doctor/grants.json' with { type: 'json' }
 
 /** Privileges by grantee, then by object. A privilege on columns names them: `insert (id, email)`. */
@@ -23,7 +24,7 @@ export async function readGrants(sql: postgres.Sql | postgres.TransactionSql): P
        where c.relnamespace = to_regnamespace('app')
        group by 1, 2, 3, 4
       union all
-      select x.grantee, p.proowner, format('app.%I(%s)', p.proname, oidvectortypes(p.proargtypes)), x.privilege_type, null
+      select x.grantee, p.proowner, format('app.%I(%s)', p.proname, ${sql.unsafe(ARGUMENT_TYPES)}), x.privilege_type, null
         from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) x
        where p.pronamespace = to_regnamespace('app')
       union all
