@@ -299,7 +299,7 @@ begin
   return v_tenant;
 end
 $$;
-comment on function app.required_tenant is 'callers: identity_app';
+comment on function app.required_tenant is 'callers: identity_app, identity_gate';
 
 -- A trigger function that refuses every change. The trigger says when, and its argument says why.
 create function app.refuse_change() returns trigger

@@ -10,12 +10,14 @@ create table app.memberships (
   role_scope  uuid not null generated always as (
     case when role_id < 100 then '00000000-0000-0000-0000-000000000000'::uuid else tenant_id end) stored
     check (role_scope = coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') or role_scope = '00000000-0000-0000-0000-000000000000'),
+  -- How it came about. A row that the owner of the database inserts is the platform's, as an operator's is.
+  source      text not null default 'operator' check (source in ('invitation', 'operator')),
   invited_by  uuid references app.users,
   accepted_at timestamptz,
   revoked_at  timestamptz,
   created_at  timestamptz not null default now(),
   -- The open invitation of a user who has never accepted one. Deleting the invitation deletes such a membership, and only
-  -- such a one: see the foreign key in 0009 and the check below.
+  -- such a one: see the foreign key in 0024 and the check below.
   invitation_id uuid,
   constraint memberships_accepted_outlive_their_invitation check (accepted_at is null or invitation_id is null),
   constraint memberships_role foreign key (role_scope, role_id) references app.roles (scope, id),
@@ -32,18 +34,98 @@ select app.enforce_tenant('app.memberships');
 grant select, update (role_id, invited_by, revoked_at) on app.memberships to identity_app;
 
 create policy operator_read on app.memberships for select to identity_operator using (true);
-grant select, insert (tenant_id, user_id, role_id, invitation_id) on app.memberships to identity_operator;
+grant select on app.memberships to identity_operator;
 
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
 grant select on app.memberships to identity_resolver;
 create policy gate on app.memberships to identity_gate using (true);
-grant select, insert (tenant_id, user_id, role_id, invited_by, accepted_at, invitation_id),
-  update (role_id, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_gate;
+grant select, insert (tenant_id, user_id, role_id, source, invited_by, accepted_at, invitation_id),
+  update (role_id, source, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_gate;
 
 -- A tenant sees its members and former members. It sees nobody who was only invited: it must not learn whether there is a user.
 -- The guard of app.memberships limits the subquery to the transaction's tenant.
 create policy people_of_tenant on app.users for select to identity_app
   using (exists (select from app.memberships m where m.user_id = users.id and m.accepted_at is not null));
+
+-- Returns whether a user may give a role in a tenant, and so take it away: they manage members there, the role does not outrank their
+-- own, and their own holds every permission of it. Roles of a tenant may share a rank and differ in permissions. Locks what it read,
+-- so that a user who is losing a permission either gives the role before, or not at all.
+create function app.may_give(p_tenant uuid, p_user uuid, p_role integer) returns boolean
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  -- As app.authenticate: one plan by indexes, also while a table is small.
+  set enable_seqscan = off
+  as $$
+begin
+  perform from app.memberships m
+    join app.users u on u.id = m.user_id and u.disabled_at is null
+    join app.roles own on own.id = m.role_id and own.permissions ?| array['member.manage', '*']
+    join app.roles given on given.id = p_role and given.rank <= own.rank
+     and (own.permissions ? '*' or own.permissions @> given.permissions)
+   where m.tenant_id = p_tenant and m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
+     for share of m, own, given;
+  return found;
+end
+$$;
+comment on function app.may_give is 'callers: identity_gate';
+
+-- Raises TN430 when a person gives, takes away or changes a role that they may not give, in a membership or an invitation (0024). It
+-- runs before the change, because a person who changes their own role may give what they held before. Without a person the platform
+-- writes: an operator, the owner of the database, or app.accept_invitation, which asks about the inviter.
+create function app.keep_within_reach() returns trigger
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_actor uuid := app.current_actor();
+begin
+  if v_actor is not null
+     and (tg_op <> 'INSERT' and not app.may_give(old.tenant_id, v_actor, old.role_id)
+          or tg_op = 'INSERT' and not app.may_give(new.tenant_id, v_actor, new.role_id)
+          or tg_op = 'UPDATE' and new.role_id <> old.role_id and not app.may_give(new.tenant_id, v_actor, new.role_id)) then
+    raise exception 'a person gives and takes away only roles that they may give' using errcode = 'TN430';
+  end if;
+  if tg_op = 'DELETE' then
+    return old;
+  end if;
+  return new;
+end
+$$;
+comment on function app.keep_within_reach is
+  'owner: identity_gate; proof: scope; callers: identity_owner; definer: locks the roles that it compares';
+create trigger memberships_keep_within_reach before insert or update of role_id, accepted_at, revoked_at on app.memberships
+  for each row execute function app.keep_within_reach();
+
+-- Makes a membership or revives one, and returns its id. No login has another way. With p_invitation the person is only invited to it,
+-- and who accepted an invitation before stays what they are. Without it they are a member from now on. A live member keeps their
+-- role, unless the platform (p_inviter is null) gives it: that is how a tenant without an owner gets one.
+create function app.make_membership(
+    p_tenant uuid, p_user uuid, p_role integer, p_source text, p_inviter uuid, p_invitation uuid)
+  returns uuid
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_id uuid;
+begin
+  insert into app.memberships as m (tenant_id, user_id, role_id, source, invited_by, invitation_id, accepted_at)
+  values (p_tenant, p_user, p_role, p_source, p_inviter, p_invitation, case when p_invitation is null then now() end)
+  on conflict on constraint memberships_one_per_person do update
+    set role_id = case when m.accepted_at is null or m.revoked_at is not null or p_inviter is null
+                       then excluded.role_id else m.role_id end,
+        source = case when m.accepted_at is null or m.revoked_at is not null or p_inviter is null
+                      then excluded.source else m.source end,
+        invited_by = excluded.invited_by, invitation_id = excluded.invitation_id, revoked_at = null,
+        accepted_at = case when m.accepted_at is null or m.revoked_at is not null then excluded.accepted_at else m.accepted_at end,
+        -- As for a user that the acceptance creates: the time must not tell who had an account before.
+        created_at = case when m.accepted_at is null and p_invitation is null then excluded.created_at else m.created_at end
+    where m.accepted_at is null or p_invitation is null
+  returning m.id into v_id;
+  return v_id;
+end
+$$;
+comment on function app.make_membership is 'callers: identity_gate';
 
 -- Raises TN409 when a change removes the last owner of a tenant who can sign in. Locks the tenant before it counts owners.
 -- When two owners remove each other concurrently, the second change waits for the first commit, counts, and fails. The
@@ -70,8 +152,68 @@ comment on function app.keep_an_owner is 'callers: none';
 create trigger memberships_keep_an_owner after update or delete on app.memberships
   for each row execute function app.keep_an_owner();
 
+-- Returns people of a ticket's tenant, oldest first: members, former members, and who has an open invitation. An invited
+-- person has no user here: a tenant must not learn whether there is one. p_pattern searches the address and the name.
+-- A query of a tenant's role would prove for each user that they are a member. Here the join with the memberships is the proof.
+-- It sets no tenant: nothing else runs in its transaction. Times are text, because the service sends them as text.
+create function app.list_members(
+    p_ticket bytea, p_active boolean, p_revoked boolean, p_invited boolean, p_pattern text, p_after timestamptz, p_after_id uuid,
+    p_most integer)
+  returns table (id uuid, user_id uuid, email text, full_name text, avatar_url text, disabled boolean,
+                 role_id integer, role_code text, role_label text, role_rank integer, invited_by uuid,
+                 accepted_at text, revoked_at text, created_at text)
+  language plpgsql stable security definer rows 50
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  -- One plan, which reads memberships and invitations in the order of the page, and the users of the page by their key. It expects
+  -- few hits of a search, and would else search all users first, also for a page without a search.
+  set plan_cache_mode = force_generic_plan
+  set enable_sort = off
+  set enable_bitmapscan = off
+  set enable_material = off
+  as $$
+declare
+  v_tenant uuid;
+begin
+  select t.tenant_id into v_tenant from app.check_ticket(p_ticket, 'session') t;
+  if v_tenant is null then
+    raise exception 'the list of members needs a ticket with a tenant' using errcode = 'TN500';
+  end if;
+  return query
+    select l.id, l.user_id, l.email, l.full_name, l.avatar_url, l.disabled, l.role_id, l.code, l.label, l.rank, l.invited_by,
+           l.accepted_at::text, l.revoked_at::text, l.created_at::text
+      from ((select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null as disabled,
+                    r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at
+               from app.memberships m
+               join app.users u on u.id = m.user_id
+               join app.roles r on r.id = m.role_id
+              where m.tenant_id = v_tenant and m.accepted_at is not null
+                and case when m.revoked_at is null then p_active else p_revoked end
+                and (m.created_at, m.id) > (p_after, p_after_id)
+                and (p_pattern is null or lower(u.email collate "C") like p_pattern or lower(u.full_name) like p_pattern)
+              order by m.created_at, m.id
+              limit p_most)
+            union all
+            (select i.id, null, i.email::text, null, null, false,
+                    r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at
+               from app.tokens i
+               join app.roles r on r.id = i.role_id
+              where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
+                and (i.created_at, i.id) > (p_after, p_after_id)
+                and (p_pattern is null or lower(i.email collate "C") like p_pattern)
+              order by i.created_at, i.id
+              limit p_most)) l
+     order by l.created_at, l.id
+     limit p_most;
+end
+$$;
+
+comment on function app.list_members is
+  'owner: identity_gate; proof: ticket; callers: identity_app; '
+  'definer: reads the users of a tenant without a proof for each row';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
-  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, accepted_at, revoked_at, created_at';
+  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at';
 
-select app.give('app.keep_an_owner');
+select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.list_members');

@@ -35,18 +35,6 @@ create table app.tokens (
 -- Without its condition on user_id, a plan that was made before there were statistics would search an invitation in all of this index.
 create index tokens_open_by_user on app.tokens (user_id, purpose) where consumed_at is null and user_id is not null;
 create index tokens_by_expiry on app.tokens (expires_at);
--- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.
-create unique index tokens_one_open_invite on app.tokens (tenant_id, email) where purpose = 'invite' and consumed_at is null;
--- Only a list names its condition on role_id, which every invitation fulfils. Without it, a plan that was made while the table was small
--- would search an address in all invitations of the tenant by this index.
-create index tokens_open_invites_by_age on app.tokens (tenant_id, created_at, id)
-  where purpose = 'invite' and consumed_at is null and role_id is not null;
-
--- A membership that was never accepted ends with its invitation, no matter who deletes that.
--- Postgres checks the rows that are there by a query. There are none.
-set local row_security = on;
-alter table app.memberships add foreign key (invitation_id, tenant_id) references app.tokens (id, tenant_id) on delete cascade;
-set local row_security = off;
 
 -- No statistics: see app.tenants.
 alter table app.tokens
@@ -61,33 +49,15 @@ create trigger tokens_expire_in_time before update of expires_at on app.tokens
   for each row when (new.expires_at > old.expires_at and new.token_hash = old.token_hash)
   execute function app.refuse_change('a token does not get more time');
 
--- A tenant and an operator have the invitations of the set tenant alone, or could plant a password reset. A member changes one in
--- their own name, because a null inviter is the platform. identity_gate finds a token by its hash, and issues the other tokens for
--- the mailer (app.mail_of_user).
+-- identity_gate finds a token by its hash, and issues the tokens that are no invitations for the mailer (app.mail_of_user). The policies of
+-- invitations are in 0024.
 alter table app.tokens enable row level security, force row level security;
-create policy app_invitations on app.tokens to identity_app
-  using (purpose = 'invite' and tenant_id = (select app.current_tenant()))
-  with check (purpose = 'invite' and tenant_id = (select app.current_tenant()) and invited_by is not distinct from (select app.current_actor()));
 create policy worker_expired on app.tokens to identity_worker using (expires_at < now());
 create policy gate on app.tokens to identity_gate using (true);
-create policy operator_invitations on app.tokens to identity_operator
-  using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 
-grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, bounced_at), delete,
-  update (role_id, invited_by) on app.tokens to identity_app;
 grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at),
   update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_gate;
 grant select (id, expires_at), delete on app.tokens to identity_worker;
-grant select (id, purpose, tenant_id, email, consumed_at), insert (token_hash, purpose, user_id, tenant_id, email, role_id, expires_at),
-  update (token_hash, role_id, invited_by, expires_at, issued_at) on app.tokens to identity_operator;
-
--- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
--- nothing of the user whom the address may belong to: a tenant must not learn whether there is one.
-create view app.invitations with (security_invoker = true) as
-select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at, t.bounced_at
-  from app.tokens t
- where t.purpose = 'invite' and t.consumed_at is null and t.role_id is not null and t.tenant_id = (select app.current_tenant());
-grant select on app.invitations to identity_app;
 
 -- Returns whether a token with these values may still be consumed.
 create function app.is_open_token(

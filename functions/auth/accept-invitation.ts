@@ -12,7 +12,7 @@ import { Language, LANGUAGES } from '#shared/schema/language.ts'
 import { SentToken } from '#shared/token/token.ts'
 import { Address } from '#shared/schema/email.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
-import { acceptInvitation as accept, findInvitation } from './invitation-queries.ts'
+import { findInvitation, markAccepted } from './invitation-queries.ts'
 
 const { id, slug, legal_name } = Tenant.entries
 const InvitedTenant = v.object({ id, slug, legal_name })
@@ -44,7 +44,7 @@ export const acceptInvitation = endpoint({
     const known = [email, fullName, slug, legal_name]
     const passwordHash = exists ? null : await hashOf(body.password ?? null)
     const accepted = await sql.write(async (tx) => {
-      const outcome = await accept(tx, context, { hashes, fullName, passwordHash, language: body.language })
+      const outcome = await markAccepted(tx, context, { hashes, fullName, passwordHash, language: body.language })
       if (outcome === null) throw tokenInvalid('the invitation cannot be accepted any more')
       if (outcome !== 'accepted') await enqueue(tx, 'mail', { template: 'membership-added', user_id: outcome.userId })
       return outcome

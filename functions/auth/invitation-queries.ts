@@ -38,7 +38,7 @@ interface Acceptance {
  * the audit log. The transaction is then in the tenant's scope. Returns the user, `accepted` when another request accepted it,
  * or null when it cannot be accepted.
  */
-export async function acceptInvitation(
+export async function markAccepted(
   sql: Sql,
   { client, requestId, runtime }: AuditContext,
   { hashes: [current, previous], fullName, passwordHash, language }: Acceptance,
@@ -46,8 +46,8 @@ export async function acceptInvitation(
   const run = sql.invoking('publish-events')
   const [row] = await run<{ user_id: string | null; account_created: boolean }>`
     select * from app.accept_invitation(
-      ${current}, ${previous}, ${fullName}, ${passwordHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)},
-      ${language})`
+      ${current}, ${previous}, ${fullName}, ${passwordHash},
+      row(${requestId}, ${client.requestId}, ${ipHash(runtime, client)})::app.source, ${language})`
   if (row === undefined) return null
   return row.user_id === null ? 'accepted' : { userId: row.user_id, created: row.account_created }
 }

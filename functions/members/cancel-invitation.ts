@@ -1,9 +1,10 @@
 import { endpoint } from '#shared/http/endpoint.ts'
-import { forbidden, notFound } from '#shared/problem.ts'
+import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
-import { showInvitation } from './issue-invitation.ts'
+import { showInvitation } from './show-invitation.ts'
 import { findInvitation } from './invitation-queries.ts'
+import { requireMayGive } from './require-may-give.ts'
 import { withdrawInvitation } from './withdraw-invitation.ts'
 
 export const cancelInvitation = endpoint({
@@ -12,10 +13,10 @@ export const cancelInvitation = endpoint({
   summary: 'Cancel an open invitation',
   reply: Invitation,
   async handle(context) {
-    const { params, principal, sql } = context
+    const { params, sql } = context
     const invitation = await findInvitation(sql, params.id)
     if (invitation === null) throw notFound('no open invitation with this id')
-    if (invitation.role.rank > principal.role.rank) throw forbidden('the role of the invitation outranks the principal')
+    await requireMayGive(context, invitation.role)
     await withdrawInvitation(context, invitation)
     return ok({ ...showInvitation(invitation), status: 'cancelled' })
   },

@@ -1,13 +1,14 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { forbidden, invalid, notFound } from '#shared/problem.ts'
+import { invalid, notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
 import { setInvitedRole } from './invitation-queries.ts'
 import { lockMember, setRole } from './member-queries.ts'
+import { requireMayGive } from './require-may-give.ts'
 
 export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',
@@ -22,7 +23,7 @@ export const changeRole = endpoint({
     if (role === null) throw invalid([{ pointer: '#/role', code: 'unknown', kind: 'a role' }])
     const member = await lockMember(sql, params.id)
     if (member === null || member.revoked_at !== null) throw notFound('no member with this id')
-    if (Math.max(role.rank, member.role.rank) > principal.role.rank) throw forbidden('a role outranks the principal')
+    await requireMayGive(context, role, member.role)
     if (role.id === member.role.id) return ok(member)
     const change = { targetId: member.id, before: { role: member.role.code }, after: { role: role.code } }
     if (member.accepted_at !== null) {

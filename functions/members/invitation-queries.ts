@@ -43,8 +43,8 @@ export type InvitationRefusal =
   | 'tenant-limit'
   | 'no-invitation'
   | 'no-role'
-  | 'role-outranks'
-  | 'invitation-outranks'
+  | 'role-beyond'
+  | 'invitation-beyond'
   | 'already-member'
   | 'too-soon'
 
@@ -80,18 +80,20 @@ export interface NewInvitation {
  * its audit entry. One call is the whole transaction, so that no lock waits for the service. It runs the same statements for any
  * address. Rejects with the PostgresError TN401 or TN403 when the session or its permission is gone.
  */
-export async function putInvitation(
+export async function issueInvitation(
   call: TicketRun,
   ticket: Ticket,
   { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, tenantLimit, recipientLimit, source }: NewInvitation,
 ): Promise<RefusedInvitation | IssuedInvitation> {
   const { requestId, clientRequestId, ipHash } = source
+  const { subject, limit, windowSeconds } = tenantLimit
   const [row] = await ticket.present(
     (bytes) => call<RefusedInvitation | IssuedInvitation>`
       select * from app.issue_invitation(
-        ${bytes}, ${email}, ${role}, ${tokenHash}, ${ttlSeconds}, ${resendSeconds}, ${nonce},
-        ${tenantLimit.subject}, ${tenantLimit.limit}, ${tenantLimit.windowSeconds},
-        ${recipientLimit.subject}, ${recipientLimit.limit}, ${recipientLimit.windowSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
+        ${bytes}, ${email}, ${role}, ${tokenHash}, ${nonce}, ${ttlSeconds}, ${resendSeconds},
+        row(${subject}, ${limit}, ${windowSeconds})::app.limit,
+        row(${recipientLimit.subject}, ${recipientLimit.limit}, ${recipientLimit.windowSeconds})::app.limit,
+        row(${requestId}, ${clientRequestId}, ${ipHash})::app.source)`,
   )
   if (row === undefined) throw new Error('app.issue_invitation returned no row')
   return row

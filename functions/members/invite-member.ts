@@ -5,11 +5,11 @@ import { Invitation } from '#shared/membership/member.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
 import { Email } from '#shared/schema/email.ts'
 import { tenantLimit } from './invite-limits.ts'
-import { issueInvitation } from './issue-invitation.ts'
+import { invite } from './invite.ts'
 
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
-  // One call of a function, which checks the session again under locks and compares the ranks.
+  // One call of a function, which checks the session and the role again under locks.
   access: { permission: 'member.manage', transactions: 'by call' },
   summary: 'Invite a person by email',
   needs: ['mail-key', 'invoke:deliver-mail'],
@@ -18,6 +18,6 @@ export const inviteMember = endpoint({
   problems: ['already-member'],
   limits: (input) => [tenantLimit(input)],
   async handle(context) {
-    return ok(await issueInvitation(context, context.body))
+    return ok(await invite(context, context.body))
   },
 })

@@ -5,7 +5,7 @@ import { ok } from '#shared/http/reply.ts'
 import { IncludedRoles, IncludeRoles } from '#shared/role/listed-role.ts'
 import { searchRoles } from '#shared/role/queries.ts'
 import { Invitation } from '#shared/membership/member.ts'
-import { showInvitation } from './issue-invitation.ts'
+import { showInvitation } from './show-invitation.ts'
 import { searchInvitations } from './invitation-queries.ts'
 
 export const listInvitations = endpoint({

@@ -2,7 +2,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/membership/member.ts'
-import { issueInvitation } from './issue-invitation.ts'
+import { invite } from './invite.ts'
 import { tenantLimit } from './invite-limits.ts'
 import { findInvitation } from './invitation-queries.ts'
 
@@ -17,6 +17,6 @@ export const resendInvitation = endpoint({
   async handle(context) {
     const found = await context.sql.read((sql) => findInvitation(sql, context.params.id))
     if (found === null) throw notFound('no open invitation with this id')
-    return ok(await issueInvitation(context, { email: found.email, role: null }))
+    return ok(await invite(context, { email: found.email, role: null }))
   },
 })

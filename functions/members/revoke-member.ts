@@ -1,10 +1,11 @@
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { forbidden, notFound } from '#shared/problem.ts'
+import { notFound } from '#shared/problem.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { lockMember, revokeMembership } from './member-queries.ts'
+import { requireMayGive } from './require-may-give.ts'
 import { withdrawInvitation } from './withdraw-invitation.ts'
 
 export const revokeMember = endpoint({
@@ -15,10 +16,10 @@ export const revokeMember = endpoint({
   reply: Member,
   problems: ['last-owner'],
   async handle(context) {
-    const { params, principal, sql } = context
+    const { params, sql } = context
     const member = await lockMember(sql, params.id)
     if (member === null) throw notFound('no member with this id')
-    if (member.role.rank > principal.role.rank) throw forbidden('the role of the member outranks the principal')
+    await requireMayGive(context, member.role)
     if (member.revoked_at !== null) return ok(member)
     if (member.accepted_at === null) {
       await withdrawInvitation(context, { id: member.id, email: member.user.email, role: member.role })

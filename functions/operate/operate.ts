@@ -169,7 +169,7 @@ async function createTenant(runtime: Runtime, sql: Sql, command: Of<'create-tena
   const owner = await queries.findUser(sql, command.owner)
   const after = { slug: command.slug, legal_name: command.name, status: 'trial' }
   await audit(id, { action: 'tenant.created', targetId: id, after })
-  const invitation = await issueInvitation(runtime, scoped, { tenantId: id, email: command.owner, user: owner }, audit)
+  const invitation = await invite(runtime, scoped, { tenantId: id, email: command.owner, user: owner }, audit)
   return { tenant_id: id, slug: command.slug, status: 'trial', invitation_id: invitation, owner: command.owner }
 }
 
@@ -179,12 +179,12 @@ async function inviteOwner(runtime: Runtime, sql: Sql, { slug, email }: Of<'invi
   if (await queries.hasOwner(scoped, tenant.id))
     throw new Refused(`The tenant ${slug} has an owner who can sign in and invite others`)
   const user = await queries.findUser(sql, email)
-  const invitation = await issueInvitation(runtime, scoped, { tenantId: tenant.id, email, user }, audit)
+  const invitation = await invite(runtime, scoped, { tenantId: tenant.id, email, user }, audit)
   return { tenant_id: tenant.id, slug: tenant.slug, invitation_id: invitation, owner: email }
 }
 
 /** Invites an owner, with the audit entry and the mail. Returns the id of the invitation. */
-async function issueInvitation(
+async function invite(
   runtime: Runtime,
   sql: TenantTransaction,
   { tenantId, email, user }: { tenantId: string; email: string; user: queries.FoundUser | null },
@@ -192,10 +192,8 @@ async function issueInvitation(
 ): Promise<string> {
   if (user !== null && user.disabled_at !== null) throw new Refused(`The user ${email} is disabled`)
   const nonce = newNonce()
-  const id = await queries.inviteOwner(sql, {
-    tenantId,
+  const id = await queries.storeInvitation(sql, {
     email,
-    userId: user?.id ?? null,
     tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
     ttlSeconds: runtime.config.invite.ttlSeconds,
   })
@@ -256,7 +254,6 @@ async function resendInvite(runtime: Runtime, sql: Sql, { slug, email }: Of<'res
   const { tenant, scoped } = await lockOpenTenant(sql, slug, enter)
   const nonce = newNonce()
   const id = await queries.renewInvitation(scoped, {
-    tenantId: tenant.id,
     email,
     tokenHash: hashToken(runtime.pepper, mailToken(runtime.mailKey, 'invite', nonce)),
     ttlSeconds: runtime.config.invite.ttlSeconds,

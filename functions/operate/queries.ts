@@ -191,49 +191,38 @@ export async function clearBounces(sql: Sql, email: string): Promise<ClearedBoun
     select tenant_id as "tenantId", target_type as type, target_id as id from app.clear_bounces(${email})`
 }
 
-interface OwnerInvitation {
-  readonly tenantId: string
+interface RenewedToken {
   readonly email: string
-  readonly userId: string | null
   readonly tokenHash: Buffer
   readonly ttlSeconds: number
 }
 
 /**
- * Invites an owner, or makes the open invitation of the address one of an owner. Returns its id. It names no inviter: the
- * platform invites. Requires the lock of the tenant, unless it is new.
+ * Invites an owner to the transaction's tenant, or makes the open invitation of the address one of an owner. Returns its id. It
+ * names no inviter: the platform invites. Requires the lock of the tenant, unless it is new.
  */
-export async function inviteOwner(sql: TenantTransaction, invitation: OwnerInvitation): Promise<string> {
-  const { tenantId, email, userId, tokenHash, ttlSeconds } = invitation
-  const open = await renewInvitation(sql, invitation)
-  if (open !== null) {
-    await sql`update app.tokens set role_id = ${OWNER_ROLE_ID}::integer, invited_by = null where id = ${open}`
-    return open
-  }
-  const [token] = await sql<{ id: string }>`
-    insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
-    values (${tokenHash}, 'invite', ${tenantId}, ${email}, ${OWNER_ROLE_ID}::integer,
-            now() + make_interval(secs => ${ttlSeconds}::int))
-    returning id`
-  if (token === undefined) throw new Error('the insert returned no invitation')
-  if (userId !== null) {
-    await sql`
-      insert into app.memberships (tenant_id, user_id, role_id, invitation_id)
-      values (${tenantId}, ${userId}, ${OWNER_ROLE_ID}::integer, ${token.id})
-      on conflict (tenant_id, user_id) do nothing`
-  }
-  return token.id
+export async function storeInvitation(
+  sql: TenantTransaction,
+  { email, tokenHash, ttlSeconds }: RenewedToken,
+): Promise<string> {
+  const [invitation] = await sql<{ id: string }>`
+    select id from app.store_invitation(${email}, ${OWNER_ROLE_ID}, ${tokenHash}, ${ttlSeconds})`
+  if (invitation === undefined) throw new Error('app.store_invitation returned no invitation')
+  return invitation.id
 }
 
-/** Gives the open invitation of an address a new token and expiry. Returns its id, or null if there is none. */
+/**
+ * Gives the open invitation of an address to the transaction's tenant a new token and expiry. Returns its id, or null if there is
+ * none.
+ */
 export async function renewInvitation(
   sql: TenantTransaction,
-  renewal: Omit<OwnerInvitation, 'userId'>,
+  { email, tokenHash, ttlSeconds }: RenewedToken,
 ): Promise<string | null> {
   const [token] = await sql<{ id: string }>`
-    update app.tokens set token_hash = ${renewal.tokenHash},
-                          expires_at = now() + make_interval(secs => ${renewal.ttlSeconds}::int), issued_at = now()
-     where tenant_id = ${renewal.tenantId} and email = ${renewal.email} and purpose = 'invite' and consumed_at is null
+    update app.tokens set token_hash = ${tokenHash},
+                          expires_at = now() + make_interval(secs => ${ttlSeconds}::int), issued_at = now()
+     where tenant_id = (select app.current_tenant()) and email = ${email} and purpose = 'invite' and consumed_at is null
     returning id`
   return token?.id ?? null
 }

@@ -3,8 +3,8 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { forbidden, invalid, Problem } from '#shared/problem.ts'
-import { holdsAll } from '#shared/role/permissions.ts'
 import { ListedRole } from '#shared/role/listed-role.ts'
+import { mayGive } from '#shared/role/may-give.ts'
 import { searchRoles } from '#shared/role/queries.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
 import { isOwnerRole } from '#shared/role/role.ts'
@@ -30,8 +30,8 @@ export const createRole = endpoint({
     const roles = await searchRoles(sql)
     const base = roles.find(({ code, tenant_role: own }) => code === body.based_on && !own)
     if (base === undefined) throw invalid([{ pointer: '#/based_on', code: 'unknown', kind: 'a role of the platform' }])
-    if (isOwnerRole(base) || base.rank > principal.role.rank) throw forbidden('the base outranks the principal')
-    if (!holdsAll(principal.permissions, [...base.permissions, ...body.add]))
+    if (isOwnerRole(base)) throw forbidden('the role of owners is no base')
+    if (!mayGive(principal, { rank: base.rank, permissions: [...base.permissions, ...body.add] }))
       throw forbidden('the role would permit more than the principal may')
     if (roles.some(({ code }) => code === body.code))
       throw new Problem('role-exists', { detail: 'A role with this code exists.' })

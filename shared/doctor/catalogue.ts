@@ -1,5 +1,6 @@
 import type postgres from 'postgres'
 import { loginName } from '#shared/db/role-settings.ts'
+import { ARGUMENT_TYPES } from '#shared/doctor/argument-types.ts'
 import { DEFINERS } from '#shared/doctor/functions.ts'
 import { SERVICE_ROLES } from '#shared/needs.ts'
 
@@ -83,7 +84,7 @@ const CATALOGUE = String.raw`
                         where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
   ),
   routine as (
-    select p.*, s.nspname, format('%I.%I(%s)', s.nspname, p.proname, oidvectortypes(p.proargtypes)) as name
+    select p.*, s.nspname, format('%I.%I(%s)', s.nspname, p.proname, ${ARGUMENT_TYPES}) as name
       from pg_proc p join own_schema s on s.oid = p.pronamespace
      where not exists (select from pg_depend d
                         where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type postgres from 'postgres'
+import { ARGUMENT_TYPES } from '#shared/doctor/argument-types.ts'
 import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import functions from '#shared/doctor/functions.json' with { type: 'json' }
 
@@ -49,7 +50,7 @@ function recordOf(comment: string): FunctionRecord {
 /** Returns what the comments in a database say. Any login may call it. */
 export async function readFunctions(sql: postgres.Sql | postgres.TransactionSql): Promise<Functions> {
   const rows = await sql<{ signature: string; comment: string }[]>`
-    select format('app.%I(%s)', p.proname, oidvectortypes(p.proargtypes)) as signature,
+    select format('app.%I(%s)', p.proname, ${sql.unsafe(ARGUMENT_TYPES)}) as signature,
            coalesce(obj_description(p.oid, 'pg_proc'), '') as comment
       from pg_proc p where p.pronamespace = to_regnamespace('app')`
   const read = rows.map(({ signature, comment }) => [signature, recordOf(comment)] as const)

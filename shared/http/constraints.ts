@@ -10,6 +10,8 @@ export function violation(error: unknown): Problem | null {
       return unauthorized('the session ended during the request', true)
     case 'TN403':
       return forbidden('the role changed during the request')
+    case 'TN430':
+      return forbidden('the principal may not give a role, or take it away')
     case 'TN409':
       return new Problem('last-owner', { detail: 'A tenant needs at least one owner who can sign in.' })
     case 'TN410':

@@ -10,6 +10,14 @@ export async function findRole(sql: Sql, code: string): Promise<Role | null> {
   return role ?? null
 }
 
+/** Returns what a role permits, also a deleted one. */
+export async function findPermissions(sql: TenantTransaction, id: number): Promise<ListedRole['permissions']> {
+  const [role] = await sql<Pick<ListedRole, 'permissions'>>`
+    select permissions from app.roles where id = ${id}::integer`
+  if (role === undefined) throw new Error('the role is gone')
+  return role.permissions
+}
+
 /** Returns the roles of the platform and those of the tenant, the highest rank first, or the one with this id. */
 export function searchRoles(sql: TenantTransaction, id: number | null = null): Promise<ListedRole[]> {
   return sql<ListedRole>`

@@ -189,7 +189,7 @@ describe('an invitation', () => {
     await database.admin`vacuum analyze app.tokens`
     await rolledBack(async (sql) => {
       const invite = (email: string) => sql`
-        select from app.issue_invitation(${ticket}, ${email}, 'sales', ${randomBytes(32)}, 60, 60, 'n', ${randomBytes(32)}, 9, 60, ${randomBytes(32)}, 9, 60, 'r', null, null)`
+        select from app.issue_invitation(${ticket}, ${email}, 'sales', ${randomBytes(32)}, 'n', 60, 60, row(${randomBytes(32)}, 9, 60)::app.limit, row(${randomBytes(32)}, 9, 60)::app.limit, row('r', null, null)::app.source)`
       const crowd = (from: number, to: number) => sql`
         insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
         select sha256(n::text::bytea), 'invite', t.id, 'crowd' || n || '@shops.test', 7, now()

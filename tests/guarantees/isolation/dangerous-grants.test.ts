@@ -23,19 +23,17 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity_gate: 'a new password ends sessions',
   },
   'insert on app.tokens.token_hash': {
-    identity_gate: 'app.issue_invitation and app.mail_of_user issue tokens',
-    identity_operator: 'invites the first owner; a policy refuses every other token',
+    identity_gate: 'app.store_invitation and app.mail_of_user issue tokens',
   },
   'update on app.tokens.token_hash': {
     identity_gate: 'inviting again replaces the hash',
-    identity_operator: 'inviting the first owner again replaces the hash',
+    identity_operator: 'resending an invitation replaces the hash',
   },
   'insert on app.memberships.role_id': {
-    identity_gate: 'app.accept_invitation and app.issue_invitation check the proof',
-    identity_operator: 'invites the first owner',
+    identity_gate: 'app.make_membership alone, for functions that check a proof',
   },
   'update on app.memberships.role_id': {
-    identity_app: 'changes roles',
+    identity_app: 'changes roles; a trigger refuses those that the actor may not give',
     identity_gate: 'inviting and accepting set the role',
   },
   'update on app.memberships.accepted_at': { identity_gate: 'app.accept_invitation consumes a token' },

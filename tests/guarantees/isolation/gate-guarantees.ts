@@ -56,7 +56,7 @@ const ENTRIES = [`app.enter_to_read(decode($1, 'hex'))`, `app.enter_to_write(dec
 // All that read a ticket with a tenant.
 const READERS = [
   ...ENTRIES,
-  `app.issue_invitation(decode($1, 'hex'), 'new@shops.test', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
+  `app.issue_invitation(decode($1, 'hex'), 'new@shops.test', 'viewer', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
   `app.list_members(decode($1, 'hex'), true, true, true, null, '-infinity', gen_random_uuid(), 9)`,
 ]
 

@@ -173,7 +173,124 @@ export const permissionsGuarantee = ({ own, other }: TwoTenants): Guarantee => (
   },
 })
 
+/** The trigger that compares roles with those of the actor. Requires a connection that may become any role. */
+export const reachGuarantee = ({ own, other: elsewhere, sessions, users }: TwoTenants): Guarantee => ({
+  title: 'guarantee 6: a person gives and takes away only roles that they may give, in memberships and invitations',
+  holds: async (sql) => {
+    const { lower, higher, manager, other } = await as(sql, 'none', async () => {
+      // The fixture drops every trigger.
+      await sql.unsafe(`
+        create trigger collects before insert or update on app.roles for each row execute function app.collect_permissions();
+        create trigger keeps before insert or update of role_id, revoked_at on app.memberships
+          for each row execute function app.keep_within_reach();
+        create trigger keeps before insert or update of role_id on app.tokens
+          for each row when (new.purpose = 'invite') execute function app.keep_within_reach();
+        create trigger cancels before delete on app.tokens
+          for each row when (old.purpose = 'invite') execute function app.keep_within_reach()`)
+      const made: Record<string, number> = {}
+      // Four roles of one rank. The last manages no members.
+      for (const [code, ...added] of [
+        ['manager', 'member.manage', 'vendor.manage'],
+        ['lower', 'member.manage'],
+        ['higher', 'member.manage', 'vendor.manage', 'company.write'],
+        ['other', 'vendor.manage'],
+      ]) {
+        const [role] = await sql<{ id: number }[]>`
+          insert into app.roles (tenant_id, code, label, rank, based_on) values (${own}, ${code ?? ''}, 'x', 10, 7) returning id`
+        for (const permission of added)
+          await sql`insert into app.role_permissions (tenant_id, role_id, permission) values (${own}, ${role?.id ?? 0}, ${permission})`
+        await sql`update app.roles set label = label where id = ${role?.id ?? 0}`
+        made[code ?? ''] = role?.id ?? 0
+      }
+      return {
+        lower: made['lower'] ?? 0,
+        higher: made['higher'] ?? 0,
+        manager: made['manager'] ?? 0,
+        other: made['other'] ?? 0,
+      }
+    })
+    const [actor, target] = [users[0]?.id ?? null, users[4]?.id ?? null]
+    // The actor owns another tenant.
+    await as(
+      sql,
+      'none',
+      () => sql`update app.memberships set role_id = 1 where user_id = ${actor} and tenant_id = ${elsewhere}`,
+    )
+    const setRole = (user: string | null, role: number) =>
+      as(sql, 'none', async () => {
+        await enterTenant(sql, null)
+        await sql`update app.memberships set role_id = ${role} where user_id = ${user} and tenant_id = ${own}`
+      })
+    const enter = async (role: number) => {
+      await setRole(actor, role)
+      const ticket = await as(sql, 'none', () => ticketOf(sql, sessions.own))
+      await sql`select app.enter_to_write(${ticket}, 'catalog.read', false)`
+    }
+    const refused = { count: 0, code: 'TN430' }
+    const done = { count: 1, code: '' }
+    const expectOf = async (outcome: Outcome, statement: string, ...parameters: (string | null)[]) =>
+      assert.deepEqual(await attempt(sql, statement, parameters), outcome, `${statement} ${String(parameters)}`)
+    const change = 'update app.memberships set role_id = $1::integer where user_id = $2::uuid'
+    const revoke = 'update app.memberships set revoked_at = now() where user_id = $1::uuid'
+    await setRole(target, lower)
+    await enter(manager)
+    await expectOf(done, change, String(manager), target)
+    await expectOf(refused, change, String(higher), target)
+    // A role of a higher rank, though it permits less than the actor may.
+    await expectOf(refused, change, '6', target)
+    await expectOf(done, change, String(lower), actor)
+    await expectOf(refused, change, String(higher), actor)
+    await expectOf(done, revoke, target)
+    await setRole(target, higher)
+    await enter(manager)
+    await expectOf(refused, change, String(lower), target)
+    await expectOf(refused, revoke, target)
+    await setRole(target, 7)
+    await enter(other)
+    await expectOf(refused, change, '7', target)
+    await expectOf(refused, revoke, target)
+    // A former member, and one whose user is disabled. Their ticket is from before.
+    await enter(manager)
+    await as(sql, 'none', () => sql`update app.users set disabled_at = now() where id = ${actor}`)
+    await expectOf(refused, change, '7', target)
+    await as(sql, 'none', () => sql`update app.users set disabled_at = null where id = ${actor}`)
+    for (const state of ['accepted_at = null', 'revoked_at = now(), accepted_at = now()']) {
+      await as(sql, 'none', async () => {
+        await sql`alter table app.memberships disable trigger keeps`
+        await sql.unsafe(`update app.memberships set ${state} where user_id = '${actor}' and tenant_id = '${own}'`)
+        await sql`alter table app.memberships enable trigger keeps`
+      })
+      await expectOf(refused, change, '7', target)
+    }
+    await as(sql, 'none', async () => {
+      await sql`alter table app.memberships disable trigger keeps`
+      await sql`update app.memberships set accepted_at = now(), revoked_at = null where user_id = ${actor} and tenant_id = ${own}`
+      await sql`alter table app.memberships enable trigger keeps`
+    })
+    const invite = (role: number, email: string) =>
+      `insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+       values (sha256('${email}'), 'invite', '${own}', '${email}', ${role}, now() + interval '1 day')`
+    const asGate = (outcome: Outcome, statement: string) => as(sql, 'identity_gate', () => expectOf(outcome, statement))
+    await enterTenant(sql, null)
+    await as(sql, 'none', () => sql.unsafe(invite(higher, 'higher@shops.test')))
+    await as(sql, 'none', () => sql.unsafe(invite(lower, 'lower@shops.test')))
+    await enter(manager)
+    const where = (email: string) => `where email = '${email}'`
+    await asGate(done, invite(manager, 'manager@shops.test'))
+    await asGate(refused, invite(higher, 'third@shops.test'))
+    const invited = (role: number, email: string) =>
+      `update app.tokens set role_id = ${role}, invited_by = app.current_actor() ${where(email)}`
+    await expectOf(done, invited(manager, 'lower@shops.test'))
+    await expectOf(refused, invited(higher, 'lower@shops.test'))
+    await expectOf(refused, invited(lower, 'higher@shops.test'))
+    await expectOf(refused, invited(higher, 'higher@shops.test'))
+    await expectOf(done, `delete from app.tokens ${where('lower@shops.test')}`)
+    await expectOf(refused, `delete from app.tokens ${where('higher@shops.test')}`)
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
   collect_permissions: permissionsGuarantee,
   update_permissions: permissionsGuarantee,
+  keep_within_reach: reachGuarantee,
 }

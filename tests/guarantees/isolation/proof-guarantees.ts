@@ -6,6 +6,7 @@ import {
   attempt,
   enterTenant,
   type Guarantee,
+  REFUSED,
   sealedTicket,
   tenantsOf,
   calledBy,
@@ -126,7 +127,7 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
     assert.ok(tokens.length >= 6)
     const accept = (hash: Buffer) =>
       sql<{ user_id: string | null; account_created: boolean }[]>`
-        select * from app.accept_invitation(${hash}, null, 'Ann', 'x', 'r', null, null)`
+        select * from app.accept_invitation(${hash}, null, 'Ann', 'x', row('r', null, null)::app.source)`
     const memberships = async () =>
       Object.groupBy(await tenantsOf(sql, 'app.memberships', 'accepted_at is not null', []), String)
     for (const { hash, tenant, invite, consumed, email } of [
@@ -222,7 +223,7 @@ export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenan
         update app.memberships set role_id = (select id from app.roles where code = ${code} and tenant_id is null)
          where user_id = ${users[0]?.id ?? null}`,
       )
-    const call = `app.issue_invitation(decode($1, 'hex'), $2, $3, sha256(convert_to($4, 'UTF8')), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 99, 60, 'r', null, null)`
+    const call = `app.issue_invitation(decode($1, 'hex'), $2, $3, sha256(convert_to($4, 'UTF8')), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 99, 60)::app.limit, row('r', null, null)::app.source)`
     const refused = async (ticket: string) =>
       (await attempt(sql, `select ${call}`, [ticket, 'new@shops.test', 'viewer', 'x'])).code
     await sql`savepoint invited`
@@ -286,17 +287,43 @@ export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenan
       assert.equal((await issue('new1@shops.test', ours))?.refusal, null, 'a role of the tenant')
       for (const code of [theirs, 'gone'])
         assert.equal((await issue('new2@shops.test', code))?.refusal, 'no-role', code)
-      assert.equal((await issue('new2@shops.test', 'owner'))?.refusal, 'role-outranks')
-      assert.equal((await issue('boss@shops.test', 'viewer'))?.refusal, 'invitation-outranks')
+      assert.equal((await issue('new2@shops.test', 'owner'))?.refusal, 'role-beyond')
+      assert.equal((await issue('boss@shops.test', 'viewer'))?.refusal, 'invitation-beyond')
       assert.equal(await refused(await ticketFor(sql, tenant)), 'TN500', 'the ticket of an operator')
     }
     await sql`rollback to savepoint invited`
   },
 })
 
+/** An invitation by the platform. */
+export const storedInvitationGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
+  title: "guarantee 6: app.store_invitation writes in the transaction's tenant alone, and makes nobody a member",
+  holds: async (sql) => {
+    await as(sql, 'none', () => sql`insert into app.users (email) values ('unknown@shops.test')`)
+    const members = () => tenantsOf(sql, 'app.memberships', 'accepted_at is not null and revoked_at is null', [])
+    const before = await members()
+    const store = (kept: boolean) =>
+      attempt(sql, `select app.store_invitation('unknown@shops.test', 1, sha256('x'), 60)`, [], kept)
+    await enterTenant(sql, null)
+    assert.equal((await store(false)).code, 'TN500', 'in no tenant')
+    for (const tenant of [own, other]) {
+      await sql`savepoint stored`
+      await enterTenant(sql, tenant)
+      assert.deepEqual(await store(true), { count: 1, code: '' })
+      assert.deepEqual(await tenantsOf(sql, 'app.tokens', `email = 'unknown@shops.test'`, []), [tenant])
+      const waiting = `user_id = (select id from app.users where email = 'unknown@shops.test')`
+      assert.deepEqual(await tenantsOf(sql, 'app.memberships', waiting, []), [tenant])
+      assert.deepEqual(await members(), before)
+      await sql`rollback to savepoint stored`
+    }
+    await as(sql, 'identity_app', async () => assert.equal((await store(false)).code, REFUSED))
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
   issue_invitation: newInvitationGuarantee,
   list_members: memberListGuarantee,
+  ...calledBy('identity_operator', { store_invitation: storedInvitationGuarantee }),
   ...calledBy('identity_auth', {
     password_salt: passwordGuarantee,
     is_own_password: passwordGuarantee,

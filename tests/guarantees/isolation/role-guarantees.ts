@@ -136,7 +136,6 @@ export const operatorGuarantee = ({ own, other, tables }: TwoTenants): Guarantee
     const staff = await tenantsOf(sql, 'app.memberships', 'true', [])
     assert.ok(tenantCount > 1 && staff.includes(own) && staff.includes(other))
     const written = (of: string): string[] => [
-      `insert into app.memberships (tenant_id, user_id, role_id) values ('${of}', gen_random_uuid(), 1)`,
       `insert into app.audit_log (tenant_id, action, target_type) values ('${of}', 'tenant.suspended', 'tenant')`,
       `insert into app.service_tenants (tenant_id, role) values ('${of}', 'a_service')`,
     ]
@@ -174,6 +173,7 @@ export const operatorGuarantee = ({ own, other, tables }: TwoTenants): Guarantee
         await expectOf('select role from app.service_tenants', changed)
         await expectOf('update app.service_tenants set revoked_at = now()', changed)
         await expectOf('update app.memberships set role_id = 1', 0, REFUSED)
+        await expectOf(`insert into app.memberships (tenant_id) values ('${own}')`, 0, REFUSED)
         await expectOf('update app.memberships set accepted_at = now()', 0, REFUSED)
       })
     }
@@ -269,13 +269,11 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
         const reached = await as(sql, role, () => attempt(sql, statement ?? ''))
         assert.deepEqual(reached, { count: expected, code: '' }, `${role} ${statement} [${tenant}]`)
       }
-      const invited = tenant === own ? '' : REFUSED
       for (const [role, statement, code] of [
         ['identity_app', token('invite', own), REFUSED],
         ['identity_app', token('password_reset', null), REFUSED],
         ['identity_app', `update app.tokens set invited_by = '${users[0]?.id}'`, tenant === own ? REFUSED : ''],
-        ['identity_operator', token('invite', own), invited],
-        ['identity_operator', token('invite', other), REFUSED],
+        ['identity_operator', token('invite', own), REFUSED],
         ['identity_operator', token('password_reset', null), REFUSED],
         ['identity_worker', token('password_reset', null), REFUSED],
       ] as const) {

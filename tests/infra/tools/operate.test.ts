@@ -142,7 +142,7 @@ describe('the caller of a command', () => {
 })
 
 describe('the operator’s database role', () => {
-  it('may insert only invitations, and only into the tenant of its transaction', async () => {
+  it('may store only invitations, and only into the tenant of its transaction', async () => {
     const operator = connectTo(service.database.operatorUrl, { connections: 1, prepare: true })
     onTestFinished(() => operator.close())
     const [{ acme, owner } = {}] = await service.database.admin<{ acme: string; owner: string }[]>`
@@ -154,11 +154,16 @@ describe('the operator’s database role', () => {
       operator.sql`insert into app.tokens (token_hash, purpose, user_id, expires_at)
                    values (${hash()}, 'password_reset', ${owner}, now() + interval '1 hour')`,
     ).rejects.toMatchObject({ code: '42501' })
-    const invite = (sql: Sql) => sql`
-      insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
-      values (${hash()}, 'invite', ${acme}, 'planted@acme.test', 1, now() + interval '1 hour')`
-    await expect(invite(operator.sql)).rejects.toMatchObject({ code: '42501' })
-    await operator.write(async (sql) => invite(await proofOfOperator(sql, acme, 'a test').enter(sql)))
+    await expect(
+      operator.sql`insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+                   values (${hash()}, 'invite', ${acme}, 'planted@acme.test', 1, now() + interval '1 hour')`,
+    ).rejects.toMatchObject({ code: '42501' })
+    const invite = (sql: Sql) => sql<{ id: string }>`
+      select id from app.store_invitation('planted@acme.test', 1, ${hash()}, 60)`
+    const [stored] = await operator.write(async (sql) => invite(await proofOfOperator(sql, acme, 'a test').enter(sql)))
+    const [token] = await service.database.admin`
+      select tenant_id, invited_by from app.tokens where id = ${stored?.id ?? ''}`
+    expect(token).toEqual({ tenant_id: acme, invited_by: null })
   })
 })
 

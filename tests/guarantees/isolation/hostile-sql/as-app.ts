@@ -26,7 +26,7 @@ export const AS_APP: readonly Attack[] = [
     ],
     [
       'invites somebody of another tenant to see their name',
-      `select app.issue_invitation('{ticket}', '{email}', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
+      `select app.issue_invitation('{ticket}', '{email}', 'viewer', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
       'select full_name from app.users',
       `update app.memberships set accepted_at = now() where user_id = '{person}' returning user_id`,
       `select u.full_name from app.memberships m join app.users u on u.id = m.user_id where m.user_id = '{person}'`,
@@ -71,14 +71,14 @@ export const AS_APP: readonly Attack[] = [
     ['reads statistics of the planner', ...STATISTICS, 'explain (analyze, verbose) select * from app.styles'],
     [
       'makes definer functions fail with rows of others',
-      `select app.issue_invitation('{ticket}', '{email}', '{B}', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
-      `select app.issue_invitation('{ticket}', '{email}', 'viewer', '\\x00', 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
+      `select app.issue_invitation('{ticket}', '{email}', '{B}', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
+      `select app.issue_invitation('{ticket}', '{email}', 'viewer', '\\x00', 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
       `select app.enqueue('BAD KIND', '{}')`,
     ],
     [
       'prints the plans inside definer functions',
       ...PRINTED,
-      `select app.issue_invitation('{ticket}', '{email}', 'viewer', sha256('x'), 60, 60, 'n', sha256('t'), 999, 60, sha256('x'), 9, 60, 'r', null, null)`,
+      `select app.issue_invitation('{ticket}', '{email}', 'viewer', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
       `select app.enqueue('planted', '{}')`,
     ],
     [
@@ -166,7 +166,7 @@ export const AS_APP: readonly Attack[] = [
       `select app.rehash_password('{email}', sha256('x'), 'x')`,
       `select app.change_password(sha256('x'), sha256('x'), 'x', 'x', null, null)`,
       `select app.reset_password(sha256('x'), null, 'x', 'x', null, null)`,
-      `select app.accept_invitation(sha256('x'), null, 'x', 'x', 'x', null, null)`,
+      `select app.accept_invitation(sha256('x'), null, 'x', 'x', row('x', null, null)::app.source)`,
     ],
     [
       'makes somebody of another tenant a member',

@@ -1,14 +1,14 @@
 import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
 import type { CallByTicket } from '#shared/db/calls.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
-import type { Invitation, InvitationRecord } from '#shared/membership/member.ts'
+import type { Invitation } from '#shared/membership/member.ts'
 import { forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RuntimeFor } from '#shared/runtime.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/session/session.ts'
 import { mailToken, newNonce } from '#shared/token/token.ts'
-import { type InvitationRefusal, type NewInvitation, putInvitation } from './invitation-queries.ts'
+import { type InvitationRefusal, type NewInvitation, issueInvitation } from './invitation-queries.ts'
 import { recipientLimit, tenantLimit } from './invite-limits.ts'
 
 /** What issues an invitation needs. */
@@ -22,7 +22,7 @@ type InviterContext = AuditContext & {
  * Creates or renews an invitation, enqueues its mail and records both, in one transaction. Sends no mail to a recipient who got
  * enough today: the response must not tell a tenant what others send. Throws the problem of a refusal.
  */
-export async function issueInvitation(
+export async function invite(
   context: InviterContext,
   { email, role }: Pick<NewInvitation, 'email' | 'role'>,
 ): Promise<Invitation> {
@@ -31,7 +31,7 @@ export async function issueInvitation(
   const { ttlSeconds, resendSeconds } = config.invite
   const nonce = newNonce()
   const ofTenant = tenantLimit({ config, pepper, principal })
-  const issued = await putInvitation(call, principal.ticket, {
+  const issued = await issueInvitation(call, principal.ticket, {
     email,
     role,
     nonce,
@@ -72,10 +72,10 @@ function problemOf(
       return notFound('no open invitation with this id')
     case 'no-role':
       return invalid([{ pointer: '#/role', code: 'unknown', kind: 'a role' }])
-    case 'role-outranks':
-      return forbidden('the role of the invitation outranks the principal')
-    case 'invitation-outranks':
-      return forbidden('the role of the open invitation outranks the principal')
+    case 'role-beyond':
+      return forbidden('the principal may not give the role of the invitation')
+    case 'invitation-beyond':
+      return forbidden('the principal may not give the role of the open invitation')
     case 'already-member':
       return new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
     case 'too-soon':
@@ -85,9 +85,3 @@ function problemOf(
       })
   }
 }
-
-/** Converts an invitation to its form in the API, with the role as its code. */
-export const showInvitation = ({ role, ...invitation }: InvitationRecord): Invitation => ({
-  ...invitation,
-  role: role.code,
-})
