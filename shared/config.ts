@@ -92,7 +92,7 @@ export const SETTINGS = {
     host: text('DATABASE_HOST', 'proxy in front of the server that the secret names; empty: none'),
     tls: oneOf('DATABASE_TLS', ['verify-full', 'disable'], '`disable` is for servers on this machine only'),
     caFile: text('DATABASE_CA_FILE', 'PEM file of further trusted certificates; empty: none'),
-    migrationsFolder: text('MIGRATIONS_FOLDER', 'folder of the SQL files, for `migrate`'),
+    migrationsFolder: text('MIGRATIONS_FOLDER', 'folder of the SQL files, for `migrate` and `operate`'),
     connections: wholeNumber('DATABASE_CONNECTIONS', 1, 1, 100, 'connections per instance'),
     prepare: flag('DATABASE_PREPARE', '`false` behind RDS Proxy or a transaction pooler'),
   },

@@ -32,6 +32,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   database        an endpoint: connects as the role of its route group
  *   database:ROLE   connects as that role (DATABASE_SECRET_ID)
  *   role-passwords  reads the secrets of all roles (ROLE_SECRET_IDS)
+ *   migrations      the SQL files of its release (MIGRATIONS_FOLDER), which it runs or compares
  *   cache           the cache of the rate limits (CACHE_SECRET_ID); they are counted in the database too
  *   pepper          the pepper (PEPPER_SECRET_ID), which finds sessions and tokens
  *   mail-key        the mail key (MAIL_KEY_SECRET_ID), which makes single-use tokens
@@ -48,6 +49,7 @@ export type Need =
   | 'database'
   | `database:${DatabaseRole}`
   | 'role-passwords'
+  | 'migrations'
   | 'cache'
   | 'pepper'
   | 'mail-key'

@@ -4,6 +4,7 @@ import { text } from '#shared/schema/text.ts'
 import { Email } from '#shared/schema/email.ts'
 import { SERVICE_NAME } from '#shared/service-key/service-key.ts'
 import { TENANT_STATUSES } from '#shared/tenant/tenant.ts'
+import { QUERY_NAMES } from './named-queries.ts'
 
 const Slug = v.pipe(
   v.string('must be a string'),
@@ -88,11 +89,20 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('rotate-data-key'), slug: Slug }),
     v.strictObject({ command: v.literal('rewrap'), slug: Slug, key: KmsKeyArn }),
     v.strictObject({ command: v.literal('shred'), slug: Slug }),
+    v.strictObject({
+      command: v.literal('sql'),
+      name: v.picklist(QUERY_NAMES, `must be one of ${QUERY_NAMES.join(', ')}`),
+      tenant: v.optional(Slug),
+    }),
+    v.strictObject({ command: v.literal('doctor') }),
   ],
   'is not a command',
 )
 
 export type Command = v.InferOutput<typeof Command>
+
+/** The command that reads the database by a fixed statement. */
+export type QueryCommand = Extract<Command, { command: 'sql' }>
 
 /** The commands on a tenant's data keys. They run in several transactions. */
 export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>

@@ -1,11 +1,14 @@
 import type { Context } from 'aws-lambda'
+import type { Config } from '#shared/config.ts'
+import { secretLogin } from '#shared/db/login.ts'
 import { metered } from '#shared/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/runtime.ts'
 import { isKeyCommand, type Outcome } from './commands.ts'
-import { receive } from './instruction.ts'
+import { type Instruction, receive } from './instruction.ts'
 import { job } from './job.ts'
+import { look } from './look.ts'
 import { operate, operateKeys } from './operate.ts'
 
 const RESERVE_MS = 10_000
@@ -22,9 +25,18 @@ export const handler = metered(async (event: unknown, context: Context): Promise
     const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
     return operateKeys(opened, command, { ...instruction, vault: opened.vault, shouldStop })
   }
+  if (command.command === 'sql') return look(opened, command, instruction)
+  if (command.command === 'doctor') return examineDatabase(opened.config, instruction)
   const refused = command.command === 'unsuppress' ? await allowMailTo(command.email) : null
   return refused ?? operate(opened, command, instruction)
 })
+
+/** Loads the doctor, which no other command needs. */
+async function examineDatabase({ secretIds, database }: Config, instruction: Instruction): Promise<Outcome> {
+  const { examine } = await import('./examine.ts')
+  const login = secretLogin(secretIds.database, database.host || null)
+  return examine({ login, security: database, folder: database.migrationsFolder }, instruction)
+}
 
 /** Loads the client of SES, which no other command needs. */
 async function allowMailTo(email: string): Promise<Outcome | null> {

@@ -7,6 +7,7 @@ export const job = defineJob({
     'pepper',
     'mail-key',
     'vault',
+    'migrations',
     'suppressions',
     'invoke:deliver-mail',
     'invoke:publish-events',

@@ -17,8 +17,8 @@ import { operateServiceKeys } from './service-keys.ts'
 
 type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
 
-/** The commands that each run in one transaction. */
-export type TenantCommand = Exclude<Command, KeyCommand>
+/** The commands that each write in one transaction. */
+export type TenantCommand = Exclude<Command, KeyCommand | { command: 'sql' | 'doctor' }>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
 /**

@@ -95,7 +95,7 @@ function makeBundle(bundled: Bundled, maps: string): string {
     writeFileSync(file, code)
     writeFileSync(join(maps, mapName(code)), mapOf.get(`${file}.map`) ?? '')
   }
-  if (bundled.needs.includes('database:owner'))
+  if (bundled.needs.includes('migrations'))
     cpSync(join(ROOT, 'migrations'), join(folder, 'migrations'), { recursive: true })
   return folder
 }

@@ -194,7 +194,7 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
             ? {}
             : { DATABASE_HOST: database.proxyHost, DATABASE_PREPARE: 'false' }),
         }),
-    ...(direct ? { MIGRATIONS_FOLDER: BUNDLED_MIGRATIONS } : {}),
+    ...(needs.includes('migrations') ? { MIGRATIONS_FOLDER: BUNDLED_MIGRATIONS } : {}),
     ...(needs.includes('role-passwords')
       ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets.get(name))).join() }
       : {}),

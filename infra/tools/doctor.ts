@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import postgres from 'postgres'
-import { examine, inOneLine } from '#shared/doctor/doctor.ts'
-import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
+import { examine, report } from '#shared/doctor/doctor.ts'
 
 const HELP = `npm run doctor -- [postgres://…] [--json]
 
@@ -51,13 +50,6 @@ function withoutPassword(text: string, url: URL | null): string {
 
 type Output = Pick<Console, 'log' | 'error'>
 
-function print(diagnoses: readonly Diagnosis[], where: string, { log }: Output): void {
-  log(where)
-  for (const diagnosis of diagnoses) log(`${diagnosis.severity.toUpperCase().padEnd(7)} ${inOneLine(diagnosis)}`)
-  const count = (wanted: Diagnosis['severity']) => diagnoses.filter(({ severity }) => severity === wanted).length
-  log(`Faults: ${count('fault')}. Warnings: ${count('warning')}. Unseen: ${count('unseen')}.`)
-}
-
 /** Runs a command line, and returns its exit code. */
 export async function doctor(words: readonly string[], output: Output): Promise<number> {
   let url: URL | null = null
@@ -84,7 +76,12 @@ export async function doctor(words: readonly string[], output: Output): Promise<
       const diagnoses = await examine(sql, MIGRATIONS)
       const sound = diagnoses.every(({ severity }) => severity !== 'fault')
       if (values.json === true) output.log(JSON.stringify({ sound, diagnoses }))
-      else print(diagnoses, `${url.username || 'the default user'} at ${url.host}${url.pathname}`, output)
+      else
+        for (const line of [
+          `${url.username || 'the default user'} at ${url.host}${url.pathname}`,
+          ...report(diagnoses),
+        ])
+          output.log(line)
       return sound ? 0 : 1
     } finally {
       await sql.end({ timeout: 1 })

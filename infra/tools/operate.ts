@@ -3,10 +3,15 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import type { Outcome } from '#functions/operate/commands.ts'
+import { NAMED_QUERIES } from '#functions/operate/named-queries.ts'
 import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
 import { LIVE_ALIAS } from '#shared/live-alias.ts'
 import { signCommand } from './sign-command.ts'
+
+const queries = Object.entries(NAMED_QUERIES)
+  .map(([name, { shows }]) => `${' '.repeat(35)}${name.padEnd(16)} ${shows}`)
+  .join('\n')
 
 const HELP = `npm run operate -- COMMAND [--stage NAME] [--reason TEXT] [--json]
 
@@ -45,6 +50,9 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
                                  snapshots and the write-ahead log still contain the wrapped keys until they expire
                                  (Aurora: at most 35 days), and KMS can still unwrap those. The secrets are gone
                                  everywhere only when the last backup has expired
+  sql NAME [--tenant SLUG]       read the database by one of these statements, as identity_operator:
+${queries}
+  doctor                         examine the database as identity_operator. What that login may not read is UNSEEN
 
 Runs against the local stack (npm start), or with --stage against a deployed stage, using your AWS credentials. AWS STS
 confirms to the function whose credentials they are.
@@ -65,6 +73,7 @@ const options = {
   currency: { type: 'string' },
   key: { type: 'string' },
   overlap: { type: 'string' },
+  tenant: { type: 'string' },
   force: { type: 'boolean' },
   reason: { type: 'string' },
   stage: { type: 'string' },
@@ -96,6 +105,8 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'rotate-data-key': { words: ['slug'] },
   rewrap: { words: ['slug'], needs: ['key'] },
   shred: { words: ['slug'] },
+  sql: { words: ['name'], takes: ['tenant'] },
+  doctor: { words: [] },
 }
 
 /** Gives each argument its name. Throws UsageError for missing and unknown ones. The function validates the values. */

@@ -34,6 +34,15 @@ export class UnhealthyDatabase extends Error {
 export const inOneLine = ({ object, fault, repair }: Diagnosis): string =>
   `${object}: ${fault}. Repair: ${repair}`.replaceAll(/\p{Cc}+/gu, ' ')
 
+/** Returns a line for each diagnosis, and one with their numbers. */
+export function report(diagnoses: readonly Diagnosis[]): string[] {
+  const count = (wanted: Diagnosis['severity']) => diagnoses.filter(({ severity }) => severity === wanted).length
+  return [
+    ...diagnoses.map((diagnosis) => `${diagnosis.severity.toUpperCase().padEnd(7)} ${inOneLine(diagnosis)}`),
+    `Faults: ${count('fault')}. Warnings: ${count('warning')}. Unseen: ${count('unseen')}.`,
+  ]
+}
+
 /**
  * Examines a database in one read-only transaction. Any login may call it: nearly everything is in the catalogue. Reports
  * each file of the folder `migrations` that is not applied. In a database that is ahead of them it examines only the isolation

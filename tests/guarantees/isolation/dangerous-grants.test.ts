@@ -82,6 +82,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const OPEN: Readonly<Record<string, string>> = {
   'audit_log gate_append identity_gate': 'audits the selection of a tenant',
   'audit_log resolver_append identity_resolver': 'audits a change of a user in every tenant of theirs',
+  'data_keys gate_inspects identity_gate': 'counts data keys by KMS key',
   'events gate identity_gate': 'app.leased_events returns the events of all tenants',
   'events resolver_queue identity_resolver': 'adds events, gives them to jobs, and shows them to services with a key',
   'events worker_queue identity_worker': 'counts and deletes the events of all tenants',
@@ -100,6 +101,7 @@ const OPEN: Readonly<Record<string, string>> = {
   'sessions operator_all identity_operator': 'ends the sessions of a tenant and of a user',
   'sessions resolver_all identity_resolver': 'lists and ends the sessions of a user',
   'sessions worker_expired identity_worker': 'deletes sessions that ended long ago',
+  'sync_runs gate_inspects identity_gate': 'counts failed sync runs',
   'tenants gate identity_gate': 'checks the tenant of a session',
   'tenants operator_read identity_operator': 'finds a tenant by its slug',
   'tenants resolver_read identity_resolver': 'lists the tenants to select from',

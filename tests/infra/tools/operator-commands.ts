@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { afterAll, beforeAll, vi } from 'vitest'
 import { Command, isKeyCommand } from '#functions/operate/commands.ts'
+import { examine } from '#functions/operate/examine.ts'
 import { type Instruction, receive } from '#functions/operate/instruction.ts'
 import { job } from '#functions/operate/job.ts'
+import { look } from '#functions/operate/look.ts'
 import { operate, operateKeys } from '#functions/operate/operate.ts'
 import { liveArn, startLambda } from '#infra/local/aws/lambda.ts'
+import { loginOf, MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startSts } from '#infra/local/aws/sts.ts'
 import { operate as commandLine } from '#infra/tools/operate.ts'
 import { connectTo } from '#tests/support/access.ts'
@@ -39,10 +42,15 @@ export function useOperator() {
     const database = connectTo(service.database.operatorUrl, { connections: 2, prepare: true }, invocations)
     const { config, vault } = service.runtime
     const worker = { config, database, pepper: PEPPER, mailKey: MAIL_KEY, vault }
-    perform = (given, instruction) =>
-      isKeyCommand(given)
+    const login = async () => loginOf(service.database.operatorUrl)
+    const security = { tls: 'disable', caFile: '' } as const
+    perform = (given, instruction) => {
+      if (given.command === 'sql') return look(worker, given, instruction)
+      if (given.command === 'doctor') return examine({ login, security, folder: MIGRATIONS }, instruction)
+      return isKeyCommand(given)
         ? operateKeys(worker, given, { ...instruction, vault, shouldStop: () => false })
         : operate(worker, given, instruction)
+    }
     const sts = await startSts()
     vi.stubEnv('AWS_ENDPOINT_URL_STS', sts.url)
     const lambda = await startLambda()
