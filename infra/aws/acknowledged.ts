@@ -128,7 +128,7 @@ export function acknowledge(
     `${SERVERLESS}-SNSRedrivePolicy`,
     'Its topic sends alarms by email; CloudWatch keeps the history of each alarm',
   )
-  for (const alarm of operations.alarms.ofReleases)
+  for (const alarm of operations.alarms.stoppingReleases)
     accept(
       alarm,
       `${CONTROL_TOWER}cloudwatch_alarm_action_check`,

@@ -1,10 +1,11 @@
 import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression, type Metric } from 'aws-cdk-lib/aws-cloudwatch'
-import { chunks, sumOf } from './metrics.ts'
+import type { AlarmName } from './alarm-table.ts'
 
-/** An alarm that is worth waking somebody for. */
+/** When an alarm goes off. ALARMS has what people are told of it. */
 export interface AlarmDefinition {
-  readonly metric: IMetric
+  /** With several, the alarm goes off by their sum. It is several alarms where CloudWatch allows one no more metrics. */
+  readonly metric: IMetric | { readonly sumOf: readonly Metric[]; readonly label: string }
   /** The alarm goes off above `over`, or below `below`. */
   readonly over?: number
   readonly below?: number
@@ -13,11 +14,10 @@ export interface AlarmDefinition {
   /** Whether missing data is normal, because only failures write data, or means that the source itself failed. */
   readonly missing: 'normal' | 'failure'
   readonly description: string
-  /** Only stops a release. It is too sensitive to wake somebody. */
-  readonly ofReleases?: true
 }
 
-export type AlarmDefinitions = Readonly<Record<string, AlarmDefinition>>
+/** An alarm that ALARMS does not list does not compile. */
+export type AlarmDefinitions = Readonly<Partial<Record<AlarmName, AlarmDefinition>>>
 
 export const MINUTE = Duration.minutes(1)
 export const HOUR = Duration.hours(1)
@@ -36,12 +36,3 @@ export const percentage = (
     expression: `IF(FILL(part, 0) >= ${from}, 100 * FILL(part, 0) / (${of === 'sum' ? 'FILL(part, 0) + ' : ''}FILL(whole, 0)), 0)`,
     usingMetrics: { part, whole },
   })
-
-/** As many alarms as these metrics need. Each goes off when the sum of its metrics was above 0 for so many periods. */
-export const anyOf = (name: string, parts: readonly Metric[], bad: number, label: string, description: string) =>
-  Object.fromEntries(
-    chunks(parts, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
-      index === 0 ? name : `${name}-${index + 1}`,
-      { metric: sumOf(part, label), over: 0, periods: [bad, bad], missing: 'normal', description },
-    ]),
-  )

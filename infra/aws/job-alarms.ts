@@ -1,5 +1,5 @@
 import { MathExpression, Stats } from 'aws-cdk-lib/aws-cloudwatch'
-import { type AlarmDefinitions, anyOf, HOUR, MINUTE } from './alarm-definition.ts'
+import { type AlarmDefinitions, HOUR, MINUTE } from './alarm-definition.ts'
 import type { StageMetrics } from './metrics.ts'
 
 /** The alarms of what runs later: queue, mail, events, sync runs and maintenance. */
@@ -60,13 +60,14 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       description:
         'A run of a scheduled job failed. Its event is in the dead-letter queue, and the next scheduled run does the work.',
     },
-    ...anyOf(
-      'dead-letters-lost',
-      metrics.lostDeadLetters,
-      1,
-      'lost events',
-      'A run of a scheduled job failed, and its event did not reach the dead-letter queue. The next scheduled run does the work.',
-    ),
+    'dead-letters-lost': {
+      metric: { sumOf: metrics.lostDeadLetters, label: 'lost events' },
+      over: 0,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'A run of a scheduled job failed, and its event did not reach the dead-letter queue. The next scheduled run does the work.',
+    },
     'maintenance-missed': {
       metric: new MathExpression({
         label: 'successful runs',

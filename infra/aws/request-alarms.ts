@@ -1,14 +1,6 @@
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch'
-import {
-  type AlarmDefinition,
-  type AlarmDefinitions,
-  anyOf,
-  HOUR,
-  MAX_METRICS_PER_ALARM,
-  MINUTE,
-  percentage,
-} from './alarm-definition.ts'
-import { chunks, type StageMetrics, sumOf, type Watched } from './metrics.ts'
+import { type AlarmDefinition, type AlarmDefinitions, HOUR, MINUTE, percentage } from './alarm-definition.ts'
+import { type StageMetrics, sumOf, type Watched } from './metrics.ts'
 
 // The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
 const ERROR_BUDGET_PERCENT = 0.1
@@ -16,10 +8,10 @@ const FAST_BURN = 14.4
 const SLOW_BURN = 6
 
 /** The alarms that only stop a release. They count single minutes, because a release waits five minutes for them. */
-function releaseAlarms({ serverErrors, requests, liveFailures }: StageMetrics): AlarmDefinitions {
-  const common = { periods: [2, 5], missing: 'normal', ofReleases: true } as const
-  const errors: AlarmDefinition = {
-    ...common,
+const releaseAlarms = ({ serverErrors, requests, liveFailures }: StageMetrics): AlarmDefinitions => ({
+  'release-errors': {
+    periods: [2, 5],
+    missing: 'normal',
     metric: new MathExpression({
       label: '5xx, percent',
       expression: 'IF(FILL(part, 0) > 0, 100 * FILL(part, 0) / whole, 0)',
@@ -28,18 +20,15 @@ function releaseAlarms({ serverErrors, requests, liveFailures }: StageMetrics): 
     }),
     over: 0.5,
     description: 'In 2 of 5 minutes more than 0.5 % of the requests got a 5xx response.',
-  }
-  const failures = chunks(liveFailures, MAX_METRICS_PER_ALARM).map((part, index): [string, AlarmDefinition] => [
-    index === 0 ? 'release-failures' : `release-failures-${index + 1}`,
-    {
-      ...common,
-      metric: sumOf(part, 'failed'),
-      over: 0,
-      description: 'In 2 of 5 minutes an invocation of a function failed or timed out.',
-    },
-  ])
-  return { 'release-errors': errors, ...Object.fromEntries(failures) }
-}
+  },
+  'release-failures': {
+    periods: [2, 5],
+    missing: 'normal',
+    metric: { sumOf: liveFailures, label: 'failed' },
+    over: 0,
+    description: 'In 2 of 5 minutes an invocation of a function failed or timed out.',
+  },
+})
 
 /** The probe of a stage could not do what people do, or did not run. */
 const unreachable = (metric: IMetric, what: string, behind: string): AlarmDefinition => ({
@@ -100,13 +89,14 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
       description: 'For 15 minutes 1 % of the pages took longer than 4 seconds.',
     },
     ...(config.canary ? releaseAlarms(metrics) : {}),
-    ...anyOf(
-      'functions-throttled',
-      metrics.throttles,
-      3,
-      'throttled',
-      'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
-    ),
+    'functions-throttled': {
+      metric: { sumOf: metrics.throttles, label: 'throttled' },
+      over: 0,
+      periods: [3, 3],
+      missing: 'normal',
+      description:
+        'Lambda refused to start more instances for 15 minutes, and clients got 5xx. The reserved concurrency of a function or the quota of the account is used up.',
+    },
     'decisions-failing': {
       metric: metrics.failedDecisions,
       over: 5,

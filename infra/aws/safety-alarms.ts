@@ -19,7 +19,7 @@ export const safetyAlarms = ({ own }: StageMetrics): AlarmDefinitions => ({
     description:
       'Functions cannot refresh their secrets from Secrets Manager and are using cached values. New instances cannot start.',
   },
-  'seal-broken': {
+  'credential-unreadable': {
     metric: own('DecryptionFailed', { period: MINUTE }),
     over: 0,
     periods: [1, 1],

@@ -183,9 +183,9 @@ export class Tenantry extends Stack {
     })
     // Not `migrate`: a deployment invokes its version, before it moves any alias.
     const released = [...groups.map(({ made }) => made), web, ...jobs.functions].filter((made) => made !== jobs.migrate)
-    const { ofReleases } = operations.alarms
+    const { stoppingReleases } = operations.alarms
     const release = config.canary
-      ? new Release(this, 'Release', { functions: released, alarms: ofReleases })
+      ? new Release(this, 'Release', { functions: released, alarms: stoppingReleases })
       : undefined
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, {

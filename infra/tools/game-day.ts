@@ -3,7 +3,7 @@ import { STAGES } from '#infra/stages.ts'
 import { EXERCISES, printed } from './game-day/exercises.ts'
 
 const USAGE = `Usage: npm run game-day -- --dry-run --stage STAGE [EXERCISE]
-Prints the commands of each exercise of infra/runbook.md, "Game day". It runs none: you do, one at a time.
+Prints the commands of each exercise of infra/runbook/recovery.md, "Game day". It runs none: you do, one at a time.
 Exercises: ${EXERCISES.map(({ name }) => name).join(', ')}`
 
 const { values, positionals } = parseArgs({

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 
 const secret = (name: string) => v.pipe(v.string(`${name} is required`), v.minLength(32, `${name} is too short`))
 
-/** The secret that tokens are found with. The previous value is set during a rotation only (infra/runbook.md). */
+/** The secret that tokens are found with. The previous value is set during a rotation only (infra/runbook/secrets.md). */
 export interface Pepper {
   /** Hashes tokens, addresses of clients and emails. */
   readonly pepper: string

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { QUERY_NAMES } from '#functions/operate/named-queries.ts'
+import { alarmEntries } from '#infra/aws/alarm-table.ts'
 import { EXERCISES, printed } from '#infra/tools/game-day/exercises.ts'
 import { STAGES } from '#infra/stages.ts'
 import { METRICS, type MetricName } from '#shared/metrics.ts'
@@ -144,21 +146,39 @@ describe('an alarm', () => {
   })
 
   it('has a runbook entry under its name, and every entry has an alarm', () => {
-    const runbook = readFileSync('infra/runbook.md', 'utf8')
-    const [, section = ''] = /^## Alarms\n([\s\S]*?)(?=^## )/m.exec(runbook) ?? []
-    const entries = section.split(/^### /m).slice(1)
+    const entries = [...new Set(alarmEntries().map(({ entry }) => entry.page))].flatMap((page) =>
+      readFileSync(`infra/runbook/${page}.md`, 'utf8').split(/^## /m).slice(1),
+    )
     const all = [...alarms(prod), ...alarms(other)]
     const { Budget } = other.one('AWS::Budgets::Budget').Properties
     expect(Budget).toMatchObject({ BudgetName: 'tenantry-dev', BudgetLimit: { Amount: 200, Unit: 'USD' } })
     expect(new Set(entries.map((entry) => entry.split('\n', 1)[0]))).toEqual(new Set([...all.map(shortName), 'budget']))
     for (const entry of entries)
       expect(entry, entry.slice(0, 40)).toMatch(/\*\*Means\*\*[\s\S]+\*\*Look\*\*[\s\S]+\*\*Repair\*\*/)
-    for (const alarm of all) expect(alarm.AlarmDescription).toContain(`See ${shortName(alarm)} in infra/runbook.md`)
+    const pageOf = new Map<string, string>(alarmEntries().map(({ name, entry }) => [name, entry.page]))
+    for (const alarm of all) {
+      const name = shortName(alarm)
+      expect(alarm.AlarmDescription).toContain(`See ${name} in infra/runbook/${pageOf.get(name)}.md`)
+    }
+  })
+
+  it('begins with a log, a saved query or a statement that exists', () => {
+    const logs = prod.ofType('AWS::Logs::LogGroup').map(({ Properties }) => Properties.LogGroupName)
+    const queries = prod.ofType('AWS::Logs::QueryDefinition').map(({ Properties }) => Properties.Name)
+    for (const { name, entry } of alarmEntries()) {
+      const { first } = entry
+      const [, log] = /logs tail (\S+)/.exec(first) ?? []
+      const [, query] = /^Logs Insights: (\S+)$/.exec(first) ?? []
+      const [, statement] = /operate -- sql (\S+)/.exec(first) ?? []
+      if (log !== undefined) expect(logs, name).toContain(log.replace('STAGE', 'prod'))
+      if (query !== undefined) expect(queries, name).toContain(query.replace('STAGE', 'prod'))
+      if (statement !== undefined) expect(QUERY_NAMES, name).toContain(statement)
+    }
   })
 
   it('is diagnosed in the runbook by log messages that the functions really write', async () => {
     const code = (await sources('{functions,shared}/**/*.ts')).join('\n')
-    const runbook = readFileSync('infra/runbook.md', 'utf8').replaceAll(/\s+/g, ' ')
+    const runbook = (await sources('infra/runbook/*.md')).join('\n').replaceAll(/\s+/g, ' ')
     const quoted = [...runbook.matchAll(/`"([^`]+)"`/g)].map(([, message = '']) => message)
     expect(quoted.length).toBeGreaterThan(2)
     for (const message of quoted) expect(code.includes(`'${message}'`), message).toBe(true)
@@ -254,7 +274,7 @@ describe('an exercise of the game day', () => {
   })
 
   it('is described in the runbook', () => {
-    const runbook = readFileSync('infra/runbook.md', 'utf8')
+    const runbook = readFileSync('infra/runbook/recovery.md', 'utf8')
     for (const { name } of EXERCISES) expect(runbook).toContain(`\`${name}\``)
   })
 })
