@@ -1,34 +1,30 @@
-import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import postgres from 'postgres'
 import { INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
-import { type DeployedFrontEnd, frontEnd, jobs, pagePaths, routeGroups } from '#infra/route-groups.ts'
+import { type DeployedFrontEnd, frontEnd, pagePaths } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
-import type { RouteGroup } from '#shared/http/group.ts'
-import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/needs.ts'
 import { startEventBridge } from './aws/event-bridge.ts'
 import { startKms } from './aws/kms.ts'
-import { type LocalLambda, startLambda } from './aws/lambda.ts'
+import { startLambda } from './aws/lambda.ts'
 import { startSecretsManager } from './aws/secrets-manager.ts'
 import { startSes } from './aws/ses.ts'
 import { LOCAL_CREDENTIALS, startSts } from './aws/sts.ts'
 import { startCache } from './cache/cache.ts'
 import { startControl } from './control.ts'
-import { createFaults, type Faults } from './faults.ts'
+import { createFaults } from './faults.ts'
 import { type Invoke, serveApi, startGateway } from './gateway/gateway.ts'
-import { type Instances, startInstances } from './gateway/instances.ts'
 import { startMailbox } from './mail/mailbox.ts'
 import { loginOf, MIGRATIONS, type PreparedDatabase, prepareDatabase, urlFor } from './postgres/database.ts'
 import { startPostgresWire } from './postgres/postgres-wire.ts'
 import { startPostgres } from './postgres/postgres.ts'
-import { readIfThere, writePrivateFile } from './private-file.ts'
+import { keptSecrets, loginSecret, SECRETS } from './secrets.ts'
 import { seed } from './seed.ts'
+import { type Opened, startFunctions } from './start-functions.ts'
 import { startVendors, type VendorAccount, vendorAccounts } from './vendors/vendors.ts'
 
 /** The content of stack.json, for people and tools. */
@@ -57,35 +53,8 @@ export interface Stack {
   close(): Promise<void>
 }
 
-const SECRETS = {
-  pepper: 'tenantry/pepper',
-  mailKey: 'tenantry/mail-key',
-  webKey: 'tenantry/web-key',
-  cache: 'tenantry/cache',
-}
-const loginSecret = (role: DatabaseRole): string => `tenantry/database/${role}`
 const EVENT_BUS = 'tenantry-local'
-const MAX_GROUP_INSTANCES = 16
-const MAX_JOB_INSTANCES = 2
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
-
-/** A function, and the file that it runs. */
-interface Deployable {
-  readonly name: string
-  readonly handlerFile: string
-  readonly instances: Pick<Instances<never, unknown>, 'deploy' | 'heaps'>
-}
-
-/** Registers a part, which the stack closes when it stops. */
-type Opened = <Part extends { close(): Promise<void> }>(part: Part) => Part
-
-/** Kept over restarts, so that sessions and encrypted data stay valid. */
-interface KeptSecrets {
-  readonly pepper: string
-  readonly mailKey: string
-  readonly webKey: string
-  readonly rolePassword: string
-}
 
 /**
  * Starts everything that a deployed stage has, on loopback: first the parts, then the functions behind the gateway.
@@ -249,74 +218,5 @@ const serveFrontEnd = (port: number, pages: DeployedFrontEnd['pages'], invoke: I
     },
   })
 
-/** Starts every job and route group, and the front end. Returns the integrations of the gateway, and how to invoke the front end. */
-async function startFunctions(options: {
-  env: Readonly<Record<string, string>>
-  site: DeployedFrontEnd
-  logs: Writable
-  faults: Faults
-  lambda: LocalLambda
-  opened: Opened
-}): Promise<{
-  integrations: { group: RouteGroup; invoke: Invoke }[]
-  invokeWeb: Invoke
-  deployables: readonly Deployable[]
-}> {
-  const { env, site, logs, faults, lambda, opened } = options
-  const deployables: Deployable[] = []
-  const killAfterMs = () => (faults.draw('instance') === 'kill' ? Math.random() * faults.current('instance').ms : null)
-  const start = async <Event, Result>(
-    { name, needs }: { name: string; needs: readonly Need[] },
-    handlerFile: string,
-    most: number,
-  ) => {
-    const own = { functionName: name, handlerFile, env: { ...env, ...secretsFor(needs) } }
-    const instances = opened(await startInstances<Event, Result>({ ...own, most, logs, killAfterMs }))
-    deployables.push({ name, handlerFile, instances })
-    return instances
-  }
-  const startJobs = (await jobs()).map(async ({ job, handlerFile }) => {
-    const { invoke } = await start<unknown, unknown>(job, handlerFile, MAX_JOB_INSTANCES)
-    lambda.serve(job.name, { job, invoke })
-  })
-  const startGroups = (await routeGroups()).map(async ({ group, handlerFile }) => {
-    const most = MAX_GROUP_INSTANCES
-    const { invoke } = await start<unknown, ProxyResult>(group, handlerFile, most)
-    lambda.serve(group.name, { job: { timeoutSeconds: INTEGRATION_TIMEOUT_MS / 1000 }, invoke })
-    return { group, invoke }
-  })
-  const startSite = start<unknown, ProxyResult>(site, site.handlerFile, MAX_GROUP_INSTANCES)
-  const [integrations, { invoke: invokeWeb }] = await Promise.all([
-    Promise.all(startGroups),
-    startSite,
-    Promise.all(startJobs),
-  ])
-  return { integrations, invokeWeb, deployables }
-}
-
-/** Returns the environment variables that name the secrets of a function with these needs. */
-function secretsFor(needs: readonly Need[]): Record<string, string> {
-  const role = databaseRole(needs)
-  return {
-    ...(role === null ? {} : { DATABASE_SECRET_ID: loginSecret(role) }),
-    ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map(loginSecret).join() } : {}),
-    ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: SECRETS.pepper } : {}),
-    ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: SECRETS.mailKey } : {}),
-    ...(needs.includes('web-key') ? { WEB_KEY_SECRET_ID: SECRETS.webKey } : {}),
-    ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
-    ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: loginSecret('vault') } : {}),
-  }
-}
-
 /** Deletes a stack's state: every row, key, email and log. */
 export const forget = (stateDir: string): Promise<void> => rm(stateDir, { recursive: true, force: true })
-
-async function keptSecrets(file: string): Promise<KeptSecrets> {
-  const text = await readIfThere(file)
-  const random = () => randomBytes(32).toString('base64url')
-  const kept: Partial<KeptSecrets> = text === undefined ? {} : JSON.parse(text)
-  // What an older version kept has no web key.
-  const made = { pepper: random(), mailKey: random(), webKey: random(), rolePassword: random(), ...kept }
-  await writePrivateFile(file, JSON.stringify(made))
-  return made
-}

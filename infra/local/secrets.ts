@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { readIfThere, writePrivateFile } from './private-file.ts'
+
+/** The names of the secrets. */
+export const SECRETS = {
+  pepper: 'tenantry/pepper',
+  mailKey: 'tenantry/mail-key',
+  webKey: 'tenantry/web-key',
+  cache: 'tenantry/cache',
+}
+
+/** Returns the name of the secret with the login of a role. */
+export const loginSecret = (role: DatabaseRole): string => `tenantry/database/${role}`
+
+/** Kept over restarts, so that sessions and encrypted data stay valid. */
+interface KeptSecrets {
+  readonly pepper: string
+  readonly mailKey: string
+  readonly webKey: string
+  readonly rolePassword: string
+}
+
+/** Reads the secrets of a file, and makes those that are missing. */
+export async function keptSecrets(file: string): Promise<KeptSecrets> {
+  const text = await readIfThere(file)
+  const random = () => randomBytes(32).toString('base64url')
+  const kept: Partial<KeptSecrets> = text === undefined ? {} : JSON.parse(text)
+  // What an older version kept has no web key.
+  const made = { pepper: random(), mailKey: random(), webKey: random(), rolePassword: random(), ...kept }
+  await writePrivateFile(file, JSON.stringify(made))
+  return made
+}
+
+/** Returns the environment variables that name the secrets of a function with these needs. */
+export function secretsFor(needs: readonly Need[]): Record<string, string> {
+  const role = databaseRole(needs)
+  return {
+    ...(role === null ? {} : { DATABASE_SECRET_ID: loginSecret(role) }),
+    ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map(loginSecret).join() } : {}),
+    ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: SECRETS.pepper } : {}),
+    ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: SECRETS.mailKey } : {}),
+    ...(needs.includes('web-key') ? { WEB_KEY_SECRET_ID: SECRETS.webKey } : {}),
+    ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
+    ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: loginSecret('vault') } : {}),
+  }
+}
