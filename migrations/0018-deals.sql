@@ -1,6 +1,21 @@
 -- The deals of each tenant with their lines, and the prices of styles by quantity. Money is numeric: no float8 holds it, and
--- only Postgres computes with it. round() of a numeric rounds half away from zero.
+-- only Postgres computes with it. round() of a numeric rounds half away from zero. A total has the decimals of its currency.
 set local role identity_owner;
+
+-- An amount of money, with the decimals of its currency. The range excludes NaN and infinity.
+create domain app.amount as numeric constraint amount_check check (value > -1e12 and value < 1e12);
+
+-- Returns the number of decimals of an amount in a currency: the minor unit of ISO 4217 (list one of 2024-06-25, published by SIX),
+-- and 2 for a currency without one.
+create function app.minor_unit(p_currency text) returns integer
+  language sql immutable parallel safe
+  return case
+    when p_currency in ('BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF',
+                        'XPF') then 0
+    when p_currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
+    when p_currency in ('CLF', 'UYW') then 4
+    else 2 end;
+comment on function app.minor_unit is 'callers: identity_app';
 
 -- The unit price of a style from a quantity on. style_scope says whose style it is: the tenant's own, or the platform's.
 create table app.price_breaks (
@@ -72,7 +87,8 @@ create table app.deals (
   -- Not now(): this is the time after the lock on the counter, so that deals have the same order by time and by number.
   created_at    timestamptz not null default clock_timestamp(),
   updated_at    timestamptz not null default clock_timestamp(),
-  unique (id, tenant_id),
+  -- A line refers to the currency of its deal.
+  unique (id, tenant_id, currency),
   constraint deals_number unique (tenant_id, number),
   constraint deals_currency foreign key (tenant_id, currency) references app.tenants (id, currency)
 );
@@ -93,15 +109,16 @@ create table app.deal_lines (
   quantity     integer not null check (quantity between 1 and 1000000),
   unit_price   numeric(14, 4) not null check (unit_price between 0 and 9999999999.9999),
   price_source text not null check (price_source in ('break', 'manual')),
-  total        numeric(14, 2) not null generated always as (round(quantity * unit_price, 2)) stored,
+  currency     text not null,
+  total        app.amount not null generated always as (round(quantity * unit_price, app.minor_unit(currency))) stored,
   unique (tenant_id, deal_id, position),
-  constraint deal_lines_deal foreign key (deal_id, tenant_id) references app.deals (id, tenant_id),
+  constraint deal_lines_deal foreign key (deal_id, tenant_id, currency) references app.deals (id, tenant_id, currency),
   constraint deal_lines_style_of_tenant
     check (style_scope in (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000')),
   constraint deal_lines_style foreign key (style_scope, style_id) references app.styles (scope, id)
 );
 select app.enforce_tenant('app.deal_lines');
-grant select, insert (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source), delete
+grant select, insert (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency), delete
   on app.deal_lines to identity_app;
 
 -- No statistics: see app.tenants.
@@ -113,6 +130,6 @@ comment on table app.deal_counters is 'tenant: tenant_id, last_number';
 comment on table app.deals is
   'personal: customer_name; linked: created_by; tenant: id, tenant_id, number, status, currency, created_at, updated_at';
 comment on table app.deal_lines is
-  'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, total';
+  'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency, total';
 
-select app.give('app.unit_price', 'app.next_deal_number');
+select app.give('app.minor_unit', 'app.unit_price', 'app.next_deal_number');

@@ -19,7 +19,7 @@ export async function searchDeals(
   const pattern = q === null ? null : `%${q.replace(/[\\%_]/g, '\\$&')}%`
   const rows = await sql<ListedDeal & { readonly sort_key: string }>`
     select d.id, d.number, d.customer_name, d.status, d.currency, d.created_by, d.created_at, d.updated_at,
-           (select coalesce(sum(l.total), 0)::numeric(14, 2) from app.deal_lines l
+           (select round(coalesce(sum(l.total), 0), app.minor_unit(d.currency)) from app.deal_lines l
              where l.tenant_id = d.tenant_id and l.deal_id = d.id) as total,
            to_json(d.created_at) as sort_key
       from app.deals d
@@ -39,7 +39,7 @@ export async function findDeal(sql: TenantTransaction, id: string): Promise<Deal
   const [[deal], lines] = await Promise.all([
     sql<ListedDeal>`
       select d.id, d.number, d.customer_name, d.status, d.currency, d.created_by, d.created_at, d.updated_at,
-             (select coalesce(sum(l.total), 0)::numeric(14, 2) from app.deal_lines l
+             (select round(coalesce(sum(l.total), 0), app.minor_unit(d.currency)) from app.deal_lines l
                where l.tenant_id = d.tenant_id and l.deal_id = d.id) as total
         from app.deals d
        where d.id = ${id}`,
@@ -68,13 +68,14 @@ export async function insertDeal(
   sql: TenantTransaction,
   { customerName, createdBy }: { customerName: string; createdBy: string },
 ): Promise<Deal> {
-  const [row] = await sql<ListedDeal>`
+  const [row] = await sql<ListedDeal & { readonly total: Money }>`
     insert into app.deals (tenant_id, customer_name, currency, created_by)
     select t.id, ${customerName}, t.currency, ${createdBy}
       from app.tenants t where t.id = (select app.current_tenant()) for key share
-    returning id, number, customer_name, status, currency, created_by, created_at, updated_at`
+    returning id, number, customer_name, status, currency, created_by, created_at, updated_at,
+              round(0::numeric, app.minor_unit(currency)) as total`
   if (row === undefined) throw new Error('the deal was not inserted')
-  return { ...row, total: '0.00' as Money, lines: [] }
+  return { ...row, lines: [] }
 }
 
 /** Changes a locked deal. Returns the time of the change. */

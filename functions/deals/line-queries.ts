@@ -11,6 +11,7 @@ export interface PricedLine extends Omit<SentLine, 'unit_price'> {
   /** Null when no price was sent and no price break qualifies. */
   readonly unit_price: Money | null
   readonly price_source: 'break' | 'manual'
+  readonly currency: string
   readonly fits: boolean
   /** Whether the total of all lines is in the range of totals. */
   readonly all_fit: boolean
@@ -20,7 +21,10 @@ export interface PricedLine extends Omit<SentLine, 'unit_price'> {
  * Returns the lines with their prices. A line without a price gets that of the price break for the quantity of its style in
  * all lines, also in those with a price.
  */
-export function priceLines(sql: TenantTransaction, lines: readonly SentLine[]): Promise<PricedLine[]> {
+export function priceLines(
+  sql: TenantTransaction,
+  { currency, lines }: { readonly currency: string; readonly lines: readonly SentLine[] },
+): Promise<PricedLine[]> {
   return sql<PricedLine>`
     with sent as (
       select *
@@ -40,9 +44,10 @@ export function priceLines(sql: TenantTransaction, lines: readonly SentLine[]): 
         left join app.styles s on s.id = l.style_id
         left join app.sizes z on z.id = l.size_id
     )
-    select p.*, round(quantity * unit_price, 2) < 1e12 is not false as fits,
-           sum(round(quantity * unit_price, 2)) over () < 1e12 is not false as all_fit
+    select p.*, c.code as currency, t.total < 1e12 is not false as fits, sum(t.total) over () < 1e12 is not false as all_fit
       from priced p
+      cross join (select ${currency}::text as code) c
+      cross join lateral (select round(p.quantity * p.unit_price, app.minor_unit(c.code)) as total) t
      order by position`
 }
 
@@ -53,11 +58,11 @@ export async function storeLines(sql: TenantTransaction, dealId: string, lines: 
     sql`delete from app.deal_lines where tenant_id = (select app.current_tenant()) and deal_id = ${dealId}`,
     sql`
       insert into app.deal_lines
-        (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
+        (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency)
       select app.current_tenant(), ${dealId}, l.*
         from json_to_recordset(${JSON.stringify(lines)}::text::json)
              as l (position smallint, style_id uuid, style_scope uuid, color text, size_id smallint, quantity integer,
-                   unit_price numeric, price_source text)`,
+                   unit_price numeric, price_source text, currency text)`,
     sql`update app.deals set updated_at = clock_timestamp() where id = ${dealId}`,
   ])
 }

@@ -42,9 +42,12 @@ export async function quote(sql: TenantTransaction, styleId: string, quantity: n
     select (select max(b.min_quantity) from app.price_breaks b
              where b.tenant_id = (select app.current_tenant()) and b.style_id = s.id and b.min_quantity <= ${quantity}::integer
            ) as min_quantity,
-           p.unit_price, round(${quantity}::integer * p.unit_price, 2) as total,
-           round(${quantity}::integer * p.unit_price, 2) < 1e12 is not false as fits
-      from app.styles s, lateral app.unit_price(s.id, ${quantity}::integer) as p (unit_price)
+           p.unit_price, t.total, t.total < 1e12 is not false as fits
+      from app.styles s
+      cross join app.unit_price(s.id, ${quantity}::integer) as p (unit_price)
+      cross join lateral (
+        select round(${quantity}::integer * p.unit_price, app.minor_unit(o.currency)) as total
+          from app.tenants o where o.id = (select app.current_tenant())) t
      where s.id = ${styleId}`
   return found ?? null
 }

@@ -97,10 +97,10 @@ async function seedDeals(tx: postgres.TransactionSql, slug: string): Promise<voi
     for (const [index, quantity] of quantities.filter((each) => each > 0).entries()) {
       await tx`
         insert into app.deal_lines
-          (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
+          (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency)
         select app.current_tenant(), ${deal?.id ?? ''}, ${index + 1}, s.id, s.scope, 'Navy', 4, ${quantity},
-               app.unit_price(s.id, ${quantity}), 'break'
-          from app.styles s where s.tenant_id is null and s.style_number = ${index === 0 ? '2000' : '18000'}`
+               app.unit_price(s.id, ${quantity}), 'break', d.currency
+          from app.deals d, app.styles s where d.id = ${deal?.id ?? ''} and s.tenant_id is null and s.style_number = ${index === 0 ? '2000' : '18000'}`
     }
   }
   await tx`select app.set_tenant(null)`

@@ -131,8 +131,8 @@ export async function fillScale(connect: () => postgres.Sql, scale: Scale): Prom
         select id, ${Math.round(deals / tenants)}::int from scale.tenants`,
       (sql) => sql`
         insert into app.deal_lines
-          (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source)
-        select d.tenant_id, d.id, i, s.id, s.scope, 'Navy', 4, 48, 11, 'break'
+          (tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency)
+        select d.tenant_id, d.id, i, s.id, s.scope, 'Navy', 4, 48, 11, 'break', 'USD'
           from app.deals d join scale.tenants t on t.id = d.tenant_id, generate_series(1, 2) i,
                lateral (select id, scope from app.styles s where s.tenant_id = d.tenant_id and s.style_number = 'T-' || i) s`,
     ),

@@ -226,11 +226,44 @@ describe('totals', () => {
   })
 })
 
+describe('an amount', () => {
+  // The minor units of ISO 4217: none, two by default, three and four.
+  it.each([
+    ['JPY', '452', '0', '0'],
+    ['KRW', '452', '0', '0'],
+    ['USD', '451.90', '0.00', '0.38'],
+    // ICU has no decimals for it, because cash has none.
+    ['HUF', '451.90', '0.00', '0.38'],
+    ['KWD', '451.900', '0.000', '0.375'],
+    ['CLF', '451.9000', '0.0000', '0.3750'],
+  ])(
+    'in %s has the decimals of its currency, each line rounded before the sum',
+    async (currency, total, none, third) => {
+      const shop = await service.newTenant('sales')
+      await service.sql`update app.tenants set currency = ${currency} where id = ${shop.id}`
+      const style = await newStyle(shop.id, `AMOUNT-${currency}`)
+      const ask = async (route: string, body?: object) =>
+        (await service.request(route, { token: shop.sales.token, ...(body === undefined ? {} : { body }) })).body
+      const { id, total: empty } = (await createDeal(shop)).body
+      expect(empty).toBe(none)
+      const lines = [
+        { style_id: style, quantity: 3, unit_price: '150.5' },
+        { style_id: style, quantity: 1, unit_price: '0.4' },
+      ]
+      expect((await ask(`PUT /v1/deals/${id}/lines`, { lines })).total).toBe(total)
+      expect((await ask(`GET /v1/deals/${id}`)).total).toBe(total)
+      expect((await ask('GET /v1/deals')).data[0].total).toBe(total)
+      await ask(`PUT /v1/price-breaks/${style}`, { breaks: [{ min_quantity: 1, unit_price: '0.125' }] })
+      expect((await ask(`GET /v1/price-breaks/${style}/quote?quantity=3`)).total).toBe(third)
+    },
+  )
+})
+
 describe('a constraint', () => {
   const ZERO = '00000000-0000-0000-0000-000000000000'
   const LINE = (values: string) =>
-    `insert into app.deal_lines (tenant_id, deal_id, position, style_id, style_scope, quantity, unit_price, price_source)
-     select ${values} from app.deals d, app.styles s where d.tenant_id = :own and s.id = :foreign limit 1`
+    `insert into app.deal_lines (tenant_id, deal_id, position, style_id, style_scope, quantity, unit_price, price_source, currency)
+     select ${values}, d.currency from app.deals d, app.styles s where d.tenant_id = :own and s.id = :foreign limit 1`
   const BREAK = (values: string) =>
     `insert into app.price_breaks (tenant_id, style_id, style_scope, min_quantity, unit_price) values (${values})`
 
@@ -252,7 +285,7 @@ describe('a constraint', () => {
     ['deal_lines_deal', 'app.deal_lines', LINE(`:other, d.id, 1, :platform, :zero, 1, 1, 'manual'`)],
     ['deal_lines_style', 'app.deal_lines', LINE(`:own, d.id, 1, :style, :zero, 1, 1, 'manual'`)],
     ['deal_lines_style_of_tenant', 'app.deal_lines', LINE(`:own, d.id, 1, s.id, s.scope, 1, 1, 'manual'`)],
-    ['deal_lines_unit_price_check', 'app.deal_lines', LINE(`:own, d.id, 1, :style, :own, 1, 'NaN', 'manual'`)],
+    ['deal_lines_unit_price_check', 'app.deal_lines', LINE(`:own, d.id, 1, :style, :own, 1, '-0.5', 'manual'`)],
   ])('%s of %s is needed against: %s', async (name, table, attack) => {
     await createDeal(tenant)
     await createDeal(tenant)
@@ -273,8 +306,8 @@ describe('a constraint', () => {
   it('computes the total of a line, which nobody can write', async () => {
     const { body: deal } = await createDeal(tenant)
     const write = service.sql`
-      insert into app.deal_lines (tenant_id, deal_id, position, style_id, style_scope, quantity, unit_price, price_source, total)
-      values (${tenant.id}, ${deal.id}, 1, ${styles[0] ?? ''}, ${tenant.id}, 1, 1, 'manual', 5)`
+      insert into app.deal_lines (tenant_id, deal_id, position, style_id, style_scope, quantity, unit_price, price_source, currency, total)
+      values (${tenant.id}, ${deal.id}, 1, ${styles[0] ?? ''}, ${tenant.id}, 1, 1, 'manual', 'USD', 5)`
     await expect(write).rejects.toMatchObject({ code: '428C9' })
   })
 })
