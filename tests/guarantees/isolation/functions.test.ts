@@ -20,17 +20,22 @@ const INVENTED: Readonly<Record<string, string>> = {
   integer: '1',
   jsonb: `'[]'`,
   text: `'invented'`,
+  'text[]': `array['invented']`,
   'timestamp with time zone': 'now()',
   uuid: 'gen_random_uuid()',
   xid8: `'0'`,
-  'app.limit': `(sha256('invented'), 9, 9)`,
+  'app."limit"': `(sha256('invented'), 9, 9)`,
   'app.source': `('invented', null, null)`,
 }
 
 /** Calls a function as one of its callers. Returns what is in its rows, without nulls and false, or its error. */
 async function outcomeOf(signature: string, caller: string, value: (type: string) => string) {
   const types = /\((.*)\)$/.exec(signature)?.[1]?.split(', ').filter(Boolean) ?? []
-  const call = `${signature.replace(/\(.*/, '')}(${types.map((type) => `${value(type)}::${type}`).join(', ')})`
+  const args = types.map((type) => `${value(type)}::${type}`)
+  const [routine] = await sql<{ variadic: boolean }[]>`
+    select provariadic <> 0 as variadic from pg_proc where oid = ${signature}::regprocedure`
+  if (routine?.variadic) args.push(`variadic ${args.pop()}`)
+  const call = `${signature.replace(/\(.*/, '')}(${args.join(', ')})`
   try {
     return await sql.begin(async (tx) => {
       await tx.unsafe(`set local role ${caller}`)
