@@ -76,13 +76,15 @@ $$;
 comment on function app.renew_seal is 'proof: none; callers: identity_operator; definer: writes app.seal, which no login may';
 select app.renew_seal();
 
--- Returns the tenant of the transaction, or null. Raises TN500 when the scope was not sealed in this transaction: the start
--- of the transaction is part of the sealed message. The scope is tenant and user as 64 hexadecimal digits; the user is zeros in
+-- Returns the tenant of the transaction, or null. Raises TN500 when the scope was not sealed in this transaction and in its mode: the
+-- start of the transaction, and whether it only reads, are parts of the sealed message. So the scope of a read is of no use once a
+-- savepoint has made the transaction READ WRITE again. The scope is tenant and user as 64 hexadecimal digits; the user is zeros in
 -- the scope of a job, an operator or an invitation. Every policy calls this function, so it avoids what costs time: SET clauses,
 -- and unqualified names, which a caller's search_path could redirect. Always write `(select app.current_tenant())` in a
--- condition, or Postgres calls it for each row.
+-- condition, or Postgres calls it for each row. It is PARALLEL RESTRICTED, because a parallel worker does not know the mode of the
+-- transaction. Postgres calls it once in the leader, and its workers still scan the tables.
 create function app.current_tenant() returns uuid
-  language plpgsql stable parallel safe security definer
+  language plpgsql stable parallel restricted security definer
   as $$
 declare
   v_scope pg_catalog.text := pg_catalog.current_setting('app.scope', true);
@@ -94,7 +96,8 @@ begin
     if pg_catalog.length(v_scope) operator(pg_catalog.=) 64
        and pg_catalog.decode(pg_catalog.current_setting('app.scope_seal', true), 'hex') operator(pg_catalog.=) pg_catalog.sha256(
          v_key operator(pg_catalog.||) pg_catalog.decode(v_scope, 'hex')
-               operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())) then
+               operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())
+               operator(pg_catalog.||) pg_catalog.boolsend(pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on')) then
       return pg_catalog.left(v_scope, 32);
     end if;
     raise exception 'the scope of the transaction is not sealed' using errcode = 'TN500';
@@ -110,13 +113,13 @@ comment on function app.current_tenant is
 -- Returns the user who acts in the transaction's tenant. Null in no tenant, and in the scope of a job, an operator or an
 -- invitation.
 create function app.current_actor() returns uuid
-  language sql stable parallel safe
+  language sql stable parallel restricted
   return case when app.current_tenant() is not null
               then nullif(right(current_setting('app.scope'), 32)::uuid, '00000000-0000-0000-0000-000000000000') end;
 comment on function app.current_actor is
   'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound';
 
--- Sets and seals the tenant and the actor until the transaction ends; null means none. For the functions of identity_gate, each
+-- Sets and seals the tenant and the actor until the transaction ends, or changes its mode; null means none. For the functions of identity_gate, each
 -- of which has checked a proof, and for the owner.
 create function app.set_tenant(p_tenant uuid, p_actor uuid default null) returns void
   language plpgsql security definer
@@ -131,7 +134,8 @@ begin
   v_set := pg_catalog.set_config('app.scope', coalesce(pg_catalog.encode(v_scope, 'hex'), ''), true);
   v_set := pg_catalog.set_config('app.scope_seal', coalesce(pg_catalog.encode(pg_catalog.sha256(
          v_key operator(pg_catalog.||) v_scope
-               operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), ''), true);
+               operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())
+               operator(pg_catalog.||) pg_catalog.boolsend(pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on')), 'hex'), ''), true);
 end
 $$;
 comment on function app.set_tenant is
@@ -223,8 +227,8 @@ $$;
 comment on function app.check_ticket is
   'owner: identity_gate; proof: ticket; callers: identity_resolver; definer: reads the key that seals tickets';
 
--- Sets the tenant and the actor of a ticket for a read. Requires a READ ONLY transaction, which nothing can make READ WRITE again, so the
--- scope of a read never writes. It checks no table again: the session check found the ticket's tenant in this request.
+-- Sets the tenant and the actor of a ticket for a read. Requires a READ ONLY transaction. The mode is part of the seal (byte 01), so
+-- app.current_tenant refuses the scope of a read where the transaction writes. It checks no table again: the session check found the ticket's tenant in this request.
 -- Every read calls it, so it repeats app.check_ticket and app.set_tenant in line and with qualified names.
 create function app.enter_to_read(p_ticket bytea) returns void
   language plpgsql security definer
@@ -243,7 +247,8 @@ begin
     v_set := pg_catalog.set_config('app.scope', pg_catalog.encode(pg_catalog.substr(p_ticket, 2, 32), 'hex'), true);
     v_set := pg_catalog.set_config('app.scope_seal', pg_catalog.encode(pg_catalog.sha256(v_scope_key
       operator(pg_catalog.||) pg_catalog.substr(p_ticket, 2, 32)
-      operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())), 'hex'), true);
+      operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())
+      operator(pg_catalog.||) '\x01'::pg_catalog.bytea), 'hex'), true);
     return;
   end if;
   perform app.check_ticket(p_ticket, 'session', 'job', 'operator');
