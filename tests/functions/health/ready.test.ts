@@ -12,7 +12,7 @@ afterAll(() => closed.close())
 
 /** Calls the group with a database that refuses connections. */
 async function withoutDatabase(route: string) {
-  const runtime = Object.assign(Object.create(service.runtime), { database: closed })
+  const runtime = { ...service.runtime, database: closed }
   const handle = lambda(group, { config: service.runtime.config, open: async () => runtime })
   const { statusCode, body } = await handle(gatewayEvent({ route }), lambdaContext)
   return { status: statusCode, body: JSON.parse(body) }

@@ -386,7 +386,7 @@ describe('an invited person', () => {
     await service.sql`update app.users set disabled_at = now() where email = 'stopped@invited.test'`
     // The first run prepares the statements.
     await transcript('warming')
-    const unknown = await transcript('unknown')
+    const unknown = await transcript('stranger')
     expect(unknown.join()).not.toMatch(/"status":5\d\d/)
     expect(await transcript('account')).toEqual(unknown)
     expect(await transcript('stopped')).toEqual(unknown)
