@@ -94,8 +94,10 @@ end
 $$;
 comment on function app.keep_within_reach is
   'owner: identity_gate; proof: scope; callers: identity_owner; definer: locks the roles that it compares';
+-- A membership that nobody has accepted says nothing: its invitation is checked, and its role is taken again at the acceptance. Checking
+-- it too would cost an invitation time by which a tenant could learn whether the address has a user.
 create trigger memberships_keep_within_reach before insert or update of role_id, accepted_at, revoked_at on app.memberships
-  for each row execute function app.keep_within_reach();
+  for each row when (new.accepted_at is not null) execute function app.keep_within_reach();
 
 -- Makes a membership or revives one, and returns its id. No login has another way. With p_invitation the person is only invited to it,
 -- and who accepted an invitation before stays what they are. Without it they are a member from now on. A live member keeps their
