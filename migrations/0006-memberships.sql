@@ -12,7 +12,7 @@ create table app.memberships (
     check (role_scope = coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') or role_scope = '00000000-0000-0000-0000-000000000000'),
   -- How it came about. A row that the owner of the database inserts is the platform's, as an operator's is.
   source      text not null default 'operator' check (source in ('invitation', 'operator')),
-  invited_by  uuid references app.users,
+  invited_by  uuid default app.current_actor() references app.users,
   accepted_at timestamptz,
   revoked_at  timestamptz,
   created_at  timestamptz not null default now(),
@@ -31,7 +31,7 @@ create index memberships_by_age on app.memberships (tenant_id, created_at, id);
 create index memberships_by_invitation on app.memberships (invitation_id) where invitation_id is not null;
 select app.enforce_tenant('app.memberships');
 
-grant select, update (role_id, invited_by, revoked_at) on app.memberships to identity_app;
+grant select, update (role_id, revoked_at) on app.memberships to identity_app;
 
 create policy operator_read on app.memberships for select to identity_operator using (true);
 grant select on app.memberships to identity_operator;

@@ -14,7 +14,7 @@ create table app.tokens (
   role_scope  uuid generated always as (
     case when role_id < 100 then '00000000-0000-0000-0000-000000000000'::uuid else tenant_id end) stored
     check (role_scope = coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') or role_scope = '00000000-0000-0000-0000-000000000000'),
-  invited_by  uuid references app.users,
+  invited_by  uuid default app.current_actor() references app.users,
   expires_at  timestamptz not null,
   consumed_at timestamptz,
   -- For a password reset, the time of the request: the mail may be sent later.

@@ -9,7 +9,7 @@ create table app.audit_log (
   id            uuid not null default gen_random_uuid(),
   tenant_id     uuid not null references app.tenants,
   occurred_at   timestamptz not null default clock_timestamp(),
-  actor_user_id uuid references app.users,
+  actor_user_id uuid default app.current_actor() references app.users,
   action        app.audit_action not null,
   target_type   app.audit_target not null,
   target_id     uuid,
@@ -25,7 +25,7 @@ create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occu
 create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
 select app.enforce_tenant('app.audit_log');
 
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
+grant insert (tenant_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_app, identity_operator, identity_vault;
 -- Nobody writes an entry in the name of another: the actor is the one of the transaction's ticket, and null without a session.
 create policy actor_insert on app.audit_log as restrictive for insert

@@ -51,7 +51,7 @@ create table app.vendor_accounts (
   verified_at     timestamptz,
   checked_at      timestamptz,
   last_error      text check (last_error ~ '^[a-z_]{1,40}$'),
-  created_by      uuid references app.users,
+  created_by      uuid default app.current_actor() references app.users,
   created_at      timestamptz not null default now(),
   rotated_at      timestamptz,
   revoked_at      timestamptz,
@@ -78,7 +78,7 @@ select app.enforce_tenant('app.vendor_accounts');
 -- identity_app may write an encrypted secret but not read one.
 grant select (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, created_at,
               rotated_at, revoked_at, secret_version),
-  insert (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by, sealed_secret,
+  insert (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, sealed_secret,
           data_key_id),
   update (status, verified_at, checked_at, last_error, rotated_at, revoked_at, secret_version, sealed_secret, data_key_id)
   on app.vendor_accounts to identity_app;

@@ -6,15 +6,30 @@ create table app.designs (
   tenant_id   uuid not null references app.tenants,
   name        app.one_line not null check (length(name) between 1 and 120),
   approved_at timestamptz,
+  -- The trigger below writes it.
   approved_by uuid references app.users,
-  created_by  uuid references app.users,
+  created_by  uuid default app.current_actor() references app.users,
   created_at  timestamptz not null default now(),
   unique (id, tenant_id),
   check ((approved_at is null) = (approved_by is null))
 );
 create index designs_by_age on app.designs (tenant_id, created_at, id);
 select app.enforce_tenant('app.designs');
-grant select, insert (tenant_id, name, created_by), update (approved_at, approved_by) on app.designs to identity_app;
+grant select, insert (tenant_id, name), update (approved_at) on app.designs to identity_app;
+
+-- Whoever sets the time of an approval is the one who approves.
+create function app.name_approver() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  new.approved_by := case when new.approved_at is not null then app.current_actor() end;
+  return new;
+end
+$$;
+comment on function app.name_approver is 'callers: none';
+create trigger designs_name_approver before update of approved_at on app.designs
+  for each row execute function app.name_approver();
 
 create table app.design_assets (
   id         uuid primary key default gen_random_uuid(),
@@ -43,3 +58,5 @@ alter table app.design_assets alter column file_name set statistics 0;
 comment on table app.designs is 'linked: approved_by, created_by; tenant: id, tenant_id, name, approved_at, created_at';
 comment on table app.design_assets is
   'tenant: id, tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary, created_at';
+
+select app.give('app.name_approver');

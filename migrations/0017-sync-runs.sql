@@ -7,7 +7,7 @@ create table app.sync_runs (
   vendor            text not null references app.vendors,
   vendor_account_id uuid not null,
   status            text not null default 'queued' check (status in ('queued', 'running', 'succeeded', 'failed')),
-  started_by        uuid references app.users,
+  started_by        uuid default app.current_actor() references app.users,
   created_at        timestamptz not null default now(),
   started_at        timestamptz,
   finished_at       timestamptz,
@@ -33,7 +33,7 @@ create table app.sync_runs (
 create unique index sync_runs_one_active on app.sync_runs (tenant_id, vendor) where status in ('queued', 'running');
 create index sync_runs_by_age on app.sync_runs (tenant_id, created_at, id);
 select app.enforce_tenant('app.sync_runs');
-grant select, insert (tenant_id, vendor, vendor_account_id, started_by), update (status, finished_at, error)
+grant select, insert (tenant_id, vendor, vendor_account_id), update (status, finished_at, error)
   on app.sync_runs to identity_app;
 grant select,
   update (status, started_at, finished_at, touched_at, takes, products, position, styles, variants, prices, unresolved, error)

@@ -83,7 +83,7 @@ create table app.deals (
   customer_name app.one_line not null check (length(customer_name) between 1 and 200),
   status        text not null default 'draft' check (status in ('draft', 'quoted', 'won', 'lost')),
   currency      text not null,
-  created_by    uuid references app.users,
+  created_by    uuid default app.current_actor() references app.users,
   -- Not now(): this is the time after the lock on the counter, so that deals have the same order by time and by number.
   created_at    timestamptz not null default clock_timestamp(),
   updated_at    timestamptz not null default clock_timestamp(),
@@ -94,7 +94,7 @@ create table app.deals (
 );
 create index deals_by_age on app.deals (tenant_id, created_at, id);
 select app.enforce_tenant('app.deals');
-grant select, insert (tenant_id, customer_name, currency, created_by), update (customer_name, status, updated_at)
+grant select, insert (tenant_id, customer_name, currency), update (customer_name, status, updated_at)
   on app.deals to identity_app;
 
 create table app.deal_lines (

@@ -22,7 +22,7 @@ create policy app_invitations on app.tokens to identity_app
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, bounced_at), delete,
-  update (role_id, invited_by) on app.tokens to identity_app;
+  update (role_id) on app.tokens to identity_app;
 grant select (id, purpose, tenant_id, email, consumed_at), update (token_hash, expires_at, issued_at) on app.tokens to identity_operator;
 
 -- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
@@ -32,6 +32,20 @@ select t.id, t.email, t.role_id, t.invited_by, t.created_at, t.expires_at, t.bou
   from app.tokens t
  where t.purpose = 'invite' and t.consumed_at is null and t.role_id is not null and t.tenant_id = (select app.current_tenant());
 grant select on app.invitations to identity_app;
+
+-- Whoever changes the role of an invitation vouches for it. Null is the platform.
+create function app.name_inviter() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  new.invited_by := app.current_actor();
+  return new;
+end
+$$;
+comment on function app.name_inviter is 'callers: none';
+create trigger tokens_name_inviter before update of role_id on app.tokens
+  for each row execute function app.name_inviter();
 
 -- Nobody issues, renews, changes or cancels an invitation to a role that they may not give. A renewed one has a new inviter.
 create trigger tokens_keep_within_reach before insert or update of role_id, invited_by on app.tokens
@@ -280,5 +294,5 @@ comment on function app.accept_invitation is
   'definer: finds a token by its hash, and creates a user and a membership';
 
 select app.give(
-  'app.store_invitation', 'app.examine_invitation', 'app.issue_invitation', 'app.find_invitation', 'app.lock_invitation',
+  'app.name_inviter', 'app.store_invitation', 'app.examine_invitation', 'app.issue_invitation', 'app.find_invitation', 'app.lock_invitation',
   'app.accept_invitation');

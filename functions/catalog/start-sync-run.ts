@@ -23,13 +23,13 @@ export const startSyncRun = endpoint({
     perTenant('sync-tenant', input, { limit: input.config.vendor.syncLimit, windowSeconds: HOUR_SECONDS }),
   ],
   async handle(context) {
-    const { body, principal, sql } = context
+    const { body, sql } = context
     const accountId = body.vendor_account_id
     const vendor = await findVendorOfAccount(sql, accountId)
     if (vendor === null) throw notFound('no vendor account with this id')
     const abandoned = await abandonRun(sql, vendor)
     if (abandoned !== null) await recordAudit(context, { action: 'sync_run.abandoned', targetId: abandoned })
-    const id = await insertRun(sql, { vendor, accountId, startedBy: principal.user.id })
+    const id = await insertRun(sql, { vendor, accountId })
     if (id === null) {
       const active = await findActiveRun(sql, vendor)
       if (active === null) throw unavailable(new Error('the active sync run ended during the request'))

@@ -51,11 +51,11 @@ export async function findVendorOfAccount(sql: TenantTransaction, accountId: str
  */
 export async function insertRun(
   sql: TenantTransaction,
-  run: { vendor: string; accountId: string; startedBy: string },
+  run: { vendor: string; accountId: string },
 ): Promise<string | null> {
   const [inserted] = await sql<{ id: string }>`
-    insert into app.sync_runs (tenant_id, vendor, vendor_account_id, started_by)
-    values (app.current_tenant(), ${run.vendor}, ${run.accountId}, ${run.startedBy})
+    insert into app.sync_runs (tenant_id, vendor, vendor_account_id)
+    values (app.current_tenant(), ${run.vendor}, ${run.accountId})
         on conflict (tenant_id, vendor) where status in ('queued', 'running') do nothing
     returning id`
   return inserted?.id ?? null

@@ -14,7 +14,7 @@ export const createDeal = endpoint({
   reply: Deal,
   async handle(context) {
     const { body, principal, sql } = context
-    const deal = await insertDeal(sql, { customerName: body.customer_name, createdBy: principal.user.id })
+    const deal = await insertDeal(sql, { customerName: body.customer_name })
     await recordAudit(context, {
       action: 'deal.created',
       targetId: deal.id,

@@ -64,13 +64,10 @@ export async function lockDeal(sql: TenantTransaction, id: string): Promise<Deal
 }
 
 /** Creates a deal in the tenant's currency, which the lock keeps from changing. */
-export async function insertDeal(
-  sql: TenantTransaction,
-  { customerName, createdBy }: { customerName: string; createdBy: string },
-): Promise<Deal> {
+export async function insertDeal(sql: TenantTransaction, { customerName }: { customerName: string }): Promise<Deal> {
   const [row] = await sql<ListedDeal & { readonly total: Money }>`
-    insert into app.deals (tenant_id, customer_name, currency, created_by)
-    select t.id, ${customerName}, t.currency, ${createdBy}
+    insert into app.deals (tenant_id, customer_name, currency)
+    select t.id, ${customerName}, t.currency
       from app.tenants t where t.id = (select app.current_tenant()) for key share
     returning id, number, customer_name, status, currency, created_by, created_at, updated_at,
               round(0::numeric, app.minor_unit(currency)) as total`

@@ -16,7 +16,7 @@ export const addAsset = endpoint({
     const design = await lockDesign(sql, params.id)
     if (design === null) throw notFound('no design with this id')
     const asset = await insertAsset(sql, { ...body, designId: design.id, isPrimary: design.assets.length === 0 })
-    if (design.approved_at !== null) await setApproval(sql, design.id, null)
+    if (design.approved_at !== null) await setApproval(sql, design.id, false)
     await recordAudit(context, {
       action: 'design.asset_added',
       targetId: design.id,

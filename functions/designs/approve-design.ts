@@ -11,12 +11,12 @@ export const approveDesign = endpoint({
   summary: 'Approve a design; a later change of its assets clears the approval',
   reply: Design,
   async handle(context) {
-    const { params, principal, sql } = context
+    const { params, sql } = context
     const design = await lockDesign(sql, params.id)
     if (design === null) throw notFound('no design with this id')
     if (design.approved_at !== null) return ok(design)
-    const approvedAt = await setApproval(sql, design.id, principal.user.id)
+    const approval = await setApproval(sql, design.id, true)
     await recordAudit(context, { action: 'design.approved', targetId: design.id })
-    return ok({ ...design, approved_at: approvedAt, approved_by: principal.user.id })
+    return ok({ ...design, ...approval })
   },
 })

@@ -12,8 +12,8 @@ export const createDesign = endpoint({
   body: v.object({ name: DesignName }),
   reply: Design,
   async handle(context) {
-    const { body, principal, sql } = context
-    const design = await insertDesign(sql, { name: body.name, createdBy: principal.user.id })
+    const { body, sql } = context
+    const design = await insertDesign(sql, { name: body.name })
     await recordAudit(context, { action: 'design.created', targetId: design.id, after: { name: body.name } })
     return ok(design)
   },

@@ -43,12 +43,9 @@ export async function findDesign(sql: TenantTransaction, id: string): Promise<De
   return row === undefined ? null : { ...row, assets: row.assets.map(toAsset) }
 }
 
-export async function insertDesign(
-  sql: TenantTransaction,
-  { name, createdBy }: { name: string; createdBy: string },
-): Promise<Design> {
+export async function insertDesign(sql: TenantTransaction, { name }: { name: string }): Promise<Design> {
   const [row] = await sql<Omit<Design, 'assets'>>`
-    insert into app.designs (tenant_id, name, created_by) values (app.current_tenant(), ${name}, ${createdBy})
+    insert into app.designs (tenant_id, name) values (app.current_tenant(), ${name})
     returning id, name, approved_at, approved_by, created_by, created_at`
   if (row === undefined) throw new Error('the design was not inserted')
   return { ...row, assets: [] }
@@ -89,16 +86,16 @@ export async function deleteAsset(sql: TenantTransaction, designId: string, asse
   await sql`delete from app.design_assets where design_id = ${designId} and id = ${assetId}`
 }
 
-/** Sets who approved the design, or clears the approval. Returns the time of the approval. */
+/** Approves the design in the name of the actor, or clears the approval. Returns the time and the user of the approval. */
 export async function setApproval(
   sql: TenantTransaction,
   id: string,
-  approvedBy: string | null,
-): Promise<string | null> {
-  const [row] = await sql<{ approved_at: string | null }>`
-    update app.designs
-       set approved_at = case when ${approvedBy}::uuid is not null then now() end, approved_by = ${approvedBy}::uuid
+  approved: boolean,
+): Promise<Pick<Design, 'approved_at' | 'approved_by'>> {
+  const [row] = await sql<Pick<Design, 'approved_at' | 'approved_by'>>`
+    update app.designs set approved_at = case when ${approved} then now() end
      where id = ${id}
-    returning approved_at`
-  return row?.approved_at ?? null
+    returning approved_at, approved_by`
+  if (row === undefined) throw new Error('the locked design is gone')
+  return row
 }

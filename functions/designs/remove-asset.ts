@@ -19,7 +19,7 @@ export const removeAsset = endpoint({
     const primary = removed.is_primary ? remaining[0] : remaining.find(({ is_primary: primary }) => primary)
     await deleteAsset(sql, design.id, removed.id)
     if (removed.is_primary && primary !== undefined) await setPrimary(sql, design.id, primary.id)
-    if (design.approved_at !== null) await setApproval(sql, design.id, null)
+    if (design.approved_at !== null) await setApproval(sql, design.id, false)
     await recordAudit(context, {
       action: 'design.asset_removed',
       targetId: design.id,

@@ -31,7 +31,7 @@ export const changeRole = endpoint({
       await recordAudit(context, { action: 'membership.role_changed', ...change })
       return ok({ ...member, role })
     }
-    await setInvitedRole(sql, member.id, { roleId: role.id, invitedBy: principal.user.id })
+    await setInvitedRole(sql, member.id, role.id)
     await recordAudit(context, { action: 'invitation.role_changed', ...change })
     return ok({ ...member, role, invited_by: principal.user.id })
   },

@@ -100,16 +100,11 @@ export async function issueInvitation(
 }
 
 /** Changes the role that an open invitation will grant. The caller becomes its inviter: they vouch for the role. */
-export async function setInvitedRole(
-  sql: TenantTransaction,
-  id: string,
-  { roleId, invitedBy }: { roleId: number; invitedBy: string },
-): Promise<void> {
+export async function setInvitedRole(sql: TenantTransaction, id: string, roleId: number): Promise<void> {
   await sql`
-    update app.tokens set role_id = ${roleId}::integer, invited_by = ${invitedBy}
+    update app.tokens set role_id = ${roleId}::integer
      where id = (select i.id from app.invitations i where i.id = ${id})`
-  await sql`
-    update app.memberships set role_id = ${roleId}::integer, invited_by = ${invitedBy} where invitation_id = ${id}`
+  await sql`update app.memberships set role_id = ${roleId}::integer where invitation_id = ${id}`
 }
 
 /** Deletes an open invitation, and with it the membership that waits for it. */

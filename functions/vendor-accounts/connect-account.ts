@@ -52,8 +52,7 @@ export const connectAccount = endpoint({
       },
       store: (encrypted, lastError) =>
         sql.write(async (tx) => {
-          const createdBy = principal.user.id
-          await insertAccount(tx, { id, vendor: vendor.code, label, accountNumber, createdBy, lastError, encrypted })
+          await insertAccount(tx, { id, vendor: vendor.code, label, accountNumber, lastError, encrypted })
           await recordAudit(
             { ...context, sql: tx },
             {

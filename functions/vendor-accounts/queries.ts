@@ -67,20 +67,19 @@ export async function insertAccount(
     vendor: string
     label: string | null
     accountNumber: string
-    createdBy: string
     lastError: string | null
     encrypted: EncryptedSecret
   },
 ): Promise<void> {
-  const { id, vendor, label, accountNumber, createdBy, lastError, encrypted } = account
+  const { id, vendor, label, accountNumber, lastError, encrypted } = account
   await sql`
     insert into app.vendor_accounts
-      (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error, created_by,
+      (id, tenant_id, vendor, label, account_number, status, verified_at, checked_at, last_error,
        sealed_secret, data_key_id)
     values
       (${id}, app.current_tenant(), ${vendor}, ${label}, ${accountNumber},
        ${lastError === null ? 'verified' : 'unverified'}, case when ${lastError === null} then now() end, now(),
-       ${lastError}, ${createdBy}, ${encrypted.bytes}, ${encrypted.dataKeyId})`
+       ${lastError}, ${encrypted.bytes}, ${encrypted.dataKeyId})`
 }
 
 /** Replaces the secret of this version with a verified one. Returns false if it was replaced or erased concurrently. */

@@ -55,10 +55,10 @@ export async function recordAudit(context: MemberContext | AuditSource, entry: A
   const run = isPublished(action) ? sql.invoking('publish-events') : sql
   await run`
     insert into app.audit_log
-      (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id,
+      (tenant_id, action, target_type, target_id, before, after, request_id, client_request_id,
        ip_hash)
     values
-      (${tenantId}, app.current_actor(), ${action}, ${AUDIT_ACTIONS[action].target}, ${targetId}, ${json(before)}::text::jsonb,
+      (${tenantId}, ${action}, ${AUDIT_ACTIONS[action].target}, ${targetId}, ${json(before)}::text::jsonb,
        ${json(after)}::text::jsonb, ${requestId}, ${clientRequestId},
        app.tenant_ip_hash(${ipHash}, ${tenantId}))`
 }

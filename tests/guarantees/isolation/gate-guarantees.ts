@@ -185,11 +185,18 @@ export const actorGuarantee = ({ own, sessions, users }: TwoTenants): Guarantee 
         assert.equal((await attempt(sql, `select ${write}`, [ticket], true)).code, '')
         assert.equal(await actorNow(sql), actor)
         for (const role of ['identity_app', 'identity_operator', 'identity_vault']) {
-          for (const named of [user, stranger, null]) {
-            const entry = `insert into app.audit_log (tenant_id, actor_user_id, action, target_type) values ($1, $2, 'a.b', 'c')`
-            const { code } = await as(sql, role, () => attempt(sql, entry, [own, named]))
-            assert.equal(code, named === actor ? '' : REFUSED, `${role} for ${actor} as ${named}`)
+          const entry = (named: string) =>
+            `insert into app.audit_log (tenant_id, ${named} action, target_type, request_id) values ($1, ${named && '$2,'} 'a.b', 'c', 'r')`
+          for (const named of [user, stranger, null].filter((each) => each !== actor)) {
+            const { code } = await as(sql, role, () => attempt(sql, entry('actor_user_id,'), [own, named]))
+            assert.equal(code, REFUSED, `${role} for ${actor} as ${named}`)
           }
+          await sql`savepoint entered`
+          assert.equal((await as(sql, role, () => attempt(sql, entry(''), [own], true))).code, '', role)
+          const made = () =>
+            sql<{ id: string | null }[]>`select actor_user_id as id from app.audit_log where request_id = 'r'`
+          assert.deepEqual([...(await as(sql, 'none', made))], [{ id: actor }], role)
+          await sql`rollback to savepoint entered`
         }
       })
     }

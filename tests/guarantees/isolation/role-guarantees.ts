@@ -272,7 +272,7 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
       for (const [role, statement, code] of [
         ['identity_app', token('invite', own), REFUSED],
         ['identity_app', token('password_reset', null), REFUSED],
-        ['identity_app', `update app.tokens set invited_by = '${users[0]?.id}'`, tenant === own ? REFUSED : ''],
+        ['identity_app', `update app.tokens set invited_by = '${users[0]?.id}'`, REFUSED],
         ['identity_operator', token('invite', own), REFUSED],
         ['identity_operator', token('password_reset', null), REFUSED],
         ['identity_worker', token('password_reset', null), REFUSED],
