@@ -16,6 +16,8 @@ import type { Limit } from '#shared/rate-limit/limit.ts'
 import { PathId } from '#shared/schema/id.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
+/** The schema of a query. Its entries are all the keys that the route knows. */
+type QuerySchema = Schema & { readonly entries: object }
 type Output<S extends Schema | null> = S extends Schema ? v.InferOutput<S> : null
 
 type Readable<T> = T extends object ? { readonly [Name in keyof T]: Readable<T[Name]> } : T
@@ -28,7 +30,7 @@ interface Definition<
   Route extends string,
   Who extends DeclaredAccess,
   Needed extends Need,
-  Query extends Schema | null,
+  Query extends QuerySchema | null,
   Body extends Schema | null,
   Result extends Schema | null,
   Limited extends Limit,
@@ -45,6 +47,7 @@ interface Definition<
   readonly description?: string
   /** What `handle` reaches, beyond what follows from the access and the limits. */
   readonly needs?: readonly Needed[]
+  /** An object schema. A key that it does not have is a 422. */
   readonly query?: Query
   readonly body?: Body
   /** The media types that the body may have. Without this, it is JSON. */
@@ -82,7 +85,7 @@ export interface Endpoint {
   readonly description: string | null
   /** All of them, also those that follow from the access, the limits and the audit entry. */
   readonly needs: readonly Need[]
-  readonly query: Schema | null
+  readonly query: QuerySchema | null
   readonly body: Schema | null
   readonly accepts: readonly MediaType[]
   readonly reply: Schema | null
@@ -97,7 +100,7 @@ export interface Endpoint {
 /** An endpoint as the typed client sees it: its route and its schemas. */
 export interface TypedEndpoint<Route extends string, Query, Body, Result> extends Endpoint {
   readonly route: Route
-  readonly query: Query & (Schema | null)
+  readonly query: Query & (QuerySchema | null)
   readonly body: Body & (Schema | null)
   readonly reply: Result & (Schema | null)
 }
@@ -125,7 +128,7 @@ export function endpoint<
   const Route extends string,
   const Who extends DeclaredAccess,
   const Needed extends Need = never,
-  Query extends Schema | null = null,
+  Query extends QuerySchema | null = null,
   Body extends Schema | null = null,
   Result extends Schema | null = null,
   Limited extends Limit = never,

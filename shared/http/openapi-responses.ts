@@ -61,7 +61,7 @@ export function failureResponses(
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] {
-  const { access, path, query, body, etag, limits, problems } = endpoint
+  const { access, path, body, etag, limits, problems } = endpoint
   return [
     ...gateway,
     toRefusal(500),
@@ -69,10 +69,9 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
     ...(access === 'anyone' ? [] : [toRefusal(401)]),
     ...(isTenantAccess(access) ? [toRefusal(403), toRefusal('tenant-not-selected')] : []),
     ...(path.includes('{') ? [toRefusal(404)] : []),
-    ...(query === null ? [] : [toRefusal('validation-failed')]),
-    ...(body === null
-      ? []
-      : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415), toRefusal('validation-failed')]),
+    // Of a query with an unknown key, on every route.
+    toRefusal('validation-failed'),
+    ...(body === null ? [] : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415)]),
     ...(limits === null ? [] : [toRefusal('rate-limited')]),
     ...(etag && body !== null ? [toRefusal('precondition-failed')] : []),
     ...problems.map(toRefusal),

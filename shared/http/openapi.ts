@@ -38,7 +38,7 @@ An unknown path returns 404. A known path with another method returns 405 and \`
 checked before the request is parsed: an operation with \`x-permission\` returns 403 to every role without that permission.
 
 A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`), which the response repeats. Otherwise the response has a new
-UUID. Timestamps are RFC 3339 in UTC. New fields may be added to responses: ignore unknown fields.
+UUID. A query parameter that the operation does not list is a 422 with the code \`unknown-field\`. Timestamps are RFC 3339 in UTC. New fields may be added to responses: ignore unknown fields.
 
 A read by a session may carry \`prefer: session\`. Its response has \`x-session\` too, which saves a front end a request.
 A request may carry \`if-tenant\` with the id of a tenant. An operation of a tenant returns 403 \`tenant-not-selected\` if the session

@@ -112,7 +112,7 @@ async function pathOf(
   const id = table === undefined ? '' : await idOf(sql, table, tenantId)
   const search = new URLSearchParams()
   for (const field of fields) {
-    const schema = query === null ? null : Reflect.get(query, 'entries')[field]
+    const schema = query === null ? null : Reflect.get(query.entries, field)
     const value = VALUES[field]
     search.set(field, value === undefined ? exampleOf(schema) : await value(sql, tenantId))
   }

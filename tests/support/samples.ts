@@ -38,8 +38,7 @@ export function sampleBody(
 export function sampleQuery({ endpoint: { query } }: Pick<Route, 'endpoint'>): string {
   const required = query === null ? [] : fieldsOf(query).filter(({ required }) => required)
   if (query === null || required.length === 0) return ''
-  const entries = Reflect.get(query, 'entries')
-  const examples = required.map(({ name }) => [name, String(exampleOfSchema(entries[name]))])
+  const examples = required.map(({ name }) => [name, String(exampleOfSchema(Reflect.get(query.entries, name)))])
   return `?${new URLSearchParams(Object.fromEntries(examples)).toString()}`
 }
 

@@ -11,12 +11,14 @@ import { faultOf, isUnknownKey } from '#shared/schema/fault.ts'
 const MAX_DEPTH = 32
 const MAX_ERRORS = 20
 
-/** Parses the body and the query with the endpoint's schemas. Drops unknown keys. */
+/** Parses the query and the body with the endpoint's schemas. Refuses unknown keys of a query, and drops those of a body. */
 export const jsonBody = (limitBytes: number): Middleware => ({
   before: ({ event, context }) => {
     const { headers } = context.request
     const { endpoint } = matched(context.request)
-    if (endpoint.query !== null) context.request.query = parse(endpoint.query, fieldsOf(queryOf(event)))
+    const sent = fieldsOf(queryOf(event))
+    requireKnownKeys(endpoint, sent)
+    if (endpoint.query !== null) context.request.query = parse(endpoint.query, sent)
     if (endpoint.body !== null)
       context.request.body = parse(
         endpoint.body,
@@ -24,6 +26,13 @@ export const jsonBody = (limitBytes: number): Middleware => ({
       )
   },
 })
+
+/** A misspelled filter would show everything. Not a strict object of valibot: `in` finds `constructor` in every object. */
+function requireKnownKeys({ query }: Endpoint, sent: object): void {
+  const known = query?.entries ?? {}
+  if (!Object.keys(sent).every((key) => Object.hasOwn(known, key)))
+    throw invalid([{ pointer: '#', code: 'unknown-field' }])
+}
 
 function read(event: APIGatewayProxyEvent, contentType: string, limitBytes: number, { accepts }: Endpoint): unknown {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')

@@ -179,6 +179,21 @@ describe('a query', () => {
     expect(searches.length).toBeGreaterThan(0)
   })
 
+  it.each(routes)('$name rejects a query key that it does not know, and does not repeat it', async (route) => {
+    const { access, method, path } = route.endpoint
+    // A strict object of valibot takes the names that every object inherits.
+    for (const unknown of [`${CANARY}=1`, 'limit%5B%5D=1', 'constructor=1', '__proto__=1', 'Q=a', '=']) {
+      const search = `${sampleQuery(route) || '?'}&${unknown}`
+      const answer = await service.request(`${method} ${withUnknownId(path)}${search}`, {
+        ...(access === 'service' ? { headers: { authorization: key.authorization } } : { token }),
+        body: method === 'GET' ? undefined : sampleBody(route),
+      })
+      expectProblem(answer, 'validation-failed', unknown)
+      expect(answer.body.errors, unknown).toMatchObject([{ pointer: '#', code: 'unknown-field' }])
+      expect(answer.text).not.toContain(CANARY)
+    }
+  })
+
   it.each(lists)('$name accepts one limit from 1 to 100', async (route) => {
     for (const limit of ['1', '100']) {
       const answer = await call(route, `limit=${limit}`)
