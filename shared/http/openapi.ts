@@ -34,7 +34,8 @@ const conversion = {
 const DESCRIPTION = `Requests and responses are JSON. Every failure is a problem document (RFC 9457) with the media type
 \`application/problem+json\`.
 
-An unknown path returns 404. A known path with another method returns 405 and \`Allow\`. Authentication and authorization are
+An unknown path returns 404. A known path with another method returns 405 and \`Allow\`. HEAD on an operation of GET returns the
+status and the headers of GET without the body. Authentication and authorization are
 checked before the request is parsed: an operation with \`x-permission\` returns 403 to every role without that permission.
 
 A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`), which the response repeats. Otherwise the response has a new

@@ -38,16 +38,20 @@ export function faultsOf(method: string, target: string, answer: SeenAnswer): st
     // A response of the gateway itself.
     return OF_TESTS.test(path) || [400, 404, 413].includes(answer.status) ? [] : [`no such path: ${answer.status}`]
   }
-  const operation = paths[resource][method.toLowerCase()]
+  const operation = paths[resource][method === 'HEAD' ? 'get' : method.toLowerCase()]
   if (operation === undefined) return undeclaredMethod(resource, answer)
   const declared = operation.responses[answer.status]
   if (declared === undefined) return [`status ${answer.status} is not declared`]
   const response = resolve(declared)
-  return [...headerFaults(response.headers, answer), ...bodyFaults(response.content, answer)]
+  const headers = headerFaults(response.headers, answer)
+  if (method === 'HEAD') return answer.text === '' ? headers : [...headers, 'a response to HEAD has a body']
+  return [...headers, ...bodyFaults(response.content, answer)]
 }
 
 function undeclaredMethod(resource: string, { status, headers }: SeenAnswer): string[] {
-  const allowed = Object.keys(paths[resource]).map((name) => name.toUpperCase())
+  const allowed = Object.keys(paths[resource]).flatMap((name) =>
+    name === 'get' ? ['GET', 'HEAD'] : [name.toUpperCase()],
+  )
   const sent = new Map(headers).get('allow')?.split(', ') ?? []
   if (status !== 405) return [`method is not declared, and answered ${status}`]
   return sent.toSorted().join() === allowed.toSorted().join()

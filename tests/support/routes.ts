@@ -24,9 +24,10 @@ export const routesOf = (group: RouteGroup): Route[] =>
 /** Every route of functions/. A test that loops over them covers a new route without a new line. */
 export const routes: readonly Route[] = (await routeGroups()).flatMap(({ group }) => routesOf(group))
 
-/** Each path with its declared methods. */
+/** Each path with the methods that it answers. HEAD belongs to GET. */
 export const methodsByPath: ReadonlyMap<string, readonly string[]> = routes.reduce((paths, { endpoint }) => {
-  paths.set(endpoint.path, [...(paths.get(endpoint.path) ?? []), endpoint.method])
+  const methods = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]
+  paths.set(endpoint.path, [...(paths.get(endpoint.path) ?? []), ...methods])
   return paths
 }, new Map<string, string[]>())
 

@@ -4,14 +4,19 @@ import { notFound, Problem, unavailable } from '#shared/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
 import type { RuntimeSource } from '#shared/runtime.ts'
 
-/** Finds the endpoint by API Gateway's resource and the method, and opens the runtime. */
+/**
+ * Finds the endpoint by API Gateway's resource and the method, and opens the runtime. HEAD finds the endpoint of GET, and runs it
+ * as a read: API Gateway sends the headers of the response without its body.
+ */
 export const matchRoute = (group: RouteGroup, source: RuntimeSource): Middleware => {
   const methods = new Map<string, string[]>()
-  for (const { path, method } of group.endpoints) methods.set(path, [...(methods.get(path) ?? []), method])
+  for (const { path, method } of group.endpoints)
+    methods.set(path, [...(methods.get(path) ?? []), ...(method === 'GET' ? ['GET', 'HEAD'] : [method])])
   const endpoints = new Map(group.endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint]))
   return {
     before: async ({ event, context }) => {
-      const endpoint = endpoints.get(`${event.httpMethod} ${event.resource}`)
+      const method = event.httpMethod === 'HEAD' ? 'GET' : event.httpMethod
+      const endpoint = endpoints.get(`${method} ${event.resource}`)
       if (endpoint === undefined) {
         const allowed = methods.get(event.resource)
         if (allowed === undefined) throw notFound('no such route')

@@ -1,4 +1,3 @@
-import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { encodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import { type Middleware, type PipelineContext, type RequestState, responseId } from '#shared/http/request.ts'
@@ -8,11 +7,10 @@ import { describePrincipal, type Principal } from '#shared/session/session.ts'
 export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })
 
 function finish(request: {
-  event: APIGatewayProxyEvent
   context: PipelineContext
   response?: { headers?: object; statusCode: number } | null
 }): void {
-  const { response, context, event } = request
+  const { response, context } = request
   if (response === undefined || response === null) return
   const { request: state } = context
   // A 401 is the same for every cause, so a session that ended during its request reveals no tenant.
@@ -23,7 +21,7 @@ function finish(request: {
     'cache-control': response.statusCode < 400 ? (state.matched?.endpoint.cache ?? 'no-store') : 'no-store',
     ...FIXED_HEADERS,
     ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),
-    ...(principal === null ? {} : sessionHeader(event, state, principal)),
+    ...(principal === null ? {} : sessionHeader(state, principal)),
     ...response.headers,
   }
 }
@@ -32,8 +30,8 @@ function finish(request: {
 const MOST_CHARACTERS = 8192
 
 /** A write may have changed the session, so only a read brings it along. */
-function sessionHeader({ httpMethod }: APIGatewayProxyEvent, { headers }: RequestState, principal: Principal) {
-  if (httpMethod !== 'GET' || headers.get('prefer') !== PREFER_SESSION.prefer) return {}
+function sessionHeader({ matched, headers }: RequestState, principal: Principal) {
+  if (matched?.endpoint.method !== 'GET' || headers.get('prefer') !== PREFER_SESSION.prefer) return {}
   const session = encodeSession(describePrincipal(principal))
   return session.length > MOST_CHARACTERS ? {} : { [SESSION_HEADER]: session }
 }

@@ -232,8 +232,8 @@ describe('a response', () => {
     expect(faults(good, 'GET', '/v1/auth/secrets')).not.toEqual([])
     expect(faults({ ...good, status: 404 }, 'GET', '/v1/auth/secrets')).toEqual([])
     expect(faults(good, 'POST')).not.toEqual([])
-    expect(faults({ ...good, status: 405, headers: [['allow', 'GET']] }, 'POST')).toEqual([])
-    expect(faults({ ...good, status: 405, headers: [['allow', 'GET, PUT']] }, 'POST')).not.toEqual([])
+    expect(faults({ ...good, status: 405, headers: [['allow', 'GET, HEAD']] }, 'POST')).toEqual([])
+    expect(faults({ ...good, status: 405, headers: [['allow', 'GET, HEAD, PUT']] }, 'POST')).not.toEqual([])
   })
 })
 

@@ -2,21 +2,26 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
-import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
+import { sampleQuery } from '#tests/support/samples.ts'
+import { mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
+import { type RawAnswer, rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { methodsByPath, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
 import { useService } from '#tests/support/test.ts'
 import { ITEM, probes } from './probes.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const paths = [...methodsByPath].map(([path, methods]) => ({ path, methods }))
-const item = { path: ITEM.endpoint.path, methods: ['GET'] }
+const item = { path: ITEM.endpoint.path, methods: ['GET', 'HEAD'] }
 // One real path without an id. In the assembly tests its bundle serves it.
 const spelled = [item, ...paths.filter(({ path }) => path === '/v1/catalog/styles')]
+const reads = routes.filter(({ endpoint }) => endpoint.method === 'GET')
 const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
 
 const service = useService({ groups: [probes] })
 let token: string
+let key: ServiceKey
 beforeAll(async () => {
+  key = await mintServiceKey(service.sql)
   ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' }))
 })
 
@@ -42,6 +47,39 @@ describe('a method', () => {
   it.each(paths)('$path returns 405 with the methods that it declares', ({ path, methods }) =>
     expect405(path, methods, METHODS.find((method) => !methods.includes(method)) ?? ''),
   )
+})
+
+describe('HEAD', () => {
+  const VARYING = new Set(['x-request-id', 'date', 'x-session'])
+  const headersOf = ({ headers }: RawAnswer) => Object.entries(headers).filter(([name]) => !VARYING.has(name))
+
+  it.each(reads)('$name answers HEAD with the status and the headers of GET, and without a body', async (route) => {
+    const { access, path } = route.endpoint
+    const target = `${withUnknownId(path)}${sampleQuery(route)}`
+    const credentials = ['authorization', access === 'service' ? key.authorization : `Bearer ${token}`]
+    for (const headers of [[], credentials, [...credentials, 'prefer', 'session']]) {
+      const [get, head] = [await send('GET', target, headers), await send('HEAD', target, headers)]
+      expect(head.status).toBe(get.status)
+      expect(headersOf(head)).toEqual(headersOf(get))
+      expect('x-session' in head.headers).toBe('x-session' in get.headers)
+      expect(head.text).toBe('')
+    }
+    for (const wrong of ['?no_such_key=1', '?limit=0']) {
+      const [get, head] = [
+        await send('GET', `${withUnknownId(path)}${wrong}`, credentials),
+        await send('HEAD', `${withUnknownId(path)}${wrong}`, credentials),
+      ]
+      expect(head.status, wrong).toBe(422)
+      expect(get.status, wrong).toBe(422)
+    }
+  })
+
+  it('lets nobody read or write what GET would not', async () => {
+    const { sales } = await service.newTenant('sales')
+    const credentials = ['authorization', `Bearer ${sales.token}`]
+    expect((await send('HEAD', '/v1/audit-log', credentials)).status).toBe(403)
+    expect((await send('HEAD', '/v1/auth/password/forgot', [])).status).toBe(405)
+  })
 })
 
 describe('a path', () => {
@@ -73,7 +111,7 @@ describe('a path', () => {
       for (const method of methods) {
         const raw = await send(method, spelling)
         expect(raw.status, `${method} ${spelling}`).toBe(404)
-        expectContract(toAnswer(raw), null)
+        if (method !== 'HEAD') expectContract(toAnswer(raw), null)
       }
     }
     expect((await service.request('GET /v1/auth/session', { token })).status).toBe(200)
