@@ -108,7 +108,7 @@ comment on function app.is_own_password is
 -- both. Returns false, and changes nothing, when the digest is not the one of the user's password. Raises TN401 when the
 -- session is no longer live.
 create function app.change_password(
-    p_ticket bytea, p_digest bytea, p_password_hash text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_ticket bytea, p_digest bytea, p_password_hash text, p_source app.source)
   returns boolean
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -124,7 +124,7 @@ begin
     return false;
   end if;
   perform app.record_new_password(
-    v_ticket.user_id, v_ticket.session_id, 'user.password_changed', p_request_id, p_client_request_id, p_ip_hash);
+    v_ticket.user_id, v_ticket.session_id, 'user.password_changed', p_source);
   return true;
 end
 $$;

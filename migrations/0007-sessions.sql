@@ -104,9 +104,9 @@ comment on function app.live_session is 'callers: identity_gate';
 -- A sign-in also ends the live session of the token that the client sent, whoever its user is: one of two token hashes, because
 -- the pepper may be rotating.
 create function app.sign_in(
-    p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_ip_hash bytea,
+    p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
-    p_request_id text, p_client_request_id text, p_sent_key bytea default null, p_sent_previous bytea default null)
+    p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null)
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -124,13 +124,13 @@ begin
     update app.users u set last_login_at = now()
      where u.id = v_user.id and u.disabled_at is null and u.password_hash = v_user.password_hash;
     if found then
-      perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_request_id, p_client_request_id, p_ip_hash)
+      perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_source)
          from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
-      perform app.end_unused_sessions(v_user.id, p_most - 1, p_request_id, p_client_request_id, p_ip_hash);
+      perform app.end_unused_sessions(v_user.id, p_most - 1, p_source);
       insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
       insert into app.sessions as s
         (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-      values (p_token_key, v_user.id, p_csrf_secret, p_ip_hash, p_user_agent,
+      values (p_token_key, v_user.id, p_csrf_secret, p_source.ip_hash, p_user_agent,
               now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
               now() + make_interval(secs => p_absolute_seconds))
       returning s.id into v_session;
@@ -141,7 +141,7 @@ begin
   -- Does not wait for the disk.
   perform set_config('synchronous_commit', 'off', true);
   insert into app.failed_sign_ins (user_id, request_id, client_request_id, ip_hash)
-  values (v_user.id, p_request_id, p_client_request_id, p_ip_hash);
+  values (v_user.id, p_source.request_id, p_source.client_request_id, p_source.ip_hash);
 end
 $$;
 comment on function app.sign_in is
@@ -197,7 +197,7 @@ comment on function app.authenticate is
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
 create function app.select_tenant(
-    p_ticket bytea, p_tenant uuid, p_idle_seconds integer, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_ticket bytea, p_tenant uuid, p_idle_seconds integer, p_source app.source)
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -232,8 +232,8 @@ begin
   if v_previous is distinct from p_tenant then
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-    values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_request_id, p_client_request_id,
-            app.tenant_ip_hash(p_ip_hash, p_tenant));
+    values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_source.request_id, p_source.client_request_id,
+            app.tenant_ip_hash(p_source.ip_hash, p_tenant));
   end if;
   return query select * from app.live_session(v_session);
 end
@@ -317,7 +317,7 @@ comment on function app.sessions_of_session is
 -- counts nor audits those.
 create function app.end_sessions_of(
     p_user uuid, p_session uuid, p_kept uuid, p_action text,
-    p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_source app.source)
   returns integer
   language plpgsql volatile
   set search_path = pg_catalog, pg_temp
@@ -334,8 +334,8 @@ begin
     returning s.id, s.tenant_id, s.idle_expires_at > now() and s.absolute_expires_at > now() as live
   ), audited as (
     insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-    select e.tenant_id, p_user, p_action, 'session', e.id, p_request_id, p_client_request_id,
-           app.tenant_ip_hash(p_ip_hash, e.tenant_id)
+    select e.tenant_id, p_user, p_action, 'session', e.id, p_source.request_id, p_source.client_request_id,
+           app.tenant_ip_hash(p_source.ip_hash, e.tenant_id)
       from ended e where e.live and e.tenant_id is not null
   )
   select count(*) into v_ended from ended e where e.live;
@@ -347,7 +347,7 @@ comment on function app.end_sessions_of is 'callers: identity_resolver, identity
 -- Ends the live session p_session of the ticket's user or, when that is null, every session except the ticket's.
 -- Returns how many live sessions it ended.
 create function app.end_sessions(
-    p_ticket bytea, p_session uuid, p_action text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_ticket bytea, p_session uuid, p_action text, p_source app.source)
   returns integer
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -357,7 +357,7 @@ declare
   v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
   return app.end_sessions_of(
-    v_ticket.user_id, p_session, v_ticket.session_id, p_action, p_request_id, p_client_request_id, p_ip_hash);
+    v_ticket.user_id, p_session, v_ticket.session_id, p_action, p_source);
 end
 $$;
 comment on function app.end_sessions is
@@ -367,7 +367,7 @@ comment on function app.end_sessions is
 -- Ends all live sessions of a user but the p_kept most recently used, and writes an audit entry for each that had a tenant.
 -- Returns how many it ended. Requires a lock on the user's row: concurrent sign-ins would else all find room for one more.
 create function app.end_unused_sessions(
-    p_user uuid, p_kept integer, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_user uuid, p_kept integer, p_source app.source)
   returns integer
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -391,8 +391,8 @@ begin
   ), audited as (
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
-    select e.tenant_id, p_user, 'session.revoked', 'session', e.id, '{"reason": "too many sessions"}', p_request_id,
-           p_client_request_id, app.tenant_ip_hash(p_ip_hash, e.tenant_id)
+    select e.tenant_id, p_user, 'session.revoked', 'session', e.id, '{"reason": "too many sessions"}', p_source.request_id,
+           p_source.client_request_id, app.tenant_ip_hash(p_source.ip_hash, e.tenant_id)
       from ended e where e.tenant_id is not null
   )
   select count(*) into v_ended from ended;

@@ -130,7 +130,7 @@ comment on function app.find_reset is
 -- far, ends every session and audits both. Returns the user; a null user when the token was consumed before; and no row when it
 -- is not open or its user is disabled.
 create function app.reset_password(
-    p_token_hash bytea, p_previous bytea, p_password_hash text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_token_hash bytea, p_previous bytea, p_password_hash text, p_source app.source)
   returns table (user_id uuid)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -161,7 +161,7 @@ begin
     return;
   end if;
   update app.tokens t set consumed_at = now() where t.token_hash = v_token.token_hash;
-  perform app.record_new_password(v_user, null, 'user.password_reset', p_request_id, p_client_request_id, p_ip_hash);
+  perform app.record_new_password(v_user, null, 'user.password_reset', p_source);
   user_id := v_user;
   return next;
 end

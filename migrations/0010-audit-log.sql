@@ -207,16 +207,16 @@ comment on function app.audit_failed_sign_ins is
 
 -- Ends every session of a user except p_kept, and records the user's new password in each of their tenants.
 create function app.record_new_password(
-    p_user uuid, p_kept uuid, p_action text, p_request_id text, p_client_request_id text, p_ip_hash bytea)
+    p_user uuid, p_kept uuid, p_action text, p_source app.source)
   returns void
   language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   as $$
 begin
-  perform app.end_sessions_of(p_user, null, p_kept, 'session.revoked', p_request_id, p_client_request_id, p_ip_hash);
+  perform app.end_sessions_of(p_user, null, p_kept, 'session.revoked', p_source);
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
-  select m.tenant_id, p_user, p_action, 'user', p_user, p_request_id, p_client_request_id,
-         app.tenant_ip_hash(p_ip_hash, m.tenant_id)
+  select m.tenant_id, p_user, p_action, 'user', p_user, p_source.request_id, p_source.client_request_id,
+         app.tenant_ip_hash(p_source.ip_hash, m.tenant_id)
     from app.memberships m where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;

@@ -1,4 +1,5 @@
-import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
+import { requestSource, type AuditContext } from '#shared/audit/record-audit.ts'
+import { sourceValue } from '#shared/db/composite.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
@@ -47,7 +48,7 @@ export async function markAccepted(
   const [row] = await run<{ user_id: string | null; account_created: boolean }>`
     select * from app.accept_invitation(
       ${current}, ${previous}, ${fullName}, ${passwordHash},
-      row(${requestId}, ${client.requestId}, ${ipHash(runtime, client)})::app.source, ${language})`
+      ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source, ${language})`
   if (row === undefined) return null
   return row.user_id === null ? 'accepted' : { userId: row.user_id, created: row.account_created }
 }

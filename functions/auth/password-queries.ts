@@ -1,4 +1,5 @@
-import { ipHash, type AuditContext } from '#shared/audit/record-audit.ts'
+import { requestSource, type AuditContext } from '#shared/audit/record-audit.ts'
+import { sourceValue } from '#shared/db/composite.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Run } from '#shared/db/run.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
@@ -37,7 +38,7 @@ export async function changePassword(
   const [row] = await ticket.present(
     (bytes) => sql<{ changed: boolean }>`
       select app.change_password(
-        ${bytes}, ${digest}, ${newHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)}) as changed`,
+        ${bytes}, ${digest}, ${newHash}, ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source) as changed`,
   )
   return row?.changed ?? false
 }
@@ -75,7 +76,7 @@ export async function resetPassword(
 ): Promise<{ userId: string } | 'consumed' | null> {
   const [row] = await sql<{ user_id: string | null }>`
     select * from app.reset_password(
-      ${current}, ${previous}, ${newHash}, ${requestId}, ${client.requestId}, ${ipHash(runtime, client)})`
+      ${current}, ${previous}, ${newHash}, ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source)`
   if (row === undefined) return null
   return row.user_id === null ? 'consumed' : { userId: row.user_id }
 }

@@ -1,4 +1,5 @@
-import { type AuditContext, ipHash } from '#shared/audit/record-audit.ts'
+import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
+import { sourceValue } from '#shared/db/composite.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { TicketRun } from '#shared/db/calls.ts'
 import type { Call } from '#shared/db/connect.ts'
@@ -44,13 +45,12 @@ export async function signIn(
   call: Pick<Call, 'committing'>,
   given: SignIn,
 ): Promise<{ readonly signedIn: { session: Session; user: User } | null; readonly committed: Promise<void> }> {
-  const { requestId, clientRequestId, ipHash: hash } = given.source
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const { rows, committed } = given.csrfSecret.present(
     (csrf) => call.committing<LiveSessionRow>`
     select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(
-      ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${hash}, ${given.userAgent},
-      ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${requestId}, ${clientRequestId},
+      ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${given.userAgent},
+      ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${sourceValue(given.source)}::app.source,
       ${sent}, ${sentPrevious}) s`,
   )
   const [row] = await rows
@@ -108,7 +108,7 @@ export async function endSessions(
   const [row] = await principal.ticket.present(
     (bytes) => sql<{ ended: number }>`
       select app.end_sessions(${bytes}, ${sessionId}, ${action},
-                              ${requestId}, ${client.requestId}, ${ipHash(runtime, client)}) as ended`,
+                              ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source) as ended`,
   )
   return row?.ended ?? 0
 }

@@ -1,4 +1,5 @@
 import type { TicketRun } from '#shared/db/calls.ts'
+import { limitValue, sourceValue } from '#shared/db/composite.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
@@ -85,15 +86,13 @@ export async function issueInvitation(
   ticket: Ticket,
   { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, tenantLimit, recipientLimit, source }: NewInvitation,
 ): Promise<RefusedInvitation | IssuedInvitation> {
-  const { requestId, clientRequestId, ipHash } = source
-  const { subject, limit, windowSeconds } = tenantLimit
   const [row] = await ticket.present(
     (bytes) => call<RefusedInvitation | IssuedInvitation>`
       select * from app.issue_invitation(
         ${bytes}, ${email}, ${role}, ${tokenHash}, ${nonce}, ${ttlSeconds}, ${resendSeconds},
-        row(${subject}, ${limit}, ${windowSeconds})::app.limit,
-        row(${recipientLimit.subject}, ${recipientLimit.limit}, ${recipientLimit.windowSeconds})::app.limit,
-        row(${requestId}, ${clientRequestId}, ${ipHash})::app.source)`,
+        ${limitValue(tenantLimit)}::app.limit,
+        ${limitValue(recipientLimit)}::app.limit,
+        ${sourceValue(source)}::app.source)`,
   )
   if (row === undefined) throw new Error('app.issue_invitation returned no row')
   return row

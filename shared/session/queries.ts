@@ -1,4 +1,5 @@
 import type { Config } from '#shared/config.ts'
+import { sourceValue } from '#shared/db/composite.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { TicketRun } from '#shared/db/calls.ts'
 import type { Run } from '#shared/db/run.ts'
@@ -100,10 +101,9 @@ export async function selectTenant(
     source: Required<RequestSource>
   },
 ): Promise<Principal | null> {
-  const { requestId, clientRequestId, ipHash } = source
   const [row] = await ticket.present(
     (bytes) => call<LiveSessionRow>`
-      select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${requestId}, ${clientRequestId}, ${ipHash})`,
+      select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${sourceValue(source)}::app.source)`,
   )
   return row === undefined ? null : toPrincipal(row, { ticket, csrfSecret })
 }

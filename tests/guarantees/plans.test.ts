@@ -124,7 +124,8 @@ describe('a function that reads a session', () => {
       const before = [...(await scans())]
       const read = await sql`select from app.authenticate(${row?.['token_key']}, 60)`
       const listed = await sql`select from app.tenants_of_session(${ticket})`
-      const selected = await sql`select from app.select_tenant(${ticket}, ${row?.['tenant_id']}, 60, null, null, null)`
+      const selected =
+        await sql`select from app.select_tenant(${ticket}, ${row?.['tenant_id']}, 60, row(null, null, null)::app.source)`
       const sessions = await sql`select from app.sessions_of_session(${ticket})`
       await sql`set transaction read only`
       const entered = await sql`select app.enter(app.service_proof(${ticket}), 'deal.read')`
@@ -158,11 +159,12 @@ describe('a function that reads a session', () => {
           authenticate: () => sql`select from app.authenticate(${key}, 60)`,
           tenants_of_session: () => sql`select from app.tenants_of_session(${ticket})`,
           sessions_of_session: () => sql`select from app.sessions_of_session(${ticket})`,
-          select_tenant: () => sql`select from app.select_tenant(${ticket}, ${tenant}, 60, null, null, null)`,
+          select_tenant: () =>
+            sql`select from app.select_tenant(${ticket}, ${tenant}, 60, row(null, null, null)::app.source)`,
           enter_session: () => sql`select app.enter_session(${ticket})`,
           enter_to_write: () => sql`select app.enter_to_write(${ticket}, 'member.manage', true)`,
           end_sessions: () =>
-            sql`select app.end_sessions(${ticket}, gen_random_uuid(), 'session.revoked', null, null, null)`,
+            sql`select app.end_sessions(${ticket}, gen_random_uuid(), 'session.revoked', row(null, null, null)::app.source)`,
         }
         await crowd(known)
         for (const use of Object.values(uses)) await use()

@@ -273,7 +273,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
   'definer-messages': [
     ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue reset client_min_messages'],
     [
-      'app.end_sessions(bytea, uuid, text, text, text, bytea)',
+      'app.end_sessions(bytea, uuid, text, app.source)',
       'alter function app.end_sessions set client_min_messages = log',
     ],
   ],

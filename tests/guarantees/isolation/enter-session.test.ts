@@ -96,7 +96,7 @@ describe('app.enter_session', () => {
         await tx`set local lock_timeout = '10s'`
         await enter(tx, session)
         await tx`select pg_sleep(0.05)`
-        await tx`select app.end_sessions(${session.ticket}, null, 'session.revoked', 'r', null, null)`
+        await tx`select app.end_sessions(${session.ticket}, null, 'session.revoked', row('r', null, null)::app.source)`
       })
     const ended = await Promise.allSettled([endOthers(auth[0], one), endOthers(auth[1], two)])
     const failed = ended.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))

@@ -65,6 +65,15 @@ describe('the functions of the database', () => {
     expect(found.map(({ role }) => role).toSorted()).toEqual(record.callers.toSorted())
   })
 
+  test.each(Object.entries(FUNCTIONS))(
+    'the body of %s has at most 60 lines, or a reason for more',
+    async (name, { long }) => {
+      const [body] = await sql<{ lines: number }[]>`
+      select cardinality(string_to_array(btrim(prosrc, chr(10)), chr(10))) as lines from pg_proc where oid = ${name}::regprocedure`
+      expect((body?.lines ?? 0) > 60, `${body?.lines} lines`).toBe(long !== undefined)
+    },
+  )
+
   test('have no guarantee that is left of a function that is gone', () => {
     expect(Object.keys(GUARANTEES).filter((name) => !DEFINER_NAMES.includes(name))).toEqual([])
   })

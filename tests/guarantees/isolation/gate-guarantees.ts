@@ -281,7 +281,7 @@ export const checkGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee 
       const ticket = Buffer.from(await ticketOf(sql, session), 'hex')
       const rows = await sql<
         { tenant_id: string }[]
-      >`select tenant_id from app.select_tenant(${ticket}, ${tenant}, 60, 'r', null, null)`
+      >`select tenant_id from app.select_tenant(${ticket}, ${tenant}, 60, row('r', null, null)::app.source)`
       return rows.map((row) => row.tenant_id)
     }
     assert.deepEqual(await select(sessions.pending, own), [own])

@@ -65,10 +65,10 @@ export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee =>
     const outcomes = async (of: string, tried: Buffer | null) => {
       const signedIn = await sql<{ user_id: string }[]>`
         select user_id from app.sign_in(
-          ${of}, ${tried}, ${randomBytes(32)}, ${digest}, ${digest}, null, null, 60, 60, 50, 'r', null)`
+          ${of}, ${tried}, ${randomBytes(32)}, ${digest}, ${digest}, null, 60, 60, 50, row('r', null, null)::app.source)`
       const [own] = await sql<{ own: boolean }[]>`select app.is_own_password(${ticket}, ${tried}) as own`
       const [changed] = await sql<{ changed: boolean }[]>`
-        select app.change_password(${ticket}, ${tried}, ${`${hash}x`}, 'r', null, null) as changed`
+        select app.change_password(${ticket}, ${tried}, ${`${hash}x`}, row('r', null, null)::app.source) as changed`
       return [signedIn.map((session) => session.user_id), own?.own, changed?.changed]
     }
     const before = await stored()

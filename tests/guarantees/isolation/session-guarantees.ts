@@ -65,7 +65,7 @@ export const endSessionsGuarantee = ({ own, other, sessions, users }: TwoTenants
         await sql`savepoint call`
         await enterTenant(sql, tenant)
         const ticket = await sealedTicket(sql, { user: who, session: sessions.own })
-        const call = `app.end_sessions(decode($1, 'hex'), $2, 'session.revoked', $3, null, null)`
+        const call = `app.end_sessions(decode($1, 'hex'), $2, 'session.revoked', row($3, null, null)::app.source)`
         const returned = await attempt(
           sql,
           `select from (select ${call}) as c(n) where n = ${ended.length}`,
@@ -122,7 +122,7 @@ export const endUnusedGuarantee = ({ own, other, sessions, users }: TwoTenants, 
         await sql`savepoint call`
         await enterTenant(sql, tenant)
         const ended = who === user ? order.slice(kept) : []
-        await sql`select app.end_unused_sessions(${who}, ${kept}, ${request}, null, null)`
+        await sql`select app.end_unused_sessions(${who}, ${kept}, row(${request}, null, null)::app.source)`
         assert.deepEqual(
           await unrevoked(),
           before.filter((id) => !ended.includes(id)),

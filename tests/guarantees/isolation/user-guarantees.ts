@@ -59,7 +59,7 @@ export const passwordChangeGuarantee = (world: TwoTenants, name: string): Guaran
   holds: async (sql) => {
     const { sessions } = world
     await givePasswords(sql)
-    const change = `app.change_password(decode($1, 'hex'), '\\x${PASSWORD.digest.toString('hex')}', '${PASSWORD.hash}', $2, null, null)`
+    const change = `app.change_password(decode($1, 'hex'), '\\x${PASSWORD.digest.toString('hex')}', '${PASSWORD.hash}', row($2, null, null)::app.source)`
     await expectInTheirTenants(sql, world, {
       call: `nullif(nullif(${change}, true), false)`,
       action: 'user.password_changed',
@@ -117,7 +117,7 @@ export const passwordResetGuarantee = (world: TwoTenants, name: string): Guarant
       ['email_verify', 'null', '1 day', []],
     ] as const) {
       const hash = Buffer.from(await token(user, purpose, consumed, ends), 'hex')
-      const returned = await sql`select * from app.reset_password(${hash}, null, 'x', 'x', null, null)`
+      const returned = await sql`select * from app.reset_password(${hash}, null, 'x', row('x', null, null)::app.source)`
       assert.deepEqual([...returned], rows, `${purpose} ${consumed}`)
       const found = await sql`select * from app.find_reset(${hash}, null)`
       assert.deepEqual(
@@ -134,7 +134,7 @@ export const passwordResetGuarantee = (world: TwoTenants, name: string): Guarant
       assert.deepEqual(named.map((tenant) => tenant.id).toSorted(), tenants.toSorted(), what)
     }
     await expectInTheirTenants(sql, world, {
-      call: `(select nullif(count(*) >= 0, true) from app.reset_password(decode($1, 'hex'), null, 'x', $2, null, null))`,
+      call: `(select nullif(count(*) >= 0, true) from app.reset_password(decode($1, 'hex'), null, 'x', row($2, null, null)::app.source))`,
       action: 'user.password_reset',
       proofOf: (id) => token(id, 'password_reset', 'null'),
     })

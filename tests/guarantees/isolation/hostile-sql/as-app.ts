@@ -119,7 +119,7 @@ export const AS_APP: readonly Attack[] = [
       `select app.find_invitation(sha256('x'), null)`,
       `select app.lock_user('{person}')`,
       `select app.tenants_of_session(sha256('x'))`,
-      `select app.select_tenant(sha256('x'), '{B}', 60, 'x', null, null)`,
+      `select app.select_tenant(sha256('x'), '{B}', 60, row('x', null, null)::app.source)`,
     ],
     [
       'deletes evidence',
@@ -149,10 +149,10 @@ export const AS_APP: readonly Attack[] = [
     ['replaces the passwords of others', `update app.users set password_hash = 'x' where id = '{person}'`],
     [
       'ends the sessions of others',
-      `select app.end_sessions(decode(repeat('00', 103), 'hex'), '{session}', 'session.revoked', 'x', null, null)`,
-      `select app.end_sessions_of('{person}', null, null, 'session.revoked', 'x', null, null)`,
-      `select app.record_new_password('{person}', null, 'a.b', 'x', null, null)`,
-      `select app.end_unused_sessions('{person}', 0, 'x', null, null)`,
+      `select app.end_sessions(decode(repeat('00', 103), 'hex'), '{session}', 'session.revoked', row('x', null, null)::app.source)`,
+      `select app.end_sessions_of('{person}', null, null, 'session.revoked', row('x', null, null)::app.source)`,
+      `select app.record_new_password('{person}', null, 'a.b', row('x', null, null)::app.source)`,
+      `select app.end_unused_sessions('{person}', 0, row('x', null, null)::app.source)`,
     ],
     [
       'makes a session of somebody, and its proof',
@@ -162,10 +162,10 @@ export const AS_APP: readonly Attack[] = [
     ],
     [
       'signs in, or replaces a password, without one',
-      `select * from app.sign_in('{email}', sha256('x'), sha256('mine'), sha256('x'), sha256('x'), null, null, 9, 9, 9, 'x', null)`,
+      `select * from app.sign_in('{email}', sha256('x'), sha256('mine'), sha256('x'), sha256('x'), null, 9, 9, 9, row('x', null, null)::app.source)`,
       `select app.rehash_password('{email}', sha256('x'), 'x')`,
-      `select app.change_password(sha256('x'), sha256('x'), 'x', 'x', null, null)`,
-      `select app.reset_password(sha256('x'), null, 'x', 'x', null, null)`,
+      `select app.change_password(sha256('x'), sha256('x'), 'x', row('x', null, null)::app.source)`,
+      `select app.reset_password(sha256('x'), null, 'x', row('x', null, null)::app.source)`,
       `select app.accept_invitation(sha256('x'), null, 'x', 'x', row('x', null, null)::app.source)`,
     ],
     [

@@ -56,7 +56,7 @@ export const AS_WORKER: readonly Attack[] = [
       `insert into app.users (email) values ('x@y.test')`,
       'update app.sessions set revoked_at = null',
       'update app.memberships set role_id = 1',
-      `select app.end_sessions_of('{person}', null, null, 'a.b', 'x', null, null)`,
+      `select app.end_sessions_of('{person}', null, null, 'a.b', row('x', null, null)::app.source)`,
     ],
   ),
   ...printing('identity_worker'),
