@@ -64,7 +64,8 @@ comment on function app.mail_of_invitation is
 
 -- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
--- reset that was requested then is void, or when the address is verified already.
+-- reset that was requested then is void, or when the address is verified already. Returns none for the job of a tenant either: no
+-- tenant asks for such a mail.
 create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
   returns table (email text, language text, token integer, expires_at timestamptz)
   language plpgsql volatile security definer rows 1
@@ -76,7 +77,9 @@ declare
   v_purpose text := case v_job.payload ->> 'template' when 'password-reset' then 'password_reset' when 'email-verification' then 'email_verify' end;
   v_user app.users;
 begin
-  if v_job.payload ->> 'template' = 'password-reset' then
+  if v_job.tenant_id is not null then
+    return;
+  elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
   elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed') then
     select * into v_user from app.users u

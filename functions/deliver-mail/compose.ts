@@ -43,8 +43,9 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     return findMembership(sql, job)
   }
   const withToken = async (purpose: 'password_reset' | 'email_verify', nonce: string) => {
+    // Whoever adds a job chooses its nonce. The database chooses its id. So no other mail ever has the token of this one.
     // An earlier attempt may have stored and sent a token before the pepper or the mail key was changed.
-    const tokens = mailTokens(runtime, purpose, nonce)
+    const tokens = mailTokens(runtime, purpose, `${job.id} ${nonce}`)
     const issued = await issueToken(sql, job, tokens, lifetimes[mail.template])
     const token = tokens[(issued?.token ?? 0) - 1]?.token
     if (issued === null || token === undefined) return null

@@ -10,7 +10,7 @@ export const newNonce = (): string => randomBytes(16).toString('base64url')
 
 /**
  * Derives the single-use token of a nonce. The same nonce gives the same token, so an email that is sent twice has one
- * link. The mail key is not in the database, so a job or a database dump reveals no valid token.
+ * link. For a password reset or a verification, the nonce contains the id of the mail's job. The mail key is not in the database, so a job or a database dump reveals no valid token.
  */
 export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string): string =>
   createHmac('sha256', mailKey).update(purpose).update('\0').update(nonce).digest('base64url')
