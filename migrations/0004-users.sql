@@ -29,6 +29,11 @@ alter table app.users
   alter column avatar_url set statistics 0,
   alter column language set statistics 0;
 
+-- Whoever changes it: a password reset that is void stays void.
+create trigger users_resets_stay_void before update of resets_valid_from on app.users
+  for each row when (new.resets_valid_from < old.resets_valid_from)
+  execute function app.refuse_change('a password reset that is void stays void');
+
 -- Users belong to no tenant. Row security also keeps the columns of a user out of the error messages of functions that act for
 -- others.
 alter table app.users enable row level security, force row level security;

@@ -75,7 +75,12 @@ describe('on its own copy', () => {
 
   test('without one of the triggers, a session or a token lives again', () =>
     eachBreaks(async () => {
-      const triggers = ['sessions_stay_ended', 'tokens_stay_consumed', 'tokens_expire_in_time']
+      const triggers = [
+        'sessions_stay_ended',
+        'tokens_stay_consumed',
+        'tokens_expire_in_time',
+        'users_resets_stay_void',
+      ]
       return [endsOnceGuarantee, triggers.map((name) => `drop trigger ${name} on app.${name.split('_')[0]}`)]
     }))
 

@@ -31,6 +31,7 @@ const [person] = await admin<{ id: string }[]>`
   values (${email}, ${`${mark} name`},
           ${`$argon2id$v=19$m=64,t=1,p=1$${base64(secret('salt').subarray(16))}$${base64(secret('password'))}`})
   returning id`
+await admin`update app.users set resets_valid_from = now() where id = ${person?.id ?? ''}`
 await admin`insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${B}, ${person?.id ?? ''}, 1, now())`
 await admin`update app.tenants set legal_name = ${`${mark} legal`} where id = ${B}`
 const [session] = await admin<{ id: string }[]>`

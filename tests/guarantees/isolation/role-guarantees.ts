@@ -286,7 +286,8 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
 
 /** What has ended stays so, whatever the role. Requires a superuser's connection. */
 export const endsOnceGuarantee: Guarantee = {
-  title: 'ended sessions stay ended, consumed tokens consumed, and a link never gets more time',
+  title:
+    'ended sessions stay ended, consumed tokens consumed, void password resets void, and a link never gets more time',
   holds: async (sql) => {
     await as(sql, 'none', async () => {
       const [user] = await sql<{ id: string }[]>`select id from app.users limit 1`
@@ -314,6 +315,11 @@ export const endsOnceGuarantee: Guarantee = {
           await expectOf(table, `${column} = ${other}`, '23514')
       }
       await expectOf('tokens', `expires_at = expires_at + interval '1 second'`, '23514')
+      const voidUntil = (at: string) =>
+        attempt(sql, `update app.users set resets_valid_from = ${at} where id = $1`, [user?.id ?? ''], true)
+      for (const at of ['now()', `now() + interval '1 day'`]) assert.equal((await voidUntil(at)).code, '')
+      for (const at of [`'-infinity'`, 'now()', `resets_valid_from - interval '1 microsecond'`, 'null'])
+        assert.equal((await voidUntil(at)).code, at === 'null' ? '23502' : '23514', at)
       await expectOf('tokens', `expires_at = expires_at - interval '1 second'`, '')
       await expectOf('tokens', `expires_at = now() + interval '1 day', token_hash = sha256(token_hash)`, '')
     })

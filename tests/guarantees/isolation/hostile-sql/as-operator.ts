@@ -37,6 +37,11 @@ export const AS_OPERATOR: readonly Attack[] = [
     'revives a session',
     'update app.sessions set revoked_at = null where revoked_at is not null',
   ]),
+  ...attacks('identity_operator', 'writes', [
+    'revives the password resets of a user',
+    `update app.users set resets_valid_from = '-infinity' where resets_valid_from > '-infinity'`,
+    `update app.users set resets_valid_from = resets_valid_from - interval '1 hour' where resets_valid_from > '-infinity'`,
+  ]),
   ...impersonating('identity_operator'),
   ...printing('identity_operator'),
   ...planting('identity_operator'),
