@@ -147,8 +147,23 @@ select app.grant_permission('member.manage',    'owner', 'admin');
 select app.grant_permission('vendor.manage',    'owner', 'admin');
 select app.grant_permission('*',                'owner');
 
+-- Returns whether a role with these permissions holds a permission. `*` is every permission that a role of the platform has, so nobody holds
+-- one that does not exist.
+create function app.holds(p_permissions jsonb, p_permission text) returns boolean
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  if p_permission = '*' or not p_permissions ? '*' then
+    return p_permission <> '*' and p_permissions ? p_permission;
+  end if;
+  return exists (select from app.role_permissions p where p.role_id < 100 and p.permission = p_permission);
+end
+$$;
+comment on function app.holds is 'callers: identity_gate';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
 comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';
 
-select app.give('app.collect_permissions', 'app.update_permissions', 'app.grant_permission');
+select app.give('app.collect_permissions', 'app.update_permissions', 'app.grant_permission', 'app.holds');

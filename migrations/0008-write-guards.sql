@@ -67,7 +67,7 @@ begin
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
   perform from app.roles r
-    where r.id = v_role and v_role = v_ticket.role_id and r.permissions ?| array[p_permission, '*'];
+    where r.id = v_role and v_role = v_ticket.role_id and app.holds(r.permissions, p_permission);
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;

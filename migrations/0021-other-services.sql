@@ -67,7 +67,7 @@ begin
   if v_live.tenant_id is distinct from v_found.tenant_id then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
-  if v_live.role_id is distinct from v_found.role_id or not (p_permission is null or v_live.permissions ?| array[p_permission, '*']) then
+  if v_live.role_id is distinct from v_found.role_id or not (p_permission is null or app.holds(v_live.permissions, p_permission)) then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
   perform app.set_tenant(v_live.tenant_id, v_live.user_id);

@@ -68,7 +68,8 @@ export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Gua
         const outcomes = await Promise.all(forged.map((each) => attempt(sql, ENTER, [each, permission])))
         assert.deepEqual(new Set(outcomes.map(({ code }) => code)), new Set(['TN500']), mode)
       })
-      assert.equal(await entered(sql, mode, { proof, permission: 'no.such' }), 'TN403', mode)
+      for (const missing of ['no.such', '', '*'])
+        assert.equal(await entered(sql, mode, { proof, permission: missing }), 'TN403', mode)
       const session = `where id = '${sessions.own}'`
       for (const [statement, code] of [
         [`update app.sessions set revoked_at = now() ${session}`, 'TN401'],

@@ -135,6 +135,25 @@ describe.each(Object.entries(DRIVERS))('a transaction in a tenant, with %s', (dr
       await expect(read({ proof }, nothing)).rejects.toMatchObject({ status: 503, name: 'TenantRefused' })
   })
 
+  it.each(['deal.wirte', '', '*', 'deal', 'DEAL.READ', 'deal.read '])(
+    'refuses everybody the permission %j, which no role of the platform has, with 403',
+    async (missing) => {
+      const { owner, sales } = await createTenantWith(admin, 'owner', 'sales')
+      for (const session of [owner, sales]) {
+        const proven = await proofOf(session)
+        const writing = write(proven, missing as Permission, ({ run }) => run(ADD, [`${driver} of no permission`]))
+        await expect(writing).rejects.toMatchObject({ status: 403 })
+        const { proof } = proven
+        const entering = sql.begin(
+          'read only',
+          (tx) => tx`select app.enter(${Buffer.from(proof, 'base64url')}, ${missing})`,
+        )
+        await expect(entering).rejects.toMatchObject({ code: 'TN403' })
+      }
+      expect(await write(await proofOf(owner), 'deal.write', ({ run }) => run('select 1'))).toHaveLength(1)
+    },
+  )
+
   it('rolls back when the work fails, and rejects what is run after the end', async () => {
     const proven = await proofOf(tenant.sales)
     const before = (await orders()).length
