@@ -77,7 +77,8 @@ comment on function app.enter is
   'owner: identity_gate; proof: tenant proof; callers: tenant_bound; '
   'definer: checks the session of a proof before the tenant is set, and seals the scope';
 
--- Enters a tenant for the background work of the login, and writes an audit entry. Raises TN403 unless an operator granted the
+-- Enters a tenant for the background work of the login. Writes an audit entry, and a line of the server's log, which keeps it when the
+-- transaction rolls back. Raises TN403 unless an operator granted the
 -- tenant to the login and it is open. It locks the grant before it reads the tenant, so that whoever revokes the grant or closes
 -- the tenant waits for the work, and later work finds the change.
 create function app.enter_as_service(p_tenant uuid) returns void
@@ -94,6 +95,7 @@ begin
   if not found then
     raise exception 'the tenant is not open' using errcode = 'TN403';
   end if;
+  raise log 'service % enters tenant %', session_user, p_tenant;
   insert into app.audit_log (tenant_id, action, target_type, after)
   values (p_tenant, 'service.entered', 'service', jsonb_build_object('role', session_user));
   perform app.set_tenant(p_tenant);
