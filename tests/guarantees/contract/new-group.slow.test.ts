@@ -19,6 +19,7 @@ const TASKS: Readonly<Record<string, { readonly most: number; readonly files: Re
   },
   'a permission': { most: 3, files: /^migrations|permissions\.ts$/ },
   'a kind of job with its worker': { most: 5, files: /^migrations|^(tests\/)?functions\/count-words|queue\/kinds/ },
+  'a SECURITY DEFINER function': { most: 2, files: /^migrations|^tests\/guarantees\// },
   'a page': { most: 6, files: /web\/(pages|texts)\/tags|web\/pages\.ts|texts\/texts|tests\/functions\/web/ },
   'a setting': { most: 2, files: /^shared\/config/ },
   'the title of a problem': { most: 1, files: /^shared\/problem/ },
@@ -88,7 +89,7 @@ it('needs few files by hand for each task', async () => {
   expect([...files].filter((file) => !ofTasks.some((ofTask) => ofTask.test(file)))).toEqual([])
 })
 
-it('needs no other edit for a group, a permission, a job, a page, a setting and a title: every command is green', {
+it('needs no other edit for a group, a permission, a function, a job, a page, a setting and a title: every command is green', {
   timeout: 1_200_000,
 }, async () => {
   const tree = await copyWithNewGroup()
