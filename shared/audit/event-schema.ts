@@ -1,4 +1,5 @@
-import { AUDIT_ACTIONS, type AuditAction, EVENT_KEYS, type EventKey } from '#shared/audit/actions.ts'
+import { AUDIT_ACTIONS, type AuditAction } from '#shared/audit/actions.ts'
+import { EVENT_KEYS, type EventKey } from '#shared/audit/event-keys.ts'
 
 type JsonSchema = Readonly<Record<string, unknown>>
 

@@ -1,25 +1,28 @@
 /**
- * Every permission of the service. An endpoint names the one that it requires; app.role_permissions says which roles hold
- * it. A new permission is a line here and its rows in a migration: a test compares the two.
+ * Every permission of the service, with what a member who holds it may do, in the languages of the pages. An endpoint names the
+ * one that it requires; app.role_permissions says which roles hold it. A new permission is a line here and its rows in a
+ * migration: a test compares the two.
  */
-export const PERMISSIONS = [
-  'catalog.read',
-  'company.read',
-  'company.write',
-  'customer.read',
-  'customer.write',
-  'deal.price.read',
-  'deal.price.write',
-  'deal.read',
-  'deal.write',
-  'design.approve',
-  'design.read',
-  'design.write',
-  'member.manage',
-  'vendor.manage',
-] as const
+export const PERMITTED = {
+  'catalog.read': { en: 'see the catalog', es: 'ver el catálogo' },
+  'company.read': { en: 'see the settings', es: 'ver los ajustes' },
+  'company.write': { en: 'change the settings', es: 'cambiar los ajustes' },
+  'customer.read': { en: 'see customers', es: 'ver clientes' },
+  'customer.write': { en: 'change customers', es: 'cambiar clientes' },
+  'deal.price.read': { en: 'see prices of deals', es: 'ver precios de pedidos' },
+  'deal.price.write': { en: 'change prices of deals', es: 'cambiar precios de pedidos' },
+  'deal.read': { en: 'see deals', es: 'ver pedidos' },
+  'deal.write': { en: 'change deals', es: 'cambiar pedidos' },
+  'design.approve': { en: 'approve designs', es: 'aprobar diseños' },
+  'design.read': { en: 'see designs', es: 'ver diseños' },
+  'design.write': { en: 'change designs', es: 'cambiar diseños' },
+  'member.manage': { en: 'manage members', es: 'gestionar miembros' },
+  'vendor.manage': { en: 'manage vendor accounts', es: 'gestionar cuentas de proveedores' },
+} satisfies Record<string, { readonly en: string; readonly es: string }>
 
-export type Permission = (typeof PERMISSIONS)[number]
+export type Permission = keyof typeof PERMITTED
+
+export const PERMISSIONS = Object.keys(PERMITTED) as readonly Permission[]
 
 export const isPermission = (text: string): text is Permission => PERMISSIONS.some((each) => each === text)
 

@@ -1,4 +1,7 @@
-import { auditActions } from '#web/texts/audit-actions.ts'
+import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
+import { byLanguage } from '#web/texts/by-language.ts'
+
+const actions = byLanguage(AUDIT_ACTIONS)
 
 const en = {
   title: 'Audit log',
@@ -14,7 +17,7 @@ const en = {
   system: 'The platform',
   somebody: 'somebody',
   other: (who: string, action: string) => `${who}: ${action}.`,
-  actions: auditActions.en,
+  actions: actions.en,
   navigation: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
 
@@ -32,7 +35,7 @@ const es: typeof en = {
   system: 'La plataforma',
   somebody: 'alguien',
   other: (who, action) => `${who}: ${action}.`,
-  actions: auditActions.es,
+  actions: actions.es,
   navigation: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }
 

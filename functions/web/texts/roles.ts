@@ -1,4 +1,7 @@
-import { permissions } from '#web/texts/permissions.ts'
+import { PERMITTED } from '#shared/role/permissions.ts'
+import { byLanguage } from '#web/texts/by-language.ts'
+
+const permissions = byLanguage(PERMITTED)
 
 const en = {
   title: 'Roles',

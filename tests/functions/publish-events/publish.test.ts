@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { AUDIT_ACTIONS, EVENT_KEYS } from '#shared/audit/actions.ts'
+import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
+import { EVENT_KEYS } from '#shared/audit/event-keys.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { Run } from '#shared/db/run.ts'
 import { enqueueEvents, keepEvents, readEvents } from '#functions/publish-events/queries.ts'

@@ -1,5 +1,5 @@
+import type { Named } from '#shared/audit/actions.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
-import type { Named } from '#web/texts/audit-actions.ts'
 import type { Texts } from '#web/texts/texts.ts'
 
 type Entry = ReplyOf<'GET /v1/audit-log'>['data'][number]

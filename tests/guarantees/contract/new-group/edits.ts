@@ -6,9 +6,8 @@ type Edit =
 /** What a stranger edits by hand. Each file is a step of functions/README.md. */
 export const EDITS: readonly Edit[] = [
   // The permissions. The migration gives them to roles.
-  { file: 'shared/role/permissions.ts', before: `  'vendor.manage',`, line: `  'tag.read',\n  'tag.write',` },
   {
-    file: 'functions/web/texts/permissions.ts',
+    file: 'shared/role/permissions.ts',
     before: `  'vendor.manage'`,
     line: `  'tag.read': { en: 'see tags', es: 'ver etiquetas' },\n  'tag.write': { en: 'change tags', es: 'cambiar etiquetas' },`,
   },
@@ -16,19 +15,14 @@ export const EDITS: readonly Edit[] = [
   {
     file: 'shared/audit/actions.ts',
     before: `  'tenant.changed'`,
-    line: `  'tag.created': { target: 'tag', event: [] },\n  'tag.deleted': { target: 'tag', event: [] },`,
-  },
-  {
-    file: 'functions/web/texts/audit-actions.ts',
-    before: `  'tenant.changed'`,
-    line: `  'tag.created': {
+    line: `  'tag.created': action('tag', [], {
     en: ['Tag added', ({ who, value }) => \`\${who} added the tag \${value('name')}.\`],
     es: ['Etiqueta añadida', ({ who, value }) => \`\${who} añadió la etiqueta \${value('name')}.\`],
-  },
-  'tag.deleted': {
+  }),
+  'tag.deleted': action('tag', [], {
     en: ['Tag deleted', ({ who, value }) => \`\${who} deleted the tag \${value('name')}.\`],
     es: ['Etiqueta eliminada', ({ who, value }) => \`\${who} eliminó la etiqueta \${value('name')}.\`],
-  },`,
+  }),`,
   },
   // The kind of job.
   {
