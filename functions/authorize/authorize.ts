@@ -46,6 +46,7 @@ export async function authorize(
 }
 
 const describe = ({
+  kind,
   session,
   user,
   tenant,
@@ -54,7 +55,7 @@ const describe = ({
   permissions,
   proof,
 }: TenantPrincipal & ProvenPrincipal) => ({
-  kind: 'session' as const,
+  kind,
   session_id: session.id,
   user: { id: user.id, email: user.email, full_name: user.full_name },
   tenant: {

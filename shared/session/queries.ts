@@ -128,8 +128,10 @@ export const userOf = (row: LiveSessionRow): User => ({
 function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'csrfSecret'>): Principal {
   const session = sessionOf(row)
   const user = { ...userOf(row), language: row.language }
-  if (row.tenant_id === null) return { ...proofs, session, user, tenant: null, role: null, permissions: [] }
+  const kind = 'session'
+  if (row.tenant_id === null) return { kind, ...proofs, session, user, tenant: null, role: null, permissions: [] }
   return {
+    kind,
     ...proofs,
     session,
     user,

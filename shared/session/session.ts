@@ -15,7 +15,8 @@ export const Session = v.pipe(
 
 export type Session = Readonly<v.InferOutput<typeof Session>>
 
-interface SessionUser {
+interface SessionPrincipal {
+  readonly kind: 'session'
   readonly ticket: Ticket
   readonly csrfSecret: CsrfSecret
   readonly session: Session
@@ -24,18 +25,22 @@ interface SessionUser {
 }
 
 /** The user of a live session without a tenant. */
-export interface PendingPrincipal extends SessionUser {
+export interface PendingPrincipal extends SessionPrincipal {
   readonly tenant: null
   readonly role: null
 }
 
 /** The user of a live session in a tenant, where they have a live membership. */
-export interface TenantPrincipal extends SessionUser {
+export interface TenantPrincipal extends SessionPrincipal {
   readonly tenant: Tenant
   readonly role: Role
   readonly membershipId: string
 }
 
+/**
+ * Who calls. `kind` says what a principal is: today each has a session and a user. A kind without them is one more member of this
+ * union, and code that reads `user` of any principal then does not compile.
+ */
 export type Principal = PendingPrincipal | TenantPrincipal
 
 /** What the forms of a front end carry, so that only its own pages can send them. */
