@@ -73,7 +73,8 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'currency-in-use': 'The tenant has deals in its currency. The currency can no longer change.',
   'deal-locked':
     'The status of the deal does not allow this change. Read the deal, and change it to a draft if that is allowed.',
-  'precondition-failed': 'The resource has changed since it was read. Read it again, then decide what to change.',
+  'precondition-failed':
+    'The resource has changed since it was read, or the operation does not take the condition. Read it again, then decide what to change.',
   'position-expired': 'Events after this position are deleted. Compare what you missed, and begin without `after`.',
   'rate-limited': 'There were too many attempts. Wait as many seconds as `Retry-After` says.',
   'dependency-unavailable':

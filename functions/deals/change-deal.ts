@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { notFound, Problem } from '#shared/problem.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { CustomerName, Deal, STATUSES, type Status } from './deal.ts'
@@ -27,14 +27,16 @@ export const changeDeal = endpoint({
     status: v.optional(v.pipe(v.picklist(STATUSES, NOT_A_STATUS), v.examples(['quoted']))),
   }),
   reply: Deal,
+  etag: true,
   problems: ['deal-locked'],
   async handle(context) {
-    const { params, body, principal, sql } = context
+    const { params, body, ifMatch, principal, sql } = context
     const deal = await lockDeal(sql, params.id)
     if (deal === null) throw notFound('no deal with this id')
+    requireMatch(ifMatch, visibleDeal(principal, deal))
     const { customer_name: customerName = deal.customer_name, status = deal.status } = body
     const renamed = customerName !== deal.customer_name
-    if (!renamed && status === deal.status) return ok(visibleDeal(principal, deal))
+    if (!renamed && status === deal.status) return okWithEtag(visibleDeal(principal, deal))
     const next = NEXT[deal.status]
     if (next.length === 0 || (status !== deal.status && !next.includes(status)))
       throw new Problem('deal-locked', { detail: 'The status of the deal does not allow this change.' })
@@ -47,6 +49,6 @@ export const changeDeal = endpoint({
       before: audited(deal),
       after: audited(changed),
     })
-    return ok(visibleDeal(principal, changed))
+    return okWithEtag(visibleDeal(principal, changed))
   },
 })

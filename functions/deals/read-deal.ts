@@ -1,5 +1,5 @@
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
 import { Deal } from './deal.ts'
 import { findDeal } from './deal-queries.ts'
@@ -10,9 +10,10 @@ export const readDeal = endpoint({
   access: { permission: 'deal.read' },
   summary: 'A deal with its lines',
   reply: Deal,
+  etag: true,
   async handle({ params, principal, sql }) {
     const deal = await findDeal(sql, params.id)
     if (deal === null) throw notFound('no deal with this id')
-    return ok(visibleDeal(principal, deal))
+    return okWithEtag(visibleDeal(principal, deal))
   },
 })

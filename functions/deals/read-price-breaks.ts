@@ -1,5 +1,5 @@
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
 import { PriceBreaks } from './price-break.ts'
 import { findPriceBreaks } from './price-queries.ts'
@@ -9,9 +9,10 @@ export const readPriceBreaks = endpoint({
   access: { permission: 'deal.price.read' },
   summary: 'The price breaks of a style, by quantity',
   reply: PriceBreaks,
+  etag: true,
   async handle({ params, sql }) {
     const breaks = await findPriceBreaks(sql, params.style_id)
     if (breaks === null) throw notFound('no style with this id')
-    return ok({ style_id: params.style_id, breaks })
+    return okWithEtag({ style_id: params.style_id, breaks })
   },
 })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import type { FieldFault } from '#shared/field-error.ts'
 import { forbidden, invalid, notFound, Problem } from '#shared/problem.ts'
 import { holds } from '#shared/role/permissions.ts'
@@ -16,14 +16,16 @@ export const replaceLines = endpoint({
   summary: 'Replace all lines of a draft; a line without a price gets that of a price break',
   body: v.object({ lines: SentLines }),
   reply: Deal,
+  etag: true,
   problems: ['deal-locked'],
   async handle(context) {
-    const { params, body, principal, sql } = context
+    const { params, body, ifMatch, principal, sql } = context
     const sendsPrices = body.lines.some((line) => line.unit_price !== null)
     if (sendsPrices && !holds(principal.permissions, 'deal.price.write'))
       throw forbidden('a line has a price, and the role may not set prices')
     const deal = await lockDeal(sql, params.id)
     if (deal === null) throw notFound('no deal with this id')
+    requireMatch(ifMatch, visibleDeal(principal, deal))
     if (deal.status !== 'draft') throw new Problem('deal-locked', { detail: 'Only the lines of a draft can change.' })
     const lines = await priceLines(sql, { currency: deal.currency, lines: body.lines })
     const errors = errorsOf(lines)
@@ -38,7 +40,7 @@ export const replaceLines = endpoint({
     })
     const changed = await findDeal(sql, deal.id)
     if (changed === null) throw new Error('the locked deal is gone')
-    return ok(visibleDeal(principal, changed))
+    return okWithEtag(visibleDeal(principal, changed))
   },
 })
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
 import { holds } from '#shared/role/permissions.ts'
 import { PriceBreaks, SentBreaks } from './price-break.ts'
@@ -14,10 +14,17 @@ export const replacePriceBreaks = endpoint({
   summary: 'Replace the price breaks of a style; an empty list removes them',
   body: v.object({ breaks: SentBreaks }),
   reply: PriceBreaks,
+  etag: true,
   async handle(context) {
-    const { params, body, principal, sql } = context
+    const { params, body, ifMatch, principal, sql } = context
     const replaced = await findPriceBreaks(sql, params.style_id)
     if (replaced === null) throw notFound('no style with this id')
+    const readable = holds(principal.permissions, 'deal.price.read')
+    const visible = (breaks: typeof replaced) => ({
+      style_id: params.style_id,
+      breaks: readable ? breaks : breaks.map(({ min_quantity }) => ({ min_quantity })),
+    })
+    requireMatch(ifMatch, visible(replaced))
     await storePriceBreaks(sql, params.style_id, body.breaks)
     const stored = (await findPriceBreaks(sql, params.style_id)) ?? []
     // A role may permit its members to read the audit log, and not prices.
@@ -28,8 +35,6 @@ export const replacePriceBreaks = endpoint({
       before: quantities(replaced),
       after: quantities(stored),
     })
-    const readable = holds(principal.permissions, 'deal.price.read')
-    const breaks = readable ? stored : stored.map(({ min_quantity }) => ({ min_quantity }))
-    return ok({ style_id: params.style_id, breaks })
+    return okWithEtag(visible(stored))
   },
 })

@@ -1,6 +1,6 @@
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
 import { Design } from './design.ts'
 import { lockDesign, setApproval } from './queries.ts'
@@ -10,13 +10,15 @@ export const approveDesign = endpoint({
   access: { permission: 'design.approve' },
   summary: 'Approve a design; a later change of its assets clears the approval',
   reply: Design,
+  etag: true,
   async handle(context) {
-    const { params, sql } = context
+    const { params, ifMatch, sql } = context
     const design = await lockDesign(sql, params.id)
     if (design === null) throw notFound('no design with this id')
-    if (design.approved_at !== null) return ok(design)
+    requireMatch(ifMatch, design)
+    if (design.approved_at !== null) return okWithEtag(design)
     const approval = await setApproval(sql, design.id, true)
     await recordAudit(context, { action: 'design.approved', targetId: design.id })
-    return ok({ ...design, ...approval })
+    return okWithEtag({ ...design, ...approval })
   },
 })

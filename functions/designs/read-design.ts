@@ -1,6 +1,6 @@
 import { endpoint } from '#shared/http/endpoint.ts'
+import { okWithEtag } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
-import { ok } from '#shared/http/reply.ts'
 import { Design } from './design.ts'
 import { findDesign } from './queries.ts'
 
@@ -9,9 +9,10 @@ export const readDesign = endpoint({
   access: { permission: 'design.read' },
   summary: 'A design with its assets',
   reply: Design,
+  etag: true,
   async handle({ params, sql }) {
     const design = await findDesign(sql, params.id)
     if (design === null) throw notFound('no design with this id')
-    return ok(design)
+    return okWithEtag(design)
   },
 })

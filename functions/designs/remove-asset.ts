@@ -1,6 +1,6 @@
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
 import { Design, withPrimary } from './design.ts'
 import { deleteAsset, lockDesign, setApproval, setPrimary } from './queries.ts'
@@ -10,11 +10,13 @@ export const removeAsset = endpoint({
   access: { permission: 'design.write' },
   summary: 'Remove an asset and clear the approval; the oldest remaining asset replaces a removed primary one',
   reply: Design,
+  etag: true,
   async handle(context) {
-    const { params, sql } = context
+    const { params, ifMatch, sql } = context
     const design = await lockDesign(sql, params.id)
     const removed = design?.assets.find(({ id }) => id === params.asset_id)
     if (design === null || removed === undefined) throw notFound('no design with this asset')
+    requireMatch(ifMatch, design)
     const remaining = design.assets.filter((asset) => asset !== removed)
     const primary = removed.is_primary ? remaining[0] : remaining.find(({ is_primary: primary }) => primary)
     await deleteAsset(sql, design.id, removed.id)
@@ -31,6 +33,6 @@ export const removeAsset = endpoint({
       },
       after: { primary_asset_id: primary?.id ?? null, approved_by: null },
     })
-    return ok({ ...design, approved_at: null, approved_by: null, assets: withPrimary(remaining, primary?.id) })
+    return okWithEtag({ ...design, approved_at: null, approved_by: null, assets: withPrimary(remaining, primary?.id) })
   },
 })

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { invalid, notFound } from '#shared/problem.ts'
-import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { findRole } from '#shared/role/queries.ts'
 import { RoleCode } from '#shared/role/role-code.ts'
@@ -16,23 +16,25 @@ export const changeRole = endpoint({
   summary: 'Change the role of a member, or of an invited person',
   body: v.object({ role: RoleCode }),
   reply: Member,
+  etag: true,
   problems: ['last-owner'],
   async handle(context) {
-    const { params, body, principal, sql } = context
+    const { params, body, ifMatch, principal, sql } = context
     const role = await findRole(sql, body.role)
     if (role === null) throw invalid([{ pointer: '#/role', code: 'unknown', kind: 'a role' }])
     const member = await lockMember(sql, params.id)
     if (member === null || member.revoked_at !== null) throw notFound('no member with this id')
+    requireMatch(ifMatch, member)
     await requireMayGive(context, role, member.role)
-    if (role.id === member.role.id) return ok(member)
+    if (role.id === member.role.id) return okWithEtag(member)
     const change = { targetId: member.id, before: { role: member.role.code }, after: { role: role.code } }
     if (member.accepted_at !== null) {
       await setRole(sql, member.id, role.id)
       await recordAudit(context, { action: 'membership.role_changed', ...change })
-      return ok({ ...member, role })
+      return okWithEtag({ ...member, role })
     }
     await setInvitedRole(sql, member.id, role.id)
     await recordAudit(context, { action: 'invitation.role_changed', ...change })
-    return ok({ ...member, role, invited_by: principal.user.id })
+    return okWithEtag({ ...member, role, invited_by: principal.user.id })
   },
 })

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { etagOf } from '#shared/http/etag.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { notFound } from '#shared/problem.ts'
@@ -11,14 +12,16 @@ export const readMember = endpoint({
   route: 'GET /v1/members/{id}',
   access: { permission: 'member.manage' },
   summary: 'A member, or an invited person by the id of the invitation',
+  description: 'The ETag is that of the member, without `roles`.',
   query: v.object({ include: IncludeRoles }),
   reply: v.object({ ...Member.entries, roles: IncludedRoles }),
+  etag: true,
   async handle({ params, query, sql }) {
     const [found, roles] = await Promise.all([
       findMember(sql, params.id),
       query.include === 'roles' ? searchRoles(sql) : undefined,
     ])
     if (found === null) throw notFound('no member with this id')
-    return ok({ ...found, roles })
+    return ok({ ...found, roles }, { headers: { etag: etagOf(found) } })
   },
 })

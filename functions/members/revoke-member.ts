@@ -1,7 +1,7 @@
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { notFound } from '#shared/problem.ts'
-import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/membership/member.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { lockMember, revokeMembership } from './member-queries.ts'
@@ -14,16 +14,18 @@ export const revokeMember = endpoint({
   summary: 'Revoke a membership and end its sessions, or cancel an invitation',
   needs: ['invoke:deliver-mail'],
   reply: Member,
+  etag: true,
   problems: ['last-owner'],
   async handle(context) {
-    const { params, sql } = context
+    const { params, ifMatch, sql } = context
     const member = await lockMember(sql, params.id)
     if (member === null) throw notFound('no member with this id')
+    requireMatch(ifMatch, member)
     await requireMayGive(context, member.role)
-    if (member.revoked_at !== null) return ok(member)
+    if (member.revoked_at !== null) return okWithEtag(member)
     if (member.accepted_at === null) {
       await withdrawInvitation(context, { id: member.id, email: member.user.email, role: member.role })
-      return ok({ ...member, revoked_at: new Date().toISOString() })
+      return okWithEtag({ ...member, revoked_at: new Date().toISOString() })
     }
     const { user_id, revoked_at } = await revokeMembership(sql, member.id)
     await recordAudit(context, {
@@ -32,6 +34,6 @@ export const revokeMember = endpoint({
       before: { role: member.role.code },
     })
     await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
-    return ok({ ...member, revoked_at })
+    return okWithEtag({ ...member, revoked_at })
   },
 })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { Problem } from '#shared/problem.ts'
 import { IntegerId } from '#shared/schema/id.ts'
 import { ListedRole } from '#shared/role/listed-role.ts'
@@ -14,14 +14,16 @@ export const deleteRole = endpoint({
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Delete a role of the tenant that nobody holds or is invited to',
   reply: ListedRole,
+  etag: true,
   problems: ['role-in-use'],
   async handle(context) {
-    const { params, principal, sql } = context
+    const { ifMatch, params, principal, sql } = context
     const role = await changeableRole(sql, Number(params.id), principal)
+    requireMatch(ifMatch, role)
     if (await isInUse(sql, role.id))
       throw new Problem('role-in-use', { detail: 'A member or an open invitation has this role.' })
     await hideRole(sql, role.id)
     await recordAudit(context, { action: 'role.deleted', targetId: null, before: { id: role.id, code: role.code } })
-    return ok(role)
+    return okWithEtag(role)
   },
 })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { recordAudit } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { forbidden } from '#shared/problem.ts'
 import { IntegerId } from '#shared/schema/id.ts'
 import { ListedRole } from '#shared/role/listed-role.ts'
@@ -17,9 +17,11 @@ export const updateRole = endpoint({
   summary: 'Change the label of a role of the tenant, or replace the permissions that it adds',
   body: v.object({ label: v.optional(RoleLabel), add: v.optional(AddedPermissions) }),
   reply: ListedRole,
+  etag: true,
   async handle(context) {
-    const { body, params, principal, sql } = context
+    const { body, ifMatch, params, principal, sql } = context
     const role = await changeableRole(sql, Number(params.id), principal)
+    requireMatch(ifMatch, role)
     if (body.add !== undefined && !holdsAll(principal.permissions, body.add))
       throw forbidden('the role would permit more than the principal may')
     if (body.label !== undefined) await setLabel(sql, role.id, body.label)
@@ -31,6 +33,6 @@ export const updateRole = endpoint({
       before: { id: role.id, label: role.label, permissions: role.permissions },
       after: { id: role.id, label: changed.label, permissions: changed.permissions },
     })
-    return ok(changed)
+    return okWithEtag(changed)
   },
 })

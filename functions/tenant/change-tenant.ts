@@ -3,9 +3,8 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { errorCode, FOREIGN_KEY_VIOLATION } from '#shared/db/failure.ts'
 import type { Fault } from '#shared/field-error.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { etagOf, requireMatch } from '#shared/http/etag.ts'
+import { etagOf, okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { JSON_TYPE } from '#shared/http/media-type.ts'
-import { ok } from '#shared/http/reply.ts'
 import { invalid, Problem } from '#shared/problem.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { name } from '#shared/schema/name.ts'
@@ -50,7 +49,7 @@ export const changeTenant = endpoint({
     if (timezone !== tenant.timezone && !(await knowsTimezone(sql, timezone)))
       throw invalid([{ pointer: '#/timezone', ...UNKNOWN_TIMEZONE }])
     const wanted = { ...tenant, legal_name: legalName, timezone, currency, settings }
-    if (etagOf(wanted) === etagOf(tenant)) return ok(tenant, { headers: { etag: etagOf(tenant) } })
+    if (etagOf(wanted) === etagOf(tenant)) return okWithEtag(tenant)
     const changed = await updateTenant(sql, wanted).catch((error: unknown) => {
       if (errorCode(error) !== FOREIGN_KEY_VIOLATION) throw error
       throw new Problem('currency-in-use', { detail: 'The tenant has deals in its currency.' })
@@ -61,7 +60,7 @@ export const changeTenant = endpoint({
       before: audited(tenant),
       after: { ...audited(changed), changed_settings: Object.keys(body.settings ?? {}).toSorted() },
     })
-    return ok(changed, { headers: { etag: etagOf(changed) } })
+    return okWithEtag(changed)
   },
 })
 

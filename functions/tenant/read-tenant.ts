@@ -1,6 +1,5 @@
 import { endpoint } from '#shared/http/endpoint.ts'
-import { etagOf } from '#shared/http/etag.ts'
-import { ok } from '#shared/http/reply.ts'
+import { okWithEtag } from '#shared/http/etag.ts'
 import { findTenant } from './queries.ts'
 import { OwnTenant } from './tenant.ts'
 
@@ -11,7 +10,6 @@ export const readTenant = endpoint({
   reply: OwnTenant,
   etag: true,
   async handle({ sql }) {
-    const tenant = await findTenant(sql)
-    return ok(tenant, { headers: { etag: etagOf(tenant) } })
+    return okWithEtag(await findTenant(sql))
   },
 })

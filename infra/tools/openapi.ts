@@ -73,7 +73,8 @@ function apiTypes(routeGroups: readonly RouteGroup[]): string {
     '}',
     '',
     '/** The routes whose responses carry an ETag. */',
-    `export type RouteWithEtag = ${withEtag.map((route) => `'${route}'`).join(' | ')}`,
+    'export type RouteWithEtag =',
+    ...withEtag.map((route) => `  | '${route}'`),
     '',
   ].join('\n')
 }

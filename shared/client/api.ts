@@ -33,4 +33,21 @@ interface Groups {
 }
 
 /** The routes whose responses carry an ETag. */
-export type RouteWithEtag = 'GET /v1/tenant' | 'PATCH /v1/tenant'
+export type RouteWithEtag =
+  | 'GET /v1/price-breaks/{style_id}'
+  | 'PUT /v1/price-breaks/{style_id}'
+  | 'GET /v1/deals/{id}'
+  | 'PATCH /v1/deals/{id}'
+  | 'PUT /v1/deals/{id}/lines'
+  | 'GET /v1/designs/{id}'
+  | 'PUT /v1/designs/{id}/primary-asset'
+  | 'DELETE /v1/designs/{id}/assets/{asset_id}'
+  | 'POST /v1/designs/{id}/approve'
+  | 'GET /v1/members/{id}'
+  | 'PATCH /v1/members/{id}'
+  | 'DELETE /v1/members/{id}'
+  | 'GET /v1/roles/{id}'
+  | 'PATCH /v1/roles/{id}'
+  | 'DELETE /v1/roles/{id}'
+  | 'GET /v1/tenant'
+  | 'PATCH /v1/tenant'

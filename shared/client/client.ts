@@ -20,7 +20,7 @@ export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]
   (EndpointOf<R>['query'] extends null ? unknown : Needed<'query', InQuery<OnTheWire<EndpointOf<R>['query']>>>) &
   (EndpointOf<R>['body'] extends null ? unknown : { readonly body: OnTheWire<EndpointOf<R>['body']> }) &
   (R extends RouteWithEtag
-    ? EndpointOf<R>['body'] extends null
+    ? R extends `GET ${string}`
       ? unknown
       : { readonly ifMatch?: string | undefined }
     : unknown)

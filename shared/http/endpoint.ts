@@ -56,7 +56,7 @@ interface Definition<
   readonly reply?: Result
   /** The problems that do not follow from the access, the parameters, the query, the body and the limits. */
   readonly problems?: readonly DeclaredProblem[]
-  /** Whether the response carries an ETag, and a write compares `If-Match` with it: see shared/http/etag.ts. */
+  /** Whether the response carries an ETag, and a write compares `If-Match` under its lock: see shared/http/etag.ts. */
   readonly etag?: true
   /** The cache-control of a success. A failure always gets `no-store`. */
   readonly cache?: string

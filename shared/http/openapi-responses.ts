@@ -61,7 +61,7 @@ export function failureResponses(
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] {
-  const { access, path, body, etag, limits, problems } = endpoint
+  const { access, path, body, limits, problems } = endpoint
   return [
     ...gateway,
     toRefusal(500),
@@ -73,7 +73,8 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
     toRefusal('validation-failed'),
     ...(body === null ? [] : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415)]),
     ...(limits === null ? [] : [toRefusal('rate-limited')]),
-    ...(etag && body !== null ? [toRefusal('precondition-failed')] : []),
+    // Of a condition, on every route.
+    toRefusal('precondition-failed'),
     ...problems.map(toRefusal),
   ]
 }

@@ -39,7 +39,8 @@ status and the headers of GET without the body. Authentication and authorization
 checked before the request is parsed: an operation with \`x-permission\` returns 403 to every role without that permission.
 
 A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`), which the response repeats. Otherwise the response has a new
-UUID. A query parameter that the operation does not list is a 422 with the code \`unknown-field\`. Timestamps are RFC 3339 in UTC. New fields may be added to responses: ignore unknown fields.
+UUID. A query parameter that the operation does not list is a 422 with the code \`unknown-field\`. \`If-Match\` on an
+operation whose response has no ETag, and \`If-None-Match\` on a write, are a 412. Timestamps are RFC 3339 in UTC. New fields may be added to responses: ignore unknown fields.
 
 A read by a session may carry \`prefer: session\`. Its response has \`x-session\` too, which saves a front end a request.
 A request may carry \`if-tenant\` with the id of a tenant. An operation of a tenant returns 403 \`tenant-not-selected\` if the session
@@ -91,7 +92,7 @@ export function openApiDocument(
       parameters: [
         ...pathParameters(endpoint),
         ...(query === null ? [] : queryParameters(jsonSchema(query))),
-        ...(endpoint.etag && body !== null ? [IF_MATCH] : []),
+        ...(endpoint.etag && method !== 'GET' ? [IF_MATCH] : []),
       ],
       ...(request === null
         ? {}

@@ -5,6 +5,7 @@ import { runEndpoint } from '#shared/http/run-endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { unavailable } from '#shared/problem.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
+import { conditions } from '#shared/http/middleware/conditions.ts'
 import { jsonBody } from '#shared/http/middleware/json-body.ts'
 import { matchRoute } from '#shared/http/middleware/match-route.ts'
 import { problemDetails } from '#shared/http/middleware/problem-details.ts'
@@ -34,6 +35,7 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(serviceKey())
     .use(tenantScope())
     .use(jsonBody(group.bodyLimitBytes))
+    .use(conditions())
     .use(rateLimit())
     .handler(async (_event, context) => {
       const { status, headers, body } = await runEndpoint(context.request)

@@ -28,7 +28,7 @@ export interface RequestState {
   sentToken: string | null
   /** The well-formed key of a service, on the routes for services. Nobody has checked it. */
   serviceKey: SentServiceKey | null
-  /** The value of `If-Match`. */
+  /** The values of `If-Match`, as one list. */
   readonly ifMatch: string | null
   query: unknown
   body: unknown
@@ -56,6 +56,7 @@ export const responseId = ({ client, requestId }: RequestState): string => clien
 export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Config): RequestState {
   const headers = new RequestHeaders(event.multiValueHeaders)
   const sent = headers.get('x-request-id')
+  const ifMatch = headers.all('if-match')
   return {
     headers,
     requestId: gatewayId(event),
@@ -68,7 +69,7 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
     principal: null,
     sentToken: null,
     serviceKey: null,
-    ifMatch: headers.get('if-match') ?? null,
+    ifMatch: ifMatch.length === 0 ? null : ifMatch.join(', '),
     query: null,
     body: null,
   }
