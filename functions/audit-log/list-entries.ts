@@ -2,13 +2,13 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { AgePageQuery, page, pageOf } from '#shared/schema/page.ts'
-import { isTimestamp } from '#shared/schema/timestamp.ts'
+import { sentTime } from '#shared/schema/timestamp.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Entry, NamedMember, nameMembers, searchEntries } from './queries.ts'
 
 const Time = v.pipe(
   v.string(fault({ code: 'repeated' })),
-  v.check(isTimestamp, fault({ code: 'wrong-format', format: 'a time by RFC 3339' })),
+  sentTime(fault({ code: 'wrong-format', format: 'a time by RFC 3339' })),
   v.metadata({ format: 'date-time' }),
 )
 

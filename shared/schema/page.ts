@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { fault } from '#shared/schema/fault.ts'
 import { hasAtMost, isStorable } from '#shared/schema/text.ts'
-import { isTimestamp, timestampKey } from '#shared/schema/timestamp.ts'
+import { sentTime, timestampKey } from '#shared/schema/timestamp.ts'
 
 const MAX_LIMIT = 100
 const DEFAULT_LIMIT = 50
@@ -94,7 +94,7 @@ const pageQuery = (sortKey: v.GenericSchema<string>) => ({
 export const PageQuery = pageQuery(v.pipe(v.string(), v.maxLength(400), v.check(isStorable)))
 
 /** The query fields of a list ordered by age. */
-export const AgePageQuery = pageQuery(v.pipe(v.string(), v.check(isTimestamp)))
+export const AgePageQuery = pageQuery(sentTime(INVALID_CURSOR))
 
 function decode(cursor: string, schema: v.GenericSchema<unknown, Key>): Key | null {
   try {

@@ -17,10 +17,11 @@ export interface Unauthenticated {
 
 /** Returns the well-formed token of a request with these values of `Authorization`, or why it has none. */
 export function sentToken(credentials: readonly string[]): string | Unauthenticated {
-  const [scheme = '', token = '', ...rest] = (credentials[0] ?? '').split(' ')
+  // https://www.rfc-editor.org/rfc/rfc9110#section-11.4: one or more spaces after the scheme.
+  const [, scheme = '', token = ''] = /^([^ ]*) *(.*)$/.exec(credentials[0] ?? '') ?? []
   if (credentials.length === 0) return { cause: 'absent', reason: 'no credentials', tokenSent: false }
   if (scheme.toLowerCase() !== 'bearer') return { cause: 'malformed', reason: 'not a bearer token', tokenSent: false }
-  if (credentials.length > 1 || rest.length > 0 || !TOKEN_PATTERN.test(token))
+  if (credentials.length > 1 || !TOKEN_PATTERN.test(token))
     return { cause: 'malformed', reason: 'malformed token', tokenSent: true }
   return token
 }

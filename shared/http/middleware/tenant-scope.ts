@@ -11,7 +11,7 @@ export const tenantScope = (): Middleware => ({
     const { principal, headers } = context.request
     // A request that names its tenant is refused when another tab has selected another one. It selects nothing.
     // A write checks again that the session is still in the tenant of this principal (app.enter_to_write).
-    const expected = headers.get('if-tenant')
+    const expected = headers.get('if-tenant')?.toLowerCase()
     if (expected !== undefined && principal?.tenant?.id !== expected) throw new Problem('tenant-not-selected')
     requireTenant(principal, access.permission)
   },

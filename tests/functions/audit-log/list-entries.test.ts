@@ -177,6 +177,18 @@ describe('GET /v1/audit-log', () => {
     expect(await times('?from=2026-05-02T00:00:00Z&to=2026-05-04T00:00:00Z')).toEqual(['2026-05-03', '2026-05-02'])
     expect(await times('?from=2026-05-02T00:00:00.000001Z&to=2026-05-02T00:00:00.000002Z')).toEqual(['2026-05-02'])
     expect(await times('?from=2026-05-02T02:00:00%2B02:00&to=2026-05-03T00:00:00Z')).toEqual(['2026-05-02'])
+    // Any number of digits, either case, any offset, and a leap second (RFC 3339, 5.6). Postgres alone would round.
+    for (const search of [
+      '?from=2026-05-02T00:00:00.0000000Z&to=2026-05-02T00:00:00.0000011Z',
+      `?from=2026-05-02t00:00:00.${'0'.repeat(200)}z&to=2026-05-02t00:00:00.0000010000001z`,
+      '?from=2026-05-01T23:59:59.9999999Z&to=2026-05-02T23:59:60Z',
+      '?from=2026-05-01T00:00:00-23:59&to=2026-05-03T23:59:00%2B23:59',
+    ])
+      expect(await times(search), search).toEqual(['2026-05-02'])
+    expect(await times('?from=2026-05-02T00:00:00.0000011Z&to=2026-05-02T00:00:01Z')).toEqual([])
+    expect(await times('?from=2026-05-02T00:00:00Z&to=2026-05-02T00:00:00.000001Z')).toEqual([])
+    const everything = '?from=0001-01-01T00:00:00%2B23:59&to=9999-12-31T23:59:60.9999999-23:59'
+    expect((await times(everything)).slice(-3)).toEqual(['2026-05-03', '2026-05-02', '2026-05-01'])
     expect((await entries('?action=membership.role_changed')).map(({ target }) => target.id)).toEqual([
       sales.membershipId,
     ])
@@ -219,7 +231,7 @@ describe('GET /v1/audit-log', () => {
       'to=infinity',
       'from=2026-02-30T00:00:00Z',
       'from=0000-01-01T00:00:00Z',
-      'from=2026-01-01T00:00:00%2B23:00',
+      'from=2026-01-01T00:00:00%2B24:00',
       'to=2026-01-01',
       `actor=${owner.userId}&actor=${owner.userId}`,
     ]) {

@@ -44,7 +44,8 @@ const misspelt = (token: string): { spelling: string; value: string; tokenSent: 
     sent('in hex', `Bearer ${Buffer.from(token, 'base64url').toString('hex')}`),
     sent('quoted', `Bearer "${token}"`),
     sent('percent-encoded', `Bearer %${token.charCodeAt(0).toString(16)}${token.slice(1)}`),
-    sent('after two spaces', `Bearer  ${token}`),
+    sent('after a blank that is no space', `Bearer \t${token}`),
+    sent('after two spaces and another token', `Bearer  x ${token}`),
     sent('twice', `Bearer ${token} ${token}`),
     sent('in a list', `Bearer ${token}, Bearer ${token}`),
     sent('with a character beyond ASCII', `Bearer ${token.slice(0, -1)}\u00e9`),
@@ -82,8 +83,8 @@ describe('credentials', () => {
     expect((await service.request(route.name, { body, token })).status).toBe(200)
   })
 
-  it.each(guarded)('$name accepts the scheme in any case', async (route) => {
-    for (const scheme of ['bearer', 'BEARER', 'bEaReR']) {
+  it.each(guarded)('$name accepts the scheme in any case, with one or more spaces', async (route) => {
+    for (const scheme of ['bearer', 'BEARER', 'bEaReR', 'Bearer ', 'bearer     ']) {
       const headers = { authorization: `${scheme} ${token}` }
       expect((await service.request(route.name, { headers, body: sampleBody(route) })).status).toBe(200)
     }
