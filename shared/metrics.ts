@@ -34,6 +34,8 @@ export const METRICS = {
   CredentialOpened: { unit: 'Count', by: 'outcome' },
   /** 429 of the functions. A limit that silently drops a mail does not count: that response may not differ in any way. */
   RateLimited: { unit: 'Count', by: 'limit' },
+  /** A trusted proxy sent no address of its client: all its clients share the limits of its address. */
+  ForwardedForUnreadable: { unit: 'Count', by: null },
   /** 5xx of the functions. */
   ServerError: { unit: 'Count', by: 'function' },
   /** The cache failed, and the database alone counted. */

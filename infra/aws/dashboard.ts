@@ -30,7 +30,11 @@ export class Dashboard extends Construct {
           [own('ProbeSucceeded'), own('PagesProbeSucceeded')],
         ),
         graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
-        graph('429 by limit, and cache failures', [ownEach('RateLimited')], [own('LimiterDegraded')]),
+        graph(
+          '429 by limit, cache failures, and unreadable X-Forwarded-For',
+          [ownEach('RateLimited')],
+          [own('LimiterDegraded'), own('ForwardedForUnreadable')],
+        ),
       ],
       ...chunks(
         watched.groups.map((group) =>

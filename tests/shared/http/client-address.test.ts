@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { parseConfig } from '#shared/config.ts'
+import { log } from '#shared/log.ts'
 import { RequestHeaders } from '#shared/http/headers.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
@@ -32,6 +33,12 @@ describe('clientAddress', () => {
     ['forged text on the left', ['<script>,, ,10.1.1.1'], '10.1.1.1'],
     ['several headers', ['10.9.9.9', '10.1.1.1', '203.0.113.5'], '10.1.1.1'],
     ['an IPv6 address in any spelling', ['2001:0DB8:0002:0::1'], '2001:db8:2::1'],
+    ['an address with a port', ['10.9.9.9:1, 10.1.1.1:40711'], '10.1.1.1'],
+    ['an address with the pseudonym of a port', ['10.1.1.1:_a.b-c'], '10.1.1.1'],
+    ['IPv6 in brackets', ['[2001:db8:2::1]'], '2001:db8:2::1'],
+    ['IPv6 in brackets with a port', ['[2001:DB8:2::1]:443'], '2001:db8:2::1'],
+    ['the quotes of RFC 7239', ['for="[2001:db8:2::1]:4711", For=198.51.100.7'], '2001:db8:2::1'],
+    ['trusted proxies with ports', ['10.1.1.1:9, 203.0.113.9:80, "[2001:db8:1::5]:443"'], '10.1.1.1'],
     ['trusted IPv6 proxies', ['10.1.1.1, 2001:db8:1:ff::1'], '10.1.1.1'],
     ['trusted proxies as IPv6-mapped addresses', ['10.1.1.1, ::ffff:203.0.113.9'], '10.1.1.1'],
   ])('returns the rightmost address that is no trusted proxy’s: %s', (_, values, client) => {
@@ -46,8 +53,10 @@ describe('clientAddress', () => {
     ['only trusted addresses', ['203.0.113.9, 203.0.113.5']],
     ['text', ['10.1.1.1, unknown, 203.0.113.5']],
     ['an empty place', ['10.1.1.1, ']],
-    ['a port', ['10.9.9.9, 10.1.1.1:443']],
-    ['brackets', ['10.9.9.9, [2001:db8:2::1]']],
+    ['a pseudonym', ['10.9.9.9, _hidden']],
+    ['a port that is none', ['10.9.9.9, 10.1.1.1:http']],
+    ['an open quote', ['10.9.9.9, "10.1.1.1']],
+    ['IPv4 in brackets', ['10.9.9.9, [10.1.1.1]x']],
     ['a zone', ['10.9.9.9, fe80::1%eth0']],
     ['a leading zero', ['10.9.9.9, 010.1.1.1']],
     ['too few bytes', ['10.9.9.9, 10.1.1']],
@@ -55,6 +64,21 @@ describe('clientAddress', () => {
     ['a block', ['10.9.9.9, 10.1.1.0/24']],
   ])('ignores a header without a valid address there: %s', (_, values) => {
     expect(addressOf(PROXY, values)).toBe(PROXY)
+  })
+
+  it('warns when a header of a trusted proxy names no client, and only then', () => {
+    const warn = vi.spyOn(log, 'warn').mockImplementation(() => {})
+    try {
+      for (const silent of [['10.1.1.1:443'], ['203.0.113.9'], []]) addressOf(PROXY, silent)
+      addressOf('192.0.2.1', ['unknown'])
+      expect(warn).not.toHaveBeenCalled()
+      for (const [index, loud] of [['unknown'], ['10.1.1.1, _x'], ['10.1.1.1:port']].entries()) {
+        addressOf(PROXY, loud)
+        expect(warn).toHaveBeenCalledTimes(index + 1)
+      }
+    } finally {
+      warn.mockRestore()
+    }
   })
 
   it('ignores two headers whose names differ in case, because their order is not known', () => {
