@@ -3,7 +3,7 @@
 --   identity_owner     owns every object; is no superuser, so FORCE ROW LEVEL SECURITY binds it too
 --   identity_auth      serves the route group `auth`: signing in, passwords, invitations; reads no table of users
 --   identity_app       serves the other routes
---   identity_services  serves other services that have a key; reaches no table but the counts of the rate limits
+--   identity_services  serves other services that have a key; reaches no table
 --   identity_mailer    sends the mails; reads the mails that it has leased, and no table of users
 --   identity_worker    runs the other jobs
 --   identity_publisher sends the events; reaches no table
@@ -12,6 +12,7 @@
 --   identity_vault     creates and reads data keys, decrypts and re-encrypts vendor secrets
 --   identity_resolver  owns the SECURITY DEFINER functions that act before a tenant is known, or across tenants
 --   identity_gate      owns the SECURITY DEFINER functions that check a proof and set the tenant; alone reads the seal
+--   identity_ender     owns the SECURITY DEFINER functions that end what blocks a revocation; alone may end connections of others
 --   tenant_bound       a group: the roles of other services on this database. It enters a tenant by proof (0021)
 --   tenant_table_owner a group: the owners of those services' tables. It may call app.enforce_tenant
 --
@@ -55,6 +56,9 @@ begin
   if not exists (select from pg_roles where rolname = 'identity_gate') then
     create role identity_gate nologin noinherit;
   end if;
+  if not exists (select from pg_roles where rolname = 'identity_ender') then
+    create role identity_ender nologin noinherit;
+  end if;
   if not exists (select from pg_roles where rolname = 'tenant_bound') then
     create role tenant_bound nologin noinherit;
   end if;
@@ -70,7 +74,16 @@ begin
   execute format('grant identity_owner to %I with inherit false, set true', current_user);
 end
 $$;
-grant identity_resolver, identity_gate to identity_owner with inherit false, set true;
+grant identity_resolver, identity_gate, identity_ender to identity_owner with inherit false, set true;
+
+-- On Aurora, rds_superuser may grant it. Without it, a transaction that nobody ends keeps a revocation waiting (0008). The doctor reports that.
+do $$
+begin
+  grant pg_signal_backend to identity_ender with inherit true, set false;
+exception when insufficient_privilege then
+  raise warning 'nothing ends a transaction that blocks a revocation: % may not grant pg_signal_backend', current_user;
+end
+$$;
 
 -- Timeouts are settings of the roles, because SET pins a connection of RDS Proxy. A function waits at most 2.5 s for a
 -- statement of identity_app (shared/db/connect.ts). The search_path is that of the functions: see shared/db/role-settings.ts.
@@ -146,9 +159,11 @@ end
 $$;
 
 create schema app authorization identity_owner;
+-- For app.mark_revocation alone.
+create schema revocation authorization identity_owner;
 set local role identity_owner;
 grant usage on schema app to identity_auth, identity_app, identity_services, identity_mailer, identity_worker,
-  identity_publisher, identity_opener, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound,
+  identity_publisher, identity_opener, identity_operator, identity_vault, identity_resolver, identity_gate, identity_ender, tenant_bound,
   tenant_table_owner;
 
 -- Nobody may call a function of the owner until app.give says who. In a schema alone, Postgres would keep the built-in grant to PUBLIC.

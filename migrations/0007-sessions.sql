@@ -41,17 +41,15 @@ create trigger sessions_stay_ended before update of revoked_at on app.sessions
 
 alter table app.sessions enable row level security, force row level security;
 create policy app_tenant on app.sessions to identity_app using (tenant_id = (select app.current_tenant()));
-create policy worker_expired on app.sessions to identity_worker using (absolute_expires_at < now());
 create policy operator_all on app.sessions to identity_operator using (true);
 create policy resolver_all on app.sessions to identity_resolver using (true);
 create policy gate on app.sessions to identity_gate using (true);
 
 -- Removing a member ends their sessions in the tenant.
 grant select (user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_app;
-grant select (id, absolute_expires_at), delete on app.sessions to identity_worker;
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
 grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
-  update (revoked_at) on app.sessions to identity_resolver;
+  update (revoked_at), delete on app.sessions to identity_resolver;
 grant select (id, token_key, user_id, tenant_id, csrf_secret, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
   insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at),
   update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_gate;
@@ -150,7 +148,8 @@ comment on function app.sign_in is
 
 -- The session check, in one round trip. Returns the live session of a token hash with a ticket, or no row. If the session was
 -- last seen p_step_seconds ago or earlier, it is seen now, and with a tenant its idle expiry moves to p_idle_seconds from now,
--- never past the absolute expiry. Otherwise nothing is written.
+-- never past the absolute expiry. Otherwise nothing is written. It waits for no lock on the session: another transaction that has one either
+-- moves the expiry too, or ends the session and has not been answered.
 -- Its two settings for the planner fix the plan: one lookup by index in each table, planned once for a connection. Otherwise each of
 -- a connection's first five checks would be planned, and small tables would be read whole.
 -- Call it in a transaction of its own, because such a transaction commits without waiting for the disk.
@@ -175,10 +174,14 @@ begin
        set idle_expires_at = case when v_live.tenant_id is null then s.idle_expires_at
              else least(now() + make_interval(secs => p_idle_seconds), s.absolute_expires_at) end,
            last_seen_at = now()
-     where s.id = v_live.session_id and (s.revoked_at is null) is not false
+     where s.id = (select f.id from app.sessions f
+                    where f.id = v_live.session_id and (f.revoked_at is null) is not false for no key update skip locked)
     returning s.idle_expires_at into v_live.idle_expires_at;
     if not found then
-      return;
+      select l.* into v_live from app.live_sessions l where l.token_key = p_token_key;
+      if not found then
+        return;
+      end if;
     end if;
   end if;
   v_live.ticket := app.seal_ticket('session', v_live.tenant_id, v_live.user_id, v_live.session_id, v_live.role_id, 'password',
@@ -403,6 +406,26 @@ comment on function app.end_unused_sessions is
   'owner: identity_resolver; proof: none; callers: identity_gate; '
   'definer: ends sessions in all tenants of a user, and audits each in its tenant';
 
+-- For the job `maintain`: deletes up to p_batch sessions that expired 30 days ago, and returns how many. The order makes Postgres read the index
+-- by expiry. A login with DELETE could lock the whole table, and keep everybody out.
+create function app.delete_old_sessions(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_deleted integer;
+begin
+  delete from app.sessions where id = any (array(
+    select s.id from app.sessions s
+     where s.absolute_expires_at < now() - interval '30 days' order by s.absolute_expires_at limit p_batch));
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end
+$$;
+comment on function app.delete_old_sessions is
+  'owner: identity_resolver; proof: none; callers: identity_worker; definer: deletes from a table that no login may lock';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.sessions is
   'secret: token_key, csrf_secret; personal: user_agent, last_seen_at, created_at; linked: id, user_id, ip_hash; '
@@ -410,4 +433,5 @@ comment on table app.sessions is
 
 select app.give(
   'app.live_session', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',
-  'app.sessions_of_session', 'app.end_sessions_of', 'app.end_sessions', 'app.end_unused_sessions');
+  'app.sessions_of_session', 'app.end_sessions_of', 'app.end_sessions', 'app.end_unused_sessions',
+  'app.delete_old_sessions');

@@ -6,13 +6,87 @@
 --
 -- Row locks alone are not enough. While a change waits for a row, later FOR SHARE locks still succeed. So a user who never
 -- stops writing could postpone their own revocation. Advisory locks queue: writes that begin after app.lock_user wait for it.
+--
+-- A revocation waits for no transaction for long. It marks its own transaction. When it has waited for a lock, its process ends the
+-- connections that block it, from a second connection: see app.end_blockers and shared/db/without-veto.ts.
 set local role identity_owner;
 
+-- The mark of a revocation: its transaction locks this table in ROW SHARE mode. No login has USAGE on the schema, so no statement
+-- of a login locks the table, not even a PREPARE, which takes locks before Postgres checks any privilege on a table.
+create table revocation.under_way ();
+comment on table revocation.under_way is '';
+grant usage on schema revocation to identity_ender;
+-- Postgres requires INSERT, or more, for LOCK TABLE … IN ROW SHARE MODE.
+grant insert on revocation.under_way to identity_ender;
+
+-- Marks the transaction as a revocation until it ends. It never waits.
+create function app.mark_revocation() returns void
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  lock table revocation.under_way in row share mode;
+end
+$$;
+comment on function app.mark_revocation is
+  'owner: identity_ender; proof: none; callers: identity_operator, identity_resolver, identity_gate; '
+  'definer: no other role may lock the table of marks';
+
+-- Ends the connections that block a revocation which has waited for a lock for 0.4 s. Returns them.
+-- It takes no argument: it finds the marked transactions and what blocks them itself. A revocation that waits is not ended, but
+-- what blocks it is. One that does not wait is ended like any other transaction. It never ends a connection of the owner.
+create function app.end_blockers() returns table (pid integer, login name)
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+declare
+  v record;
+begin
+  for v in
+    with recursive waiting as (
+      select w.pid, w.waitstart from pg_locks w
+       where not w.granted and exists (
+         select from pg_locks m
+          where m.pid = w.pid and m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock'
+            and m.relation = 'revocation.under_way'::regclass
+            and m.database = (select d.oid from pg_database d where d.datname = current_database()))
+    ), stuck as (
+      select w.pid from waiting w where w.waitstart < clock_timestamp() - interval '400 milliseconds'
+      union
+      select w.pid from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), waiting w where w.pid = b.pid
+    )
+    select distinct a.pid, a.usename as login
+      from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), pg_stat_activity a
+     where a.pid = b.pid and b.pid not in (select s.pid from stuck s)
+       and not pg_has_role(a.usesysid, 'identity_owner', 'member')
+  loop
+    if pg_terminate_backend(v.pid) then
+      raise log 'ended connection % of %, which blocked a revocation', v.pid, v.login;
+      pid := v.pid;
+      login := v.login;
+      return next;
+    end if;
+  end loop;
+end
+$$;
+comment on function app.end_blockers is
+  'owner: identity_ender; proof: none; callers: identity_app, identity_auth, identity_operator; '
+  'definer: ends connections of other roles';
+
 -- Blocks later writes of a user until the transaction ends, and waits for those in progress. Call it before ending a
--- user's sessions or disabling the user.
+-- user's sessions or disabling the user. Marks the transaction as a revocation.
 create function app.lock_user(p_user uuid) returns void
-  language sql volatile
-  return pg_advisory_xact_lock(hashtextextended(p_user::text, 0));
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  perform app.mark_revocation();
+  perform pg_advisory_xact_lock(hashtextextended(p_user::text, 0));
+end
+$$;
 comment on function app.lock_user is 'callers: identity_operator, identity_resolver, identity_gate';
 
 -- Blocks and waits like app.lock_user, but only for the user's writes in the transaction's tenant.
@@ -23,7 +97,8 @@ comment on function app.lock_member is 'callers: identity_app';
 
 -- Sets the tenant and the actor of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
 -- and TN403 when the role changed, lacks the permission, or the session has selected another tenant.
---   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns
+--   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns. One that manages members
+--                may be a revocation, and is marked as one
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
 -- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not.
 -- The ticket of a job or an operator holds no permission and has nothing to lock.
@@ -48,6 +123,9 @@ begin
     return;
   end if;
   if p_exclusive then
+    if p_permission = 'member.manage' then
+      perform app.mark_revocation();
+    end if;
     perform from app.tenants t where t.id = v_ticket.tenant_id for no key update;
   end if;
   perform pg_advisory_xact_lock_shared(hashtextextended(v_ticket.user_id::text, 0));
@@ -126,4 +204,4 @@ comment on function app.operator_ticket is
   'owner: identity_gate; proof: none; callers: identity_operator; definer: seals a ticket';
 
 select app.give(
-  'app.lock_user', 'app.lock_member', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');
+  'app.mark_revocation', 'app.end_blockers', 'app.lock_user', 'app.lock_member', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');

@@ -1,5 +1,5 @@
 -- The rate limits. The cache counts those of requests without a session too, and refuses them first. The table is unlogged: no attempt waits for the disk, and a crash of
--- the database resets the counts to zero.
+-- the database resets the counts to zero. No login has a privilege on these tables: it could lock them, and keep everybody from signing in.
 set local role identity_owner;
 
 create unlogged table app.rate_limits (
@@ -12,9 +12,7 @@ create unlogged table app.rate_limits (
 );
 create index rate_limits_by_whole on app.rate_limits (part_of) where part_of is not null;
 create index rate_limits_by_age on app.rate_limits (window_start);
-grant select, insert, update, delete on app.rate_limits to identity_auth, identity_app, identity_services;
 grant select, insert, update, delete on app.rate_limits to identity_gate;
-grant select, delete on app.rate_limits to identity_worker;
 
 -- The networks from which users signed in: a keyed hash of email and network, and the time of the last sign-in. A limit that
 -- others can exhaust does not apply to them. The job `maintain` deletes rows after 30 days.
@@ -23,9 +21,7 @@ create table app.known_networks (
   seen_at timestamptz not null default now()
 );
 create index known_networks_by_age on app.known_networks (seen_at);
-grant select on app.known_networks to identity_auth, identity_app, identity_services;
-grant select, insert (key), update (seen_at) on app.known_networks to identity_gate;
-grant select, delete on app.known_networks to identity_worker;
+grant select, insert (key), update (seen_at), delete on app.known_networks to identity_gate;
 
 -- Counts one attempt in a sliding window of p_window_seconds, as the cache does. The sum is the attempts of the current
 -- fixed window, plus a share of the previous window's: the share that the sliding window still overlaps. Does not count a
@@ -64,15 +60,16 @@ begin
   retry_after_seconds := ceil(p_window_seconds * (1 - v_elapsed));
 end
 $$;
-comment on function app.count_attempt is 'callers: identity_app, identity_auth, identity_services, identity_gate';
+comment on function app.count_attempt is 'callers: identity_gate';
 
 -- Counts one attempt against each limit in turn, up to the first that refuses it. Returns its index, or null when all allow
 -- it. p_refused is the index of a limit that has refused the attempt already: it then counts nothing. After a refusal it asks
 -- the refusing limit again in place of the others, which counts nothing more, so that the work is the same in every case.
 create function app.count_attempts(
     p_limits jsonb, p_refused integer, out refused_by integer, out retry_after_seconds integer)
-  language plpgsql
+  language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
   v_limit jsonb;
@@ -92,13 +89,15 @@ begin
   end loop;
 end
 $$;
-comment on function app.count_attempts is 'callers: identity_app, identity_auth, identity_services';
+comment on function app.count_attempts is
+  'owner: identity_gate; proof: none; callers: identity_app, identity_auth, identity_services; definer: counts in a table that no login reaches';
 
 -- After a success: deletes the attempts of each limit, or takes one back. Locks rows in the order of app.count_attempts, so
 -- that the two do not deadlock.
 create function app.settle_attempts(p_limits jsonb) returns void
-  language plpgsql
+  language plpgsql security definer
   set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
   as $$
 declare
   v_key bytea;
@@ -119,10 +118,64 @@ begin
   end loop;
 end
 $$;
-comment on function app.settle_attempts is 'callers: identity_app, identity_auth';
+comment on function app.settle_attempts is
+  'owner: identity_gate; proof: none; callers: identity_app, identity_auth; definer: counts in a table that no login reaches';
+
+-- Deletes the attempts that were counted against a limit and its parts. Returns the keys of both. A key is a keyed hash: nobody
+-- without the pepper can say the key of another person, or see one.
+create function app.forget_attempts(p_key bytea) returns setof bytea
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  return query delete from app.rate_limits r where r.key = p_key or r.part_of = p_key returning r.key;
+end
+$$;
+comment on function app.forget_attempts is
+  'owner: identity_gate; proof: none; callers: identity_app, identity_auth; definer: deletes from a table that no login reaches';
+
+-- For the job `maintain`: deletes up to p_batch counts of two days ago, and returns how many. The order makes Postgres read the index by age.
+create function app.delete_old_attempts(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_deleted integer;
+begin
+  delete from app.rate_limits where (key, window_start) in (
+    select r.key, r.window_start from app.rate_limits r
+     where r.window_start < now() - interval '2 days' order by r.window_start limit p_batch);
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end
+$$;
+comment on function app.delete_old_attempts is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes from a table that no login reaches';
+
+-- Deletes up to p_batch networks that nobody has signed in from for 30 days, and returns how many.
+create function app.delete_old_networks(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_deleted integer;
+begin
+  delete from app.known_networks where key = any (array(
+    select n.key from app.known_networks n where n.seen_at < now() - interval '30 days' order by n.seen_at limit p_batch));
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end
+$$;
+comment on function app.delete_old_networks is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes from a table that no login reaches';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.rate_limits is 'linked: key, part_of; platform: window_start, attempts';
 comment on table app.known_networks is 'linked: key; platform: seen_at';
 
-select app.give('app.count_attempt', 'app.count_attempts', 'app.settle_attempts');
+select app.give(
+  'app.count_attempt', 'app.count_attempts', 'app.settle_attempts', 'app.forget_attempts', 'app.delete_old_attempts',
+  'app.delete_old_networks');

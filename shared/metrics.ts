@@ -22,6 +22,8 @@ export const METRICS = {
   /** 401 for a session token: `absent`, `malformed`, `unknown` (also expired or revoked), or `ended` during the request. */
   Unauthorized: { unit: 'Count', by: 'cause', total: true },
   Forbidden: { unit: 'Count', by: null },
+  /** The service ended a connection that blocked a revocation. */
+  RevocationBlockerEnded: { unit: 'Count', by: null },
   /**
    * Decisions for other services: `allowed`, `unauthorized`, `forbidden`, or `failed`. `thrown` is an unauthorized that API
    * Gateway asked for: it is an error of the function, and the only one that is no failure.

@@ -14,6 +14,7 @@ export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
   access: { session: true, transactions: 'by handle' },
   summary: 'Change the password and end the other sessions',
+  revokes: true,
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentNewPassword }),
   problems: ['password-rejected'],

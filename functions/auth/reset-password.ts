@@ -13,6 +13,7 @@ export const resetPassword = endpoint({
   route: 'POST /v1/auth/password/reset',
   access: 'anyone',
   summary: 'Reset the password with a mailed token and end every session',
+  revokes: true,
   needs: ['invoke:deliver-mail'],
   body: v.object({ token: SentToken, password: SentNewPassword }),
   problems: ['token-invalid', 'password-rejected'],

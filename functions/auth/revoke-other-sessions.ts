@@ -6,6 +6,7 @@ export const revokeOtherSessions = endpoint({
   route: 'DELETE /v1/auth/sessions',
   access: 'session',
   summary: 'End every other session of the user',
+  revokes: true,
   async handle(context) {
     await endSessions(context.sql, context, { sessionId: null, action: 'session.revoked' })
     return noContent()

@@ -7,6 +7,7 @@ export const revokeSession = endpoint({
   route: 'DELETE /v1/auth/sessions/{id}',
   access: 'session',
   summary: 'End one session of the user',
+  revokes: true,
   async handle(context) {
     const { params, sql } = context
     const ended = await endSessions(sql, context, { sessionId: params.id, action: 'session.revoked' })

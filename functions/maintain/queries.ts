@@ -15,11 +15,8 @@ export async function createPartitions(sql: Sql): Promise<string[]> {
  * one that Postgres cannot turn into a read of all jobs.
  */
 export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) => Promise<object[]>)[] = [
-  (sql, keptDays, batch) => sql`
-    delete from app.sessions where id = any (array(
-      select id from app.sessions
-       where absolute_expires_at < now() - make_interval(days => ${keptDays}::int) order by absolute_expires_at limit ${batch}::int))
-    returning id`,
+  (sql, _keptDays, batch) => sql`
+    select from generate_series(1, app.delete_old_sessions(${batch}::int))`,
   (sql, keptDays, batch) => sql`
     delete from app.tokens where id = any (array(
       select id from app.tokens
@@ -50,13 +47,7 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
     )
     select id from gone`,
   (sql, _keptDays, batch) => sql`
-    delete from app.rate_limits where (key, window_start) in (
-      select key, window_start from app.rate_limits
-       where window_start < now() - interval '2 days' order by window_start limit ${batch}::int)
-    returning 1 as gone`,
-  (sql, keptDays, batch) => sql`
-    delete from app.known_networks where key = any (array(
-      select key from app.known_networks
-       where seen_at < now() - make_interval(days => ${keptDays}::int) order by seen_at limit ${batch}::int))
-    returning 1 as gone`,
+    select from generate_series(1, app.delete_old_attempts(${batch}::int))`,
+  (sql, _keptDays, batch) => sql`
+    select from generate_series(1, app.delete_old_networks(${batch}::int))`,
 ]

@@ -14,6 +14,7 @@ export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Change the role of a member, or of an invited person',
+  revokes: true,
   body: v.object({ role: RoleCode }),
   reply: Member,
   etag: true,

@@ -12,6 +12,7 @@ export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Revoke a membership and end its sessions, or cancel an invitation',
+  revokes: true,
   needs: ['invoke:deliver-mail'],
   reply: Member,
   etag: true,

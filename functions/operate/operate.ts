@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '#shared/audit/record-audit.ts'
 import type { Sql } from '#shared/db/connect.ts'
+import { withoutVeto } from '#shared/db/without-veto.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { enqueue } from '#shared/queue/queries.ts'
 import { hashToken } from '#shared/secret/secret.ts'
@@ -21,14 +22,16 @@ type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
 export type TenantCommand = Exclude<Command, KeyCommand | { command: 'sql' | 'doctor' }>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
+/** The commands that take access from somebody. */
+const REVOKING = new Set<Command['command']>(['set-status', 'disable-user', 'revoke-service-tenant'])
+
 /**
  * Runs an operator's command, its audit entries and its mail job in one transaction. A refusal changes nothing.
  */
 export async function operate(runtime: Runtime, command: TenantCommand, instruction: Instruction): Promise<Outcome> {
   try {
-    return {
-      done: await runtime.database.write((sql) => runCommand(runtime, sql, command, instruction)),
-    }
+    const run = () => runtime.database.write((sql) => runCommand(runtime, sql, command, instruction))
+    return { done: await (REVOKING.has(command.command) ? withoutVeto(runtime.database, run) : run()) }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }
     throw error
@@ -72,13 +75,14 @@ function runKeyCommand(command: KeyCommand, work: KeyWork): Promise<Record<strin
   }
 }
 
-function runCommand(
+async function runCommand(
   runtime: Runtime,
   sql: Sql,
   command: TenantCommand,
   instruction: Instruction,
 ): Promise<Record<string, unknown>> {
   const audit: Audit = (tenantId, entry) => recordCommand(sql, tenantId, instruction, entry)
+  if (REVOKING.has(command.command)) await queries.markRevocation(sql)
   const enter: Enter = (tenantId) => queries.proofOfOperator(sql, tenantId, reasonOf(instruction)).enter(sql)
   switch (command.command) {
     case 'create-tenant':

@@ -28,6 +28,11 @@ export const proofOfOperator = (sql: Sql, tenantId: string, reason: string): Ten
     return entryBy(row.ticket)
   })
 
+/** Marks the transaction as a revocation: what blocks it may be ended. */
+export async function markRevocation(sql: Sql): Promise<void> {
+  await sql`select app.mark_revocation()`
+}
+
 /** Replaces the keys that seal tickets and tenants. Requests in progress fail. */
 export async function renewSeal(sql: Sql): Promise<void> {
   await sql`select app.renew_seal()`

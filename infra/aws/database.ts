@@ -101,6 +101,8 @@ export class Database extends Construct {
         // Functions fix their plans by settings that make every other plan look expensive. Postgres would compile such a plan at
         // each execution, for longer than it runs.
         jit: '0',
+        // A statement whose client is gone ends, and gives its locks back.
+        client_connection_check_interval: '1000',
       },
       storageEncrypted: true,
       storageEncryptionKey: keys.database,

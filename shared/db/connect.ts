@@ -61,6 +61,8 @@ export interface Database {
   readonly call: Call
   /** Runs each statement in a transaction of its own and cleans the connection, in one round trip. */
   readonly sql: Sql
+  /** Opens a connection besides the pool, runs `work` with it, and closes it. */
+  readonly besides: <T>(work: (run: Run) => Promise<T>) => Promise<T>
   close(): Promise<void>
 }
 
@@ -291,6 +293,17 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
       invoke: (job: InvokedJob, mode?: 'rehearsal') => invocation(job, mode)(),
     }),
     sql: Object.assign(statement, { invoking }),
+    besides: async (work) => {
+      const connection = openConnection(readLogin, { prepare: options.prepare, trust, pause, onClose: () => {} })
+      try {
+        const client = await connection.ready(deadlineFromNow())
+        return await work(<Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+          responseTo(connection, client<Row[]>(text, ...values), deadlineFromNow()),
+        )
+      } finally {
+        await connection.end()
+      }
+    },
     close: async () => {
       await Promise.all(pool.map(({ connection }) => connection.end()))
     },

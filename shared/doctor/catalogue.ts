@@ -15,7 +15,14 @@ export interface Finding {
 const LOGINS = SERVICE_ROLES.map(loginName)
 
 /** The groups and owners, which nobody signs in as. */
-const NOLOGINS = ['identity_owner', 'identity_resolver', 'identity_gate', 'tenant_bound', 'tenant_table_owner']
+const NOLOGINS = [
+  'identity_owner',
+  'identity_resolver',
+  'identity_gate',
+  'identity_ender',
+  'tenant_bound',
+  'tenant_table_owner',
+]
 
 const ROLES = [...LOGINS, ...NOLOGINS]
 

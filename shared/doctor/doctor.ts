@@ -12,6 +12,8 @@ import {
   rolePermissions,
   roleSettings,
   serverVersion,
+  revocationPower,
+  serviceSetOption,
   serviceTimeouts,
 } from '#shared/doctor/examinations.ts'
 import { functionBodies } from '#shared/doctor/function-bodies.ts'
@@ -78,6 +80,8 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
       ...(await databasePrivileges(tx)),
       ...(await powerfulLogins(tx)),
       ...(await serviceTimeouts(tx)),
+      ...(await serviceSetOption(tx)),
+      ...(await revocationPower(tx)),
       ...(await invalidObjects(tx)),
       ...(await partitions(tx)),
       ...(await rolePermissions(tx)),

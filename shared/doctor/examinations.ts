@@ -145,7 +145,43 @@ export async function roleSettings(tx: Transaction): Promise<Diagnosis[]> {
 }
 
 // A transaction of a service holds locks that a revocation waits for.
-const TIMEOUTS = { statement_timeout: '2s', idle_in_transaction_session_timeout: '10s' }
+const TIMEOUTS = {
+  statement_timeout: '2s',
+  lock_timeout: '1500ms',
+  idle_in_transaction_session_timeout: '10s',
+  transaction_timeout: '1s',
+}
+
+/** Lists the logins of other services that may become tenant_bound: what they do then ignores the settings of the login. */
+export async function serviceSetOption(tx: Transaction): Promise<Diagnosis[]> {
+  const rows = await tx<{ role: string }[]>`
+    select r.rolname as role from pg_auth_members m join pg_roles r on r.oid = m.member and r.rolcanlogin and m.inherit_option and m.set_option
+     where m.roleid = to_regrole('tenant_bound') order by 1`
+  return rows.map(({ role }) =>
+    warning(
+      'service-set-option',
+      role,
+      'it may become tenant_bound',
+      `grant tenant_bound to ${role} with inherit true, set false;`,
+    ),
+  )
+}
+
+/** Without this privilege of the owner of app.end_blockers, a transaction that nobody ends keeps a revocation waiting. */
+export async function revocationPower(tx: Transaction): Promise<Diagnosis[]> {
+  const [row] = await tx<{ ends: boolean }[]>`
+    select coalesce(pg_has_role(to_regrole('identity_ender'), 'pg_signal_backend', 'usage'), false) as ends`
+  if (row?.ends === true) return []
+  const what = 'it lacks pg_signal_backend, so a transaction that nobody ends keeps a revocation waiting'
+  return [
+    fault(
+      'revocation-power',
+      'identity_ender',
+      what,
+      'grant pg_signal_backend to identity_ender with inherit true, set false;',
+    ),
+  ]
+}
 
 /** Lists the logins of other services whose transactions may last for ever. */
 export async function serviceTimeouts(tx: Transaction): Promise<Diagnosis[]> {

@@ -6,7 +6,7 @@ import grants from '#shared/doctor/grants.json' with { type: 'json' }
 type Grants = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
 /**
- * The privileges that the migrations grant in the schema app. `npm run grants` writes the file. A privilege in a database
+ * The privileges that the migrations grant in the schemas app and revocation. `npm run grants` writes the file. A privilege in a database
  * that is not in the file is a fault.
  */
 export const GRANTS: Grants = grants
@@ -15,22 +15,22 @@ export const GRANTS: Grants = grants
 export async function readGrants(sql: postgres.Sql | postgres.TransactionSql): Promise<Grants> {
   const rows = await sql<{ grantee: string; object: string; privileges: string[] }[]>`
     with grant_on as (
-      select x.grantee, c.relowner as owner, format('app.%I', c.relname) as object, x.privilege_type as type, null as columns
+      select x.grantee, c.relowner as owner, format('%s.%I', c.relnamespace::regnamespace, c.relname) as object, x.privilege_type as type, null as columns
         from pg_class c, aclexplode(c.relacl) x
-       where c.relnamespace = to_regnamespace('app')
+       where c.relnamespace in (to_regnamespace('app'), to_regnamespace('revocation'))
       union all
-      select x.grantee, c.relowner, format('app.%I', c.relname), x.privilege_type, string_agg(quote_ident(a.attname), ', ' order by a.attnum)
+      select x.grantee, c.relowner, format('%s.%I', c.relnamespace::regnamespace, c.relname), x.privilege_type, string_agg(quote_ident(a.attname), ', ' order by a.attnum)
         from pg_class c join pg_attribute a on a.attrelid = c.oid, aclexplode(a.attacl) x
-       where c.relnamespace = to_regnamespace('app')
+       where c.relnamespace in (to_regnamespace('app'), to_regnamespace('revocation'))
        group by 1, 2, 3, 4
       union all
-      select x.grantee, p.proowner, format('app.%I(%s)', p.proname, ${sql.unsafe(ARGUMENT_TYPES)}), x.privilege_type, null
+      select x.grantee, p.proowner, format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname, ${sql.unsafe(ARGUMENT_TYPES)}), x.privilege_type, null
         from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) x
-       where p.pronamespace = to_regnamespace('app')
+       where p.pronamespace in (to_regnamespace('app'), to_regnamespace('revocation'))
       union all
       select x.grantee, n.nspowner, n.nspname, x.privilege_type, null
         from pg_namespace n, aclexplode(n.nspacl) x
-       where n.nspname = 'app'
+       where n.nspname in ('app', 'revocation')
     )
     select case grantee when 0 then 'public' else pg_get_userbyid(grantee) end as grantee, object,
            json_agg(lower(type) || coalesce(' (' || columns || ')', '') order by type collate "C") as privileges

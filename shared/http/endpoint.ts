@@ -60,6 +60,8 @@ interface Definition<
   readonly etag?: true
   /** The cache-control of a success. A failure always gets `no-store`. */
   readonly cache?: string
+  /** It takes access from somebody: it ends the connections that block it. See shared/db/without-veto.ts. */
+  readonly revokes?: true
   /** Why a success leaves no entry in an audit log. Every other write route must leave one. */
   readonly audit?: { readonly none: string }
   /**
@@ -92,6 +94,7 @@ export interface Endpoint {
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly etag: boolean
+  readonly revokes: boolean
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
   readonly handle: (context: FilledContext) => Promise<Reply>
@@ -116,6 +119,7 @@ const DEFAULTS = {
   problems: [],
   cache: 'no-store',
   etag: false,
+  revokes: false,
   audit: null,
   limits: null,
 }

@@ -1,6 +1,7 @@
 import { callByTicket } from '#shared/db/calls.ts'
 import { sessionTransactions, tenantTransactions, unscoped } from '#shared/db/scope.ts'
 import { type AnyGrant, isTenantAccess, requiresSession, type TenantAccess } from '#shared/http/access.ts'
+import { withoutVeto } from '#shared/db/without-veto.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
@@ -9,6 +10,11 @@ import type { Principal } from '#shared/session/session.ts'
 
 /** Runs the matched endpoint with the way to the database that its access grants. */
 export function runEndpoint(state: RequestState): Promise<Reply> {
+  const { endpoint, runtime } = matched(state)
+  return endpoint.revokes ? withoutVeto(runtime.database, () => run(state)) : run(state)
+}
+
+function run(state: RequestState): Promise<Reply> {
   const { endpoint, runtime, params } = matched(state)
   const { database, ...withoutDatabase } = runtime
   const { query, body, principal, sentToken, serviceKey, client, requestId, ifMatch } = state

@@ -46,6 +46,6 @@ export const settlement = (limits: readonly Limit[]): string =>
 /** Deletes the attempts that were counted against a limit and its parts. Returns the subjects of both. */
 export async function forgetWithParts(sql: Sql, { subject }: Limit): Promise<Buffer[]> {
   const rows = await sql<{ key: Buffer }>`
-    delete from app.rate_limits where key = ${subject} or part_of = ${subject} returning key`
+    select key from app.forget_attempts(${subject}) as key`
   return rows.map(({ key }) => key)
 }

@@ -100,6 +100,7 @@ const settingsFor = ({ durable, preload = [] }: PostgresOptions, port: number) =
   unix_socket_directories: '',
   max_connections: 200,
   jit: 'off',
+  client_connection_check_interval: '1000',
   timezone: 'UTC',
   log_timezone: 'UTC',
   shared_preload_libraries: preload.join(','),

@@ -441,6 +441,7 @@ describe('a login without superuser that may create roles and owns the database'
       onTestFinished(() => warn.mockRestore())
       // Like the master user of Aurora.
       await admin`create role master login password 'master' nosuperuser nobypassrls createdb createrole`
+      await admin`grant pg_signal_backend to master with admin option`
       await admin`create database tenantry owner master`
       await admin.end()
       const masterUrl = urlFor(cluster.adminUrl, { user: 'master', password: 'master', database: 'tenantry' })

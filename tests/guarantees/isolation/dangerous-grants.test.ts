@@ -75,7 +75,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'insert on app.service_tenants.role': { identity_operator: 'grants a tenant to a service' },
   'select on app.seal.salt_key': { identity_gate: 'app.password_salt invents salts' },
   'update on app.seal.scope_key': {},
-  'delete on app.sessions': { identity_worker: 'deletes sessions that ended long ago' },
+  'delete on app.sessions': { identity_resolver: 'app.delete_old_sessions deletes sessions that ended long ago' },
 }
 
 /** The policies that do not compare the tenant, with their role, and why. */
@@ -100,7 +100,6 @@ const OPEN: Readonly<Record<string, string>> = {
   'sessions gate identity_gate': 'finds a session by its token hash',
   'sessions operator_all identity_operator': 'ends the sessions of a tenant and of a user',
   'sessions resolver_all identity_resolver': 'lists and ends the sessions of a user',
-  'sessions worker_expired identity_worker': 'deletes sessions that ended long ago',
   'sync_runs gate_inspects identity_gate': 'counts failed sync runs',
   'tenants gate identity_gate': 'checks the tenant of a session',
   'tenants operator_read identity_operator': 'finds a tenant by its slug',

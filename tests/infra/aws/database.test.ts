@@ -42,6 +42,9 @@ describe('the database', () => {
   })
 
   it('lets Postgres compile no plan: those of the session check look too expensive on purpose', () => {
-    expect(prod.one('AWS::RDS::DBClusterParameterGroup').Properties.Parameters).toMatchObject({ jit: '0' })
+    expect(prod.one('AWS::RDS::DBClusterParameterGroup').Properties.Parameters).toMatchObject({
+      jit: '0',
+      client_connection_check_interval: '1000',
+    })
   })
 })

@@ -289,6 +289,12 @@ const PLANTED: readonly {
     repairs: true,
   },
   {
+    what: 'a revocation that can end nothing',
+    plant: ['revoke pg_signal_backend from identity_ender'],
+    names: ['revocation-power: identity_ender'],
+    repairs: true,
+  },
+  {
     what: 'an invalid index',
     plant: ["update pg_index set indisvalid = false where indexrelid = 'app.jobs_due'::regclass"],
     names: ['index-invalid: app.jobs_due'],
@@ -364,7 +370,7 @@ describe('the doctor as a superuser', () => {
       `grant identity_resolver, identity_vault to ${OUTSIDER}`,
       `grant select on app.users to ${OUTSIDER}`,
       'create role planted_orders login',
-      'grant tenant_bound to planted_orders with inherit true',
+      'grant tenant_bound to planted_orders with inherit true, set true',
       "alter role planted_orders set statement_timeout = '2s'",
       "comment on function app.enqueue is 'callers: none'",
     ])
@@ -375,11 +381,14 @@ describe('the doctor as a superuser', () => {
         'partitions-ahead: app.audit_log',
         `powerful-login: ${OUTSIDER}`,
         'grant-not-listed: app.users',
+        'service-set-option: planted_orders',
         'service-timeout: planted_orders',
         'function-comment: app.enqueue(text, jsonb, text)',
       ]),
     )
     expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(3)
+    // All but statement_timeout.
+    expect(before.filter(({ check }) => check === 'service-timeout')).toHaveLength(3)
     expect(faultsOf(before)).toEqual([])
   })
 

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '#shared/db/connect.ts'
+import { describeError, log } from '#shared/log.ts'
+import { countMetric } from '#shared/metrics.ts'
+
+// Revocations are answered within 2 s. Writes in progress have this long to end by themselves.
+const PATIENCE_MS = 700
+const AGAIN_MS = 100
+
+/**
+ * Runs a revocation. If it takes long, ends the connections that block it, from a second connection, until it is done
+ * (app.end_blockers). Rejects as `revoke` does.
+ */
+export async function withoutVeto<T>(database: Pick<Database, 'besides'>, revoke: () => Promise<T>): Promise<T> {
+  const done = new AbortController()
+  const watch = watching(database, done.signal).catch((error: unknown) => {
+    if (!done.signal.aborted)
+      log.error('could not end what may block a revocation; the revocation waits for it', {
+        error: describeError(error),
+      })
+  })
+  try {
+    return await revoke()
+  } finally {
+    done.abort()
+    void watch
+  }
+}
+
+async function watching({ besides }: Pick<Database, 'besides'>, signal: AbortSignal): Promise<void> {
+  await delay(PATIENCE_MS, undefined, { signal })
+  await besides(async (run) => {
+    while (!signal.aborted) {
+      const ended = await run<{ pid: number; login: string }>`select pid, login from app.end_blockers()`
+      for (const { pid, login } of ended) {
+        log.warn('ended a connection that blocked a revocation', { pid, login })
+        countMetric('RevocationBlockerEnded')
+      }
+      await delay(AGAIN_MS, undefined, { signal })
+    }
+  })
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { as, attempt, type FunctionGuarantees, type Guarantee, REFUSED } from './guarantee.ts'
+
+const KEYS = [1, 2, 3].map((n) => `sha256('limit ${n}')`)
+const [OWN, PART, ANOTHER] = KEYS
+
+/** The functions that count, called for one limit while others are counted. */
+export const limitGuarantee = (_world: unknown, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} changes the counts of the named limits alone, and returns none of another`,
+  holds: async (sql) => {
+    const set = (windowStart: string) =>
+      as(sql, 'none', async () => {
+        await sql`delete from app.rate_limits`
+        await sql.unsafe(
+          `insert into app.rate_limits (key, window_start, attempts, part_of)
+           values (${OWN}, ${windowStart}, 5, null), (${PART}, ${windowStart}, 5, ${OWN}), (${ANOTHER}, ${windowStart}, 5, null)`,
+        )
+      })
+    const counts = () =>
+      as(sql, 'none', async () => {
+        const rows = await sql.unsafe<{ attempts: number }[]>(
+          `select sum(attempts)::int as attempts from unnest(array[${KEYS.join()}]) with ordinality as k(key, place)
+             left join app.rate_limits r using (key) group by place order by place`,
+        )
+        return rows.map(({ attempts }) => attempts)
+      })
+    const now = `date_bin('1 hour', clock_timestamp(), timestamptz '2000-01-01 00:00:00Z')`
+    const limits = (forget: boolean) =>
+      `jsonb_build_array(jsonb_build_object('key', encode(${OWN}, 'hex'), 'most', 9, 'window_seconds', 3600, 'forget', ${forget}))`
+    const expected: readonly (readonly [call: string, at: string, left: readonly (number | null)[]])[] =
+      name === 'count_attempts'
+        ? [[`select * from app.count_attempts(${limits(false)}, null)`, now, [6, 5, 5]]]
+        : name === 'settle_attempts'
+          ? [
+              [`select app.settle_attempts(${limits(false)})`, now, [4, 5, 5]],
+              [`select app.settle_attempts(${limits(true)})`, now, [null, 5, 5]],
+            ]
+          : [[`select app.forget_attempts(${OWN})`, now, [null, null, 5]]]
+    for (const [call, at, left] of expected) {
+      await set(at)
+      assert.equal((await attempt(sql, call, [], true)).code, '', call)
+      assert.deepEqual(await counts(), left, call)
+    }
+    assert.equal((await as(sql, 'identity_worker', () => attempt(sql, expected[0]?.[0] ?? ''))).code, REFUSED)
+  },
+})
+
+/** The functions of the job that deletes, while there is what is not old enough. */
+export const deletionGuarantee = (_world: unknown, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} deletes for the job that maintains alone, and nothing that is still in use`,
+  holds: async (sql) => {
+    const call = `select app.${name}(1000)`
+    const table = { delete_old_attempts: 'rate_limits', delete_old_networks: 'known_networks' }[name] ?? 'sessions'
+    const old = {
+      rate_limits: `window_start < now() - interval '2 days'`,
+      known_networks: `seen_at < now() - interval '30 days'`,
+    }
+    const condition = old[table as keyof typeof old] ?? `absolute_expires_at < now() - interval '30 days'`
+    const kept = () =>
+      as(sql, 'none', async () => (await sql.unsafe(`select from app.${table} where not (${condition})`)).length)
+    await as(sql, 'none', async () => {
+      await sql`insert into app.rate_limits values (sha256('kept'), now() - interval '47 hours', 1), (sha256('old'), now() - interval '3 days', 1)`
+      await sql`insert into app.known_networks values (sha256('kept'), now() - interval '29 days'), (sha256('old'), now() - interval '31 days')`
+    })
+    const before = await kept()
+    assert.ok(before > 0)
+    for (const role of ['identity_app', 'identity_auth', 'identity_services', 'tenant_bound'])
+      assert.equal((await as(sql, role, () => attempt(sql, call))).code, REFUSED, role)
+    assert.equal((await as(sql, 'identity_worker', () => attempt(sql, call, [], true))).code, '')
+    assert.equal(await kept(), before)
+    const left = await as(sql, 'none', () => sql.unsafe(`select from app.${table} where ${condition}`))
+    assert.equal(left.length, 0)
+  },
+})
+
+export const FUNCTIONS: FunctionGuarantees = {
+  count_attempts: limitGuarantee,
+  settle_attempts: limitGuarantee,
+  forget_attempts: limitGuarantee,
+  delete_old_attempts: deletionGuarantee,
+  delete_old_networks: deletionGuarantee,
+  delete_old_sessions: deletionGuarantee,
+}

@@ -1,0 +1,257 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { operate, type TenantCommand } from '#functions/operate/operate.ts'
+import type { Database } from '#shared/db/connect.ts'
+import { connectTo } from '#tests/support/access.ts'
+import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
+import { INSTRUCTION } from '#tests/support/operator.ts'
+import { ticketOf } from '#tests/support/proof.ts'
+import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { createServiceLogin, type ServiceLogin } from '#tests/support/service-login.ts'
+import { useService } from '#tests/support/test.ts'
+
+const WITHIN_MS = 2000
+
+const service = useService()
+let operatorDatabase: Database
+let shop: ServiceLogin
+const connections: postgres.Sql[] = []
+
+beforeAll(async () => {
+  operatorDatabase = connectTo(service.database.operatorUrl)
+  shop = await createServiceLogin(service.sql, service.database.appUrl)
+})
+afterEach(async () => {
+  await Promise.all(connections.splice(0).map((sql) => sql.end({ timeout: 0 })))
+})
+afterAll(async () => {
+  await operatorDatabase.close()
+  await service.sql.unsafe(`drop role ${shop.role}`)
+})
+
+/** A member whose access ends, in a tenant of their own. */
+interface Person {
+  readonly slug: string
+  readonly tenantId: string
+  readonly email: string
+  readonly member: TestMember
+  readonly owner: TestMember
+  readonly other: MintedSession
+}
+
+async function newPerson(): Promise<Person> {
+  const { slug, id, owner, sales } = await service.newTenant('owner', 'sales')
+  const email = `sales@${slug}.test`
+  await service.sql`
+    update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test')
+     where email = ${email}`
+  return { slug, tenantId: id, email, member: sales, owner, other: await mintSession(service.sql, { email }) }
+}
+
+const request = async (route: string, token: string, body?: object): Promise<boolean> =>
+  (await service.request(route, { token, body })).status < 300
+
+async function command(order: TenantCommand): Promise<boolean> {
+  const runtime = { ...service.runtime, database: operatorDatabase, pepper: PEPPER, mailKey: MAIL_KEY }
+  return 'done' in (await operate(runtime, order, INSTRUCTION))
+}
+
+/** Each ends the access of a person, and returns whether that was confirmed. */
+const REVOCATIONS: Readonly<Record<string, (person: Person) => Promise<boolean>>> = {
+  'signing out': ({ member }) => request('DELETE /v1/auth/session', member.token),
+  'ending another session': ({ member, other }) => request(`DELETE /v1/auth/sessions/${member.id}`, other.token),
+  'ending all other sessions': ({ other }) => request('DELETE /v1/auth/sessions', other.token),
+  'changing the password': ({ other }) =>
+    request('POST /v1/auth/password/change', other.token, {
+      current_password: PASSWORD,
+      new_password: 'a long sentence that nobody knows yet',
+    }),
+  'removing a member': ({ owner, member }) => request(`DELETE /v1/members/${member.membershipId}`, owner.token),
+  'changing a role': ({ owner, member }) =>
+    request(`PATCH /v1/members/${member.membershipId}`, owner.token, { role: 'viewer' }),
+  'disabling a user': ({ email }) => command({ command: 'disable-user', email }),
+  'suspending a tenant': ({ slug }) => command({ command: 'set-status', slug, status: 'suspended' }),
+}
+
+/** Opens a connection that has no timeouts. */
+function connection(url: string): postgres.Sql {
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    connection: { statement_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: 0 },
+  })
+  connections.push(sql)
+  return sql
+}
+
+const proofOf = async (person: Person): Promise<Buffer> => {
+  const ticket = await ticketOf(service.sql, person.member.id)
+  const [row] = await service.sql<{ proof: Buffer }[]>`select app.service_proof(${ticket}) as proof`
+  if (row === undefined) throw new Error('no proof')
+  return row.proof
+}
+
+/** Begins to write a design. */
+async function writing(sql: postgres.ISql, person: Person): Promise<void> {
+  await sql`select app.enter_to_write(${await ticketOf(service.sql, person.member.id)}, 'deal.write', false)`
+  await sql`insert into app.designs (tenant_id, name) values (${person.tenantId}, 'late')`
+}
+
+/** Runs a statement and leaves it running. */
+const leave = (statement: PromiseLike<unknown>): void => void Promise.resolve(statement).catch(() => {})
+
+/** Each opens a transaction that nothing ends, with a lock that revocations of the person need. */
+const HOLDERS: Readonly<Record<string, (person: Person) => Promise<void>>> = {
+  'another service that entered and does nothing': async (person) => {
+    const sql = connection(shop.url)
+    await sql`begin`
+    await sql`select app.enter(${await proofOf(person)}, 'catalog.read')`
+  },
+  'a write that has a long statement': async (person) => {
+    const sql = connection(service.database.appUrl)
+    await sql`begin`
+    await writing(sql, person)
+    leave(sql`select pg_sleep(60)`)
+  },
+  'two writes': async (person) => {
+    for (let count = 0; count < 2; count += 1) {
+      const sql = connection(service.database.appUrl)
+      await sql`begin`
+      await writing(sql, person)
+    }
+  },
+  'a revocation that does not end': async (person) => {
+    const sql = connection(service.database.urls.auth)
+    await sql`begin`
+    await sql`select app.enter_session(${await ticketOf(service.sql, person.member.id)})`
+  },
+  'an exclusive write of the tenant': async (person) => {
+    const sql = connection(service.database.appUrl)
+    await sql`begin`
+    await sql`select app.enter_to_write(${await ticketOf(service.sql, person.owner.id)}, 'member.manage', true)`
+    await sql`select from app.memberships where id = ${person.member.membershipId} for no key update`
+  },
+  'a lock on the whole queue': async () => {
+    const sql = connection(service.database.workerUrl)
+    await sql`begin`
+    await sql`lock table app.jobs in access exclusive mode`
+  },
+  'a login without privileges that takes the advisory locks': async (person) => {
+    const sql = connection(service.database.urls.services)
+    await sql`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0)),
+                     pg_advisory_lock(hashtextextended(${person.tenantId + person.member.userId}, 0))`
+  },
+}
+
+const lateDesigns = async ({ tenantId }: Person): Promise<number> =>
+  (await service.sql`select from app.designs where tenant_id = ${tenantId} and name = 'late'`).length
+
+it.each(Object.entries(HOLDERS))('answers every revocation within 2 s under %s', async (_holder, hold) => {
+  for (const [how, revoke] of Object.entries(REVOCATIONS)) {
+    const person = await newPerson()
+    await hold(person)
+    const begun = performance.now()
+    expect.soft(await revoke(person), how).toBe(true)
+    expect.soft(performance.now() - begun, how).toBeLessThan(WITHIN_MS)
+    const before = await lateDesigns(person)
+    await Promise.all(
+      connections.splice(0).map((sql) => sql`commit`.catch(() => {}).then(() => sql.end({ timeout: 0 }))),
+    )
+    expect.soft(await lateDesigns(person), `${how}: no write commits after the answer`).toBe(before)
+  }
+})
+
+it.each([
+  ['of 1.9 s', 1, 1.9],
+  ['of 2 s that three writers repeat in turn', 3, 2],
+])('removes a member within 2 s during writes %s', async (_what, writers, seconds) => {
+  const person = await newPerson()
+  const proof = await proofOf(person)
+  const done = new AbortController()
+  const entered = Promise.withResolvers<void>()
+  const loops = Array.from({ length: writers }, async (_, index) => {
+    await delay(index * 600)
+    while (!done.signal.aborted) {
+      await connection(shop.url)
+        .begin(async (tx) => {
+          await tx`select app.enter(${proof}, 'deal.write')`
+          if (index === writers - 1) entered.resolve()
+          await tx`select pg_sleep(${seconds})`
+        })
+        .catch(() => {})
+    }
+  })
+  await entered.promise
+  const begun = performance.now()
+  const removed = await REVOCATIONS['removing a member']?.(person)
+  const tookMs = performance.now() - begun
+  done.abort()
+  expect(removed).toBe(true)
+  expect(tookMs).toBeLessThan(WITHIN_MS)
+  await Promise.all(loops)
+})
+
+describe('app.end_blockers', () => {
+  const SECOND = 1000
+  const endBlockers = () =>
+    connection(service.database.appUrl)<{ pid: number; login: string }[]>`select pid, login from app.end_blockers()`
+  const isOpen = (sql: postgres.Sql | postgres.ReservedSql) => sql`select`.then(() => true).catch(() => false)
+
+  /** Lets a statement wait for a lock for a second. Returns what was ended then. */
+  async function endedDuring(waits: postgres.PendingQuery<postgres.Row[]>) {
+    leave(waits)
+    await delay(SECOND)
+    return [...(await endBlockers())]
+  }
+
+  it('ends no connection that blocks a write which is no revocation', async () => {
+    const person = await newPerson()
+    const holder = connection(service.database.appUrl)
+    await holder`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0))`
+    const ticket = await ticketOf(service.sql, person.member.id)
+    const waiting = connection(service.database.appUrl)
+    expect(await endedDuring(waiting`select app.enter_to_write(${ticket}, 'deal.write', false)`)).toEqual([])
+    expect(await isOpen(holder)).toBe(true)
+  })
+
+  it('ends no connection of the owner', async () => {
+    const person = await newPerson()
+    const owner = await service.sql.reserve()
+    await owner`begin`
+    await owner`select pg_advisory_xact_lock(hashtextextended(${person.member.userId}, 0))`
+    const ticket = await ticketOf(service.sql, person.member.id)
+    const waiting = connection(service.database.urls.auth)
+    expect(await endedDuring(waiting`select app.enter_session(${ticket})`)).toEqual([])
+    expect(await isOpen(owner)).toBe(true)
+    await owner`rollback`
+    owner.release()
+  })
+
+  it('ends what blocks a revocation that waits, and neither the revocation nor anybody else', async () => {
+    const person = await newPerson()
+    const [holder, bystander, waiting] = [
+      connection(service.database.urls.services),
+      connection(service.database.urls.services),
+      connection(service.database.urls.auth),
+    ]
+    await bystander`select pg_advisory_lock(1)`
+    await holder`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0))`
+    const ticket = await ticketOf(service.sql, person.member.id)
+    const revocation = waiting`select app.enter_session(${ticket})`
+    expect(await endedDuring(revocation)).toEqual([{ pid: expect.any(Number), login: 'identity_services' }])
+    await revocation
+    expect(await isOpen(bystander)).toBe(true)
+  })
+})
+
+it('serves a session while another transaction has a lock on its row', async () => {
+  const person = await newPerson()
+  await service.sql`update app.sessions set last_seen_at = now() - interval '1 hour' where id = ${person.member.id}`
+  const sql = connection(service.database.operatorUrl)
+  await sql`begin`
+  await sql`update app.sessions set revoked_at = now() where id = ${person.member.id}`
+  expect(await request('GET /v1/auth/session', person.member.token)).toBe(true)
+  await sql`commit`
+  expect(await request('GET /v1/auth/session', person.member.token)).toBe(false)
+})
