@@ -49,7 +49,7 @@ const LOGINS = {
     send: (text: string) => app.unsafe(text),
     enter: () => `select app.enter_to_read('\\x${ticket}')`,
     write: () =>
-      `insert into app.audit_log (tenant_id, actor_user_id, action, target_type, request_id) values ('${tenant.id}', '${tenant.viewer.userId}', 'a.b', 'c', 'planted')`,
+      `insert into app.audit_log (tenant_id, action, target_type, request_id) values ('${tenant.id}', 'a.b', 'c', 'planted')`,
     written: () => admin`select from app.audit_log where tenant_id = ${tenant.id} and request_id = 'planted'`,
   },
   'another service': {
