@@ -68,6 +68,7 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       [{ template: 'email-verification', user_id: user }, null, 'mail_of_user', email],
       [{ template: 'password-reset', email }, null, 'mail_of_user', email],
       [added, own, 'mail_of_membership', email],
+      [added, null, 'mail_of_user', null],
       [{ ...added, template: 'membership-removed' }, own, 'mail_of_membership', email],
       [{ ...added, user_id: stranger }, own, 'mail_of_membership', null],
     ] as const) {
