@@ -174,7 +174,7 @@ export async function revocationPower(tx: Transaction): Promise<Diagnosis[]> {
   if (row?.ends === true) return []
   const what = 'it lacks pg_signal_backend, so a transaction that nobody ends keeps a revocation waiting'
   return [
-    fault(
+    warning(
       'revocation-power',
       'identity_ender',
       what,

@@ -28,6 +28,8 @@ beforeAll(async () => {
   cleanups.push(() => cluster.stop('immediate'))
   const root = postgres(cluster.adminUrl, { max: 1, onnotice: () => {} })
   await root`create role master login createrole createdb password 'master'`
+  // As rds_superuser may.
+  await root`grant pg_signal_backend to master with admin option`
   await root`create database tenantry owner master`
   await root.end()
   owner = loginOf(urlFor(cluster.adminUrl, { database: 'tenantry', user: 'master', password: 'master' }))
