@@ -1,8 +1,14 @@
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import { LANGUAGES } from '#shared/schema/language.ts'
-import { bareMarkup } from '#web/failure.ts'
-import { PAGE_HEADERS } from '#web/headers.ts'
-import { type FailureStatus, type ProblemBody, type ProblemKind, problemTitle, problemType } from '#shared/problem.ts'
+import { bareMarkup } from '#web/http/failure.ts'
+import { PAGE_HEADERS } from '#web/http/headers.ts'
+import {
+  type FailureStatus,
+  type ProblemBody,
+  type ProblemKind,
+  problemTitle,
+  problemType,
+} from '#shared/base/problem.ts'
 
 interface GatewayFailureResponse {
   readonly status: FailureStatus

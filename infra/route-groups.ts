@@ -1,12 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
-import type { Job } from '#shared/job.ts'
-import type { Need } from '#shared/needs.ts'
+import type { Worker } from '#shared/lambda/worker.ts'
+import type { Need } from '#shared/base/needs.ts'
 import { frontEnd as declared } from '#web/front-end.ts'
-import type { Page } from '#web/page.ts'
+import type { Page } from '#web/http/page.ts'
 
 /** A route group and the file of its Lambda. */
 export interface DeployedGroup {
@@ -14,9 +13,9 @@ export interface DeployedGroup {
   readonly handlerFile: string
 }
 
-/** A job and the file of its Lambda. */
+/** A worker and the file of its Lambda. */
 export interface DeployedJob {
-  readonly job: Job
+  readonly job: Worker
   readonly handlerFile: string
 }
 
@@ -31,14 +30,14 @@ export interface DeployedFrontEnd {
 
 const FUNCTIONS = fileURLToPath(new URL('../functions/', import.meta.url))
 
-/** Returns the route group of every folder of functions/ that has a group.ts. No other list of routes exists. */
+/** Returns the route group of every folder of functions/api/. No other list of routes exists. */
 export async function routeGroups(): Promise<DeployedGroup[]> {
   return (await declarations('group')).map(({ declaration, handlerFile }) => ({ group: declaration, handlerFile }))
 }
 
-/** Returns the job of every folder of functions/ that has a job.ts. */
+/** Returns the worker of every folder of functions/workers/. */
 export async function jobs(): Promise<DeployedJob[]> {
-  return (await declarations('job')).map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
+  return (await declarations('worker')).map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
 }
 
 /** Returns the front end of functions/web. */
@@ -62,23 +61,27 @@ async function groupsCalledIn(folder: string): Promise<string[]> {
   return [...new Set(called)].toSorted()
 }
 
+/** The folder of each kind of declaration. */
+const FOLDERS = { group: 'api', worker: 'workers' } as const
+
 interface Declarations {
   readonly group: RouteGroup
-  readonly job: Job
+  readonly worker: Worker
 }
 
-/** Imports the export KIND of each functions/NAME/KIND.ts. Throws when its name is not the folder's. */
+/** Imports the export KIND of each functions/{api,workers}/NAME/KIND.ts. Throws when its name is not the folder's. */
 async function declarations<Kind extends keyof Declarations>(
   kind: Kind,
 ): Promise<{ declaration: Declarations[Kind]; handlerFile: string }[]> {
-  const folders = (await readdir(FUNCTIONS)).toSorted().filter((name) => existsSync(`${FUNCTIONS}${name}/${kind}.ts`))
+  const folder = `${FUNCTIONS}${FOLDERS[kind]}/`
+  const names = (await readdir(folder)).toSorted()
   return Promise.all(
-    folders.map(async (folder) => {
-      const exported: Partial<Declarations> = await import(`${FUNCTIONS}${folder}/${kind}.ts`)
+    names.map(async (name) => {
+      const exported: Partial<Declarations> = await import(`${folder}${name}/${kind}.ts`)
       const declaration = exported[kind]
-      if (declaration?.name !== folder)
-        throw new Error(`functions/${folder}/${kind}.ts must export a ${kind} named ${folder}`)
-      return { declaration, handlerFile: `${FUNCTIONS}${folder}/handler.ts` }
+      if (declaration?.name !== name)
+        throw new Error(`functions/${FOLDERS[kind]}/${name}/${kind}.ts must export a ${kind} named ${name}`)
+      return { declaration, handlerFile: `${folder}${name}/handler.ts` }
     }),
   )
 }

@@ -1,5 +1,5 @@
-import type { Need } from '#shared/needs.ts'
-import { PAGES } from '#web/pages.ts'
+import type { Need } from '#shared/base/needs.ts'
+import { PAGES } from '#web/http/pages.ts'
 
 /** The front end: one Lambda that serves every page. It has no database role and no pepper. */
 export const frontEnd = {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ServiceName } from '#shared/schema/service-name.ts'
+import { ServiceName } from '#shared/base/service-name.ts'
 import { Cidr } from '#shared/schema/trusted-proxies.ts'
 
 /** The operator's own names and addresses for a stage. They are in cdk.json, under the stage's name. */

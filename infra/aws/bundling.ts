@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, buildSync } from 'esbuild'
-import type { Need } from '#shared/needs.ts'
+import type { Need } from '#shared/base/needs.ts'
 
 /** The folder of the source maps, in the assembly. */
 export const SOURCE_MAPS = 'source-maps'

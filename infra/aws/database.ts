@@ -17,7 +17,7 @@ import { CfnApplication } from 'aws-cdk-lib/aws-sam'
 import { type ISecret, SecretRotation, SecretRotationApplication } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct, type IConstruct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
-import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
+import { SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
 import type { Keys } from './keys.ts'
 import { logGroup, type LogKeeping } from './logs.ts'
 

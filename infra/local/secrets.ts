@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/base/needs.ts'
 import { readIfThere, writePrivateFile } from './private-file.ts'
 
 /** The names of the secrets. */

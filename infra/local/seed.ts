@@ -1,9 +1,9 @@
 import type postgres from 'postgres'
-import { storePage } from '#functions/sync-catalog/store-page.ts'
+import { storePage } from '#functions/workers/sync-catalog/store-page.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { hashPassword } from '#shared/password/argon2.ts'
 import type { Cost } from '#shared/password/cost.ts'
-import { priceOf } from '#shared/vendor/vendor-catalog.ts'
+import { priceOf } from '#shared/suppliers/vendor-catalog.ts'
 import { seedStyles } from './seed-styles.ts'
 import { localProducts } from './vendors/products.ts'
 

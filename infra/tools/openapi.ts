@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { writeGenerated } from './generated.ts'
 import { GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
-import { parseConfig } from '#shared/config.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { type Operation, openApiDocument } from '#shared/http/openapi.ts'
 import type { Refusal } from '#shared/http/openapi-responses.ts'
@@ -24,7 +24,7 @@ const {
   ...GATEWAY_ERRORS
 } = GATEWAY_RESPONSES
 
-/** Generates the API document and the client's list of route groups from the route groups in functions/. */
+/** Generates the API document and the client's list of route groups from the route groups in functions/api/. */
 export async function derivedFiles(): Promise<DerivedFile[]> {
   const groups = await routeGroups()
   const operations: Operation[] = []
@@ -33,14 +33,14 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
     for (const endpoint of group.endpoints) {
       const operationId = names.get(endpoint)
       if (operationId === undefined)
-        throw new Error(`${endpoint.route} is exported by no file of functions/${group.name}`)
+        throw new Error(`${endpoint.route} is exported by no file of functions/api/${group.name}`)
       operations.push({ operationId, group: group.name, bodyLimitBytes: group.bodyLimitBytes, endpoint })
     }
   }
   const gateway: Refusal[] = Object.values(GATEWAY_ERRORS)
   const document = openApiDocument(operations, { gateway, config: parseConfig({}) })
   return [
-    { path: 'functions/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
+    { path: 'functions/api/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { path: 'shared/client/api.ts', text: apiTypes(groups.map(({ group }) => group)) },
     { path: 'shared/client/group-of.ts', text: groupsByPath(groups.map(({ group }) => group)) },
   ]
@@ -48,10 +48,10 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
 
 /** Returns the name under which each endpoint is exported. Leaves out the handler, which opens a runtime when imported. */
 async function endpointNames(group: string): Promise<Map<unknown, string>> {
-  const files = (await readdir(`${ROOT}functions/${group}`)).filter(
+  const files = (await readdir(`${ROOT}functions/api/${group}`)).filter(
     (file) => file.endsWith('.ts') && file !== 'handler.ts',
   )
-  const modules: object[] = await Promise.all(files.map((file) => import(`${ROOT}functions/${group}/${file}`)))
+  const modules: object[] = await Promise.all(files.map((file) => import(`${ROOT}functions/api/${group}/${file}`)))
   return new Map(modules.flatMap((module) => Object.entries(module).map(([name, value]) => [value, name])))
 }
 
@@ -63,7 +63,7 @@ function apiTypes(routeGroups: readonly RouteGroup[]): string {
   const local = (group: string) => group.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   return [
     '// Written by `npm run openapi`.',
-    ...groups.map((group) => `import type { group as ${local(group)} } from '#functions/${group}/group.ts'`),
+    ...groups.map((group) => `import type { group as ${local(group)} } from '#functions/api/${group}/group.ts'`),
     '',
     '/** Every endpoint of the service, as types alone. */',
     "export type Api = Groups[keyof Groups]['endpoints'][number]",
@@ -94,7 +94,7 @@ function groupsByPath(groups: readonly RouteGroup[]): string {
 
 if (import.meta.main) {
   // A merge may leave the document broken, and the group that serves it imports it. So replace it before that import.
-  const served = `${ROOT}functions/openapi/document.json`
+  const served = `${ROOT}functions/api/openapi/document.json`
   try {
     JSON.parse(await readFile(served, 'utf8'))
   } catch {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { NAMED_QUERIES } from '#functions/operate/named-queries.ts'
+import { NAMED_QUERIES } from '#functions/workers/operate/named-queries.ts'
 import { type AlarmEntry, alarmEntries, SEVERITIES } from '#infra/aws/alarm-table.ts'
 import { writeGenerated } from './generated.ts'
 

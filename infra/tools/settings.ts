@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { writeGenerated } from './generated.ts'
-import { type Setting, SETTINGS, settingsIn } from '#shared/config.ts'
+import { type Setting, SETTINGS, settingsIn } from '#shared/base/config.ts'
 
 export const README = fileURLToPath(new URL('../README.md', import.meta.url))
 

@@ -1,6 +1,6 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda'
 import { SignatureV4 } from '@smithy/signature-v4'
-import { COMMAND_HEADER, commandDigest } from '#functions/operate/caller.ts'
+import { COMMAND_HEADER, commandDigest } from '#functions/workers/operate/caller.ts'
 
 const EXPIRES_SECONDS = 60
 

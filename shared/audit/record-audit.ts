@@ -4,7 +4,7 @@ import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo, RequestSource } from '#shared/schema/client.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
-import type { TenantPrincipal } from '#shared/session/session.ts'
+import type { TenantPrincipal } from '#shared/identity/session.ts'
 
 /** Returns the keyed hash of a client's address: no address is stored in clear. */
 export const ipHash = ({ pepper }: Pick<Pepper, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)

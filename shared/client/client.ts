@@ -1,8 +1,8 @@
 import type * as v from 'valibot'
 import type { Api, RouteWithEtag } from '#shared/client/api.ts'
-import type { FieldError } from '#shared/field-error.ts'
+import type { FieldError } from '#shared/schema/field-error.ts'
 import type { ParamNames } from '#shared/http/request-context.ts'
-import type { ProblemBody, ProblemKind } from '#shared/problem.ts'
+import type { ProblemBody, ProblemKind } from '#shared/base/problem.ts'
 
 /** `METHOD /path/{param}`, as the endpoint declares it. */
 export type Route = Api['route']

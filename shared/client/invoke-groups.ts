@@ -3,8 +3,8 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { type ClientRequest, type ClientResponse, ProblemError, type Send } from '#shared/client/client.ts'
 import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
-import { describeError, log } from '#shared/log.ts'
-import { once } from '#shared/once.ts'
+import { describeError, log } from '#shared/base/log.ts'
+import { once } from '#shared/base/once.ts'
 
 /** The browser that a request is sent for. */
 export interface Browser {
@@ -56,7 +56,7 @@ class FunctionError extends Error {
   override name = 'FunctionError'
 }
 
-const importInvoke = once(() => import('#shared/invoke-function.ts'))
+const importInvoke = once(() => import('#shared/lambda/invoke-function.ts'))
 
 async function invokeGroup(group: string, event: Event, abortSignal: AbortSignal): Promise<ClientResponse> {
   const { invokeFunction } = await importInvoke()

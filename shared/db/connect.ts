@@ -2,8 +2,8 @@ import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { deadlineFromNow, responseTo, type Connection, openConnection } from '#shared/db/connection.ts'
 import type { Run, SqlValue } from '#shared/db/run.ts'
 import { CLEAN, type Committed, type Lent, type TransactionMode, confirmEnd, runIn } from '#shared/db/run-in.ts'
-import { recordMetric } from '#shared/metrics.ts'
-import type { InvokedJob } from '#shared/needs.ts'
+import { recordMetric } from '#shared/base/metrics.ts'
+import type { InvokedJob } from '#shared/base/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
 export interface Sql extends Run {

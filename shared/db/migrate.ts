@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import { errorCode } from '#shared/db/failure.ts'
 import type { clientOptions } from '#shared/db/login.ts'
 import { isBusy, untilFree } from '#shared/db/until-free.ts'
-import { log } from '#shared/log.ts'
+import { log } from '#shared/base/log.ts'
 
 interface Migration {
   readonly name: string

@@ -1,4 +1,4 @@
-import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
+import { SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
 
 type Settings = Readonly<Record<string, string>>
 

@@ -2,7 +2,7 @@ import type postgres from 'postgres'
 import { type Connection, deadlineFromNow, responseTo } from '#shared/db/connection.ts'
 import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import type { Run, SqlValue } from '#shared/db/run.ts'
-import { describeError, log } from '#shared/log.ts'
+import { describeError, log } from '#shared/base/log.ts'
 
 /**
  * Removes what a statement left on its connection, or ends the connection (migration 0001): the next caller never runs an

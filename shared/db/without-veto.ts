@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '#shared/db/connect.ts'
-import { describeError, log } from '#shared/log.ts'
-import { countMetric } from '#shared/metrics.ts'
+import { describeError, log } from '#shared/base/log.ts'
+import { countMetric } from '#shared/base/metrics.ts'
 
 // Revocations are answered within 2 s. Writes in progress have this long to end by themselves.
 const PATIENCE_MS = 700

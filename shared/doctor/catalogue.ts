@@ -2,7 +2,7 @@ import type postgres from 'postgres'
 import { loginName } from '#shared/db/role-settings.ts'
 import { ARGUMENT_TYPES } from '#shared/doctor/argument-types.ts'
 import { DEFINERS } from '#shared/doctor/functions.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 
 /** Something in the database that could expose rows to another tenant. `object` is quoted as in SQL. */
 export interface Finding {

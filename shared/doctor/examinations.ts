@@ -3,7 +3,7 @@ import { checkCatalogue, CHECKS_WITH_EXCEPTIONS } from '#shared/doctor/catalogue
 import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import { compareGrants, GRANTS, readGrants } from '#shared/doctor/grants.ts'
 import { isAhead, readMigrations } from '#shared/db/migrate.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { loginName, ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import { remedyFor } from '#shared/doctor/remedies.ts'
 

@@ -7,10 +7,10 @@ import type {
   TenantTransactions,
   Unscoped,
 } from '#shared/db/scope.ts'
-import type { Need } from '#shared/needs.ts'
-import type { Permission } from '#shared/role/permissions.ts'
-import type { SentServiceKey } from '#shared/service-key/service-key.ts'
-import type { Principal, TenantPrincipal } from '#shared/session/session.ts'
+import type { Need } from '#shared/base/needs.ts'
+import type { Permission } from '#shared/identity/permissions.ts'
+import type { SentServiceKey } from '#shared/identity/service-key.ts'
+import type { Principal, TenantPrincipal } from '#shared/identity/session.ts'
 
 /**
  * Who opens the transactions, when the pipeline does not put one around `handle`.

@@ -1,8 +1,8 @@
 import type { BlockList } from 'node:net'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { RequestHeaders } from '#shared/http/headers.ts'
-import { log } from '#shared/log.ts'
-import { countMetric } from '#shared/metrics.ts'
+import { log } from '#shared/base/log.ts'
+import { countMetric } from '#shared/base/metrics.ts'
 import { contains, normalizeAddress } from '#shared/schema/trusted-proxies.ts'
 import { UUID } from '#shared/schema/uuid.ts'
 

@@ -1,6 +1,6 @@
 import { errorCode } from '#shared/db/failure.ts'
-import { countMetric } from '#shared/metrics.ts'
-import { forbidden, Problem, unauthorized } from '#shared/problem.ts'
+import { countMetric } from '#shared/base/metrics.ts'
+import { forbidden, Problem, unauthorized } from '#shared/base/problem.ts'
 
 /** Maps an SQLSTATE that the migrations raise to its problem. Returns null for any other error. */
 export function violation(error: unknown): Problem | null {

@@ -10,8 +10,8 @@ import {
 import { JSON_TYPE, type MediaType } from '#shared/http/media-type.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { FilledContext, LimitInput, Params, RequestContext } from '#shared/http/request-context.ts'
-import type { Need } from '#shared/needs.ts'
-import type { ProblemKind } from '#shared/problem.ts'
+import type { Need } from '#shared/base/needs.ts'
+import type { ProblemKind } from '#shared/base/problem.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import { PathId } from '#shared/schema/id.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ok, type Reply } from '#shared/http/reply.ts'
-import { Problem } from '#shared/problem.ts'
+import { Problem } from '#shared/base/problem.ts'
 
 /** Returns the ETag of a resource: two representations have the same one only if they are equal. */
 export const etagOf = (resource: object): string =>

@@ -1,6 +1,6 @@
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { ShowProblem } from '#shared/http/show-problem.ts'
-import type { Need, ServiceRole } from '#shared/needs.ts'
+import type { Need, ServiceRole } from '#shared/base/needs.ts'
 
 /** The endpoints of one Lambda. Gateway routes, grants, tests, the API document and the client are derived from it. */
 export interface RouteGroup<Endpoints extends readonly Endpoint[] = readonly Endpoint[]> {

@@ -3,10 +3,10 @@ import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
-import { metered } from '#shared/metrics.ts'
+import { metered } from '#shared/base/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openLimiter } from '#shared/rate-limit/open-limiter.ts'
-import { openRuntime, type Parts, type RuntimeSource } from '#shared/runtime.ts'
+import { openRuntime, type Parts, type RuntimeSource } from '#shared/lambda/runtime.ts'
 
 /** A Lambda handler of the API Gateway REST proxy integration. It never rejects: a failure is a response too. */
 export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<ProxyResult>

@@ -1,10 +1,10 @@
 import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
-import type { Config } from '#shared/config.ts'
+import type { Config } from '#shared/base/config.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
-import { SESSION_HEADER } from '#shared/session/session-header.ts'
-import { FIELD_ERRORS as FIELD_ERROR_DETAILS, fieldError } from '#shared/field-error.ts'
+import { SESSION_HEADER } from '#shared/identity/session-header.ts'
+import { FIELD_ERRORS as FIELD_ERROR_DETAILS, fieldError } from '#shared/schema/field-error.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import {
   type FailureStatus,
@@ -16,7 +16,7 @@ import {
   problemType,
   REASON_PHRASES,
   SERVICE_CHALLENGE,
-} from '#shared/problem.ts'
+} from '#shared/base/problem.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
 

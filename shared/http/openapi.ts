@@ -1,6 +1,6 @@
 import { type ConversionConfig, type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
-import type { Config } from '#shared/config.ts'
+import type { Config } from '#shared/base/config.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import { FORM_TYPE } from '#shared/http/media-type.ts'

@@ -3,7 +3,7 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { runEndpoint } from '#shared/http/run-endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
-import { unavailable } from '#shared/problem.ts'
+import { unavailable } from '#shared/base/problem.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
 import { conditions } from '#shared/http/middleware/conditions.ts'
 import { jsonBody } from '#shared/http/middleware/json-body.ts'
@@ -14,7 +14,7 @@ import { responseHeaders } from '#shared/http/middleware/response-headers.ts'
 import { serviceKey } from '#shared/http/middleware/service-key.ts'
 import { tenantScope } from '#shared/http/middleware/tenant-scope.ts'
 import type { PipelineContext } from '#shared/http/request.ts'
-import type { RuntimeSource } from '#shared/runtime.ts'
+import type { RuntimeSource } from '#shared/lambda/runtime.ts'
 
 // Middy calls it shortly before Lambda ends the invocation.
 const outOfTime = (): never => {

@@ -1,5 +1,5 @@
-import { countMetric } from '#shared/metrics.ts'
-import { Problem } from '#shared/problem.ts'
+import { countMetric } from '#shared/base/metrics.ts'
+import { Problem } from '#shared/base/problem.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 
 /** Counts the refusal of a limit, and returns its 429. */

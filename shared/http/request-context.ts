@@ -1,9 +1,9 @@
-import type { Config } from '#shared/config.ts'
+import type { Config } from '#shared/base/config.ts'
 import type { AnyGrant, DeclaredAccess, Granted } from '#shared/http/access.ts'
-import type { DatabaseRole, Need } from '#shared/needs.ts'
-import type { RuntimeFor } from '#shared/runtime.ts'
+import type { DatabaseRole, Need } from '#shared/base/needs.ts'
+import type { RuntimeFor } from '#shared/lambda/runtime.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
-import type { Principal } from '#shared/session/session.ts'
+import type { Principal } from '#shared/identity/session.ts'
 
 /** The names of the parameters in a route. */
 export type ParamNames<Route extends string> = Route extends `${string}{${infer Name}}${infer Rest}`

@@ -5,8 +5,8 @@ import { withoutVeto } from '#shared/db/without-veto.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
-import type { Runtime } from '#shared/runtime.ts'
-import type { Principal } from '#shared/session/session.ts'
+import type { Runtime } from '#shared/lambda/runtime.ts'
+import type { Principal } from '#shared/identity/session.ts'
 
 /** Runs the matched endpoint with the way to the database that its access grants. */
 export function runEndpoint(state: RequestState): Promise<Reply> {

@@ -1,4 +1,4 @@
-import { type Problem, problemBody } from '#shared/problem.ts'
+import { type Problem, problemBody } from '#shared/base/problem.ts'
 
 /** A failure as it is sent. */
 export interface ShownProblem {

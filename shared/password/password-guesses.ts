@@ -1,4 +1,4 @@
-import { once } from '#shared/once.ts'
+import { once } from '#shared/base/once.ts'
 
 /** What attackers try first. */
 export interface PasswordGuesses {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Fault } from '#shared/field-error.ts'
+import type { Fault } from '#shared/schema/field-error.ts'
 import type { PasswordGuesses } from '#shared/password/password-guesses.ts'
 import { fault } from '#shared/schema/fault.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { describeError, log } from '#shared/log.ts'
+import { describeError, log } from '#shared/base/log.ts'
 
 const TIMEOUT_MS = 1000
 

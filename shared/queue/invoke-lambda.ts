@@ -1,10 +1,10 @@
-import { describeError, log } from '#shared/log.ts'
-import type { InvokedJob } from '#shared/needs.ts'
-import { once } from '#shared/once.ts'
+import { describeError, log } from '#shared/base/log.ts'
+import type { InvokedJob } from '#shared/base/needs.ts'
+import { once } from '#shared/base/once.ts'
 
 const INVOKE_TIMEOUT_MS = 500
 
-const importInvoke = once(() => import('#shared/invoke-function.ts'))
+const importInvoke = once(() => import('#shared/lambda/invoke-function.ts'))
 
 /**
  * Invokes a job asynchronously: Lambda replies once it has queued the event. For a rehearsal Lambda only checks the request, and

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { InvokedJob } from '#shared/needs.ts'
+import type { InvokedJob } from '#shared/base/needs.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
 const Place = v.object({ xact: v.pipe(v.string(), v.regex(/^\d{1,20}$/)), id: Id })

@@ -1,7 +1,7 @@
 import type { Database } from '#shared/db/connect.ts'
-import { describeError, log } from '#shared/log.ts'
-import { countMetric } from '#shared/metrics.ts'
-import { once } from '#shared/once.ts'
+import { describeError, log } from '#shared/base/log.ts'
+import { countMetric } from '#shared/base/metrics.ts'
+import { once } from '#shared/base/once.ts'
 import type { CacheAccess } from '#shared/rate-limit/cache-requester.ts'
 import type { Limiter } from '#shared/rate-limit/limiter.ts'
 

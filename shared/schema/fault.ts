@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { detailOf, type Fault } from '#shared/field-error.ts'
+import { detailOf, type Fault } from '#shared/schema/field-error.ts'
 
 /**
  * Returns the message of a check: the fault of a value that fails it. Every check of a request has such a message, except those

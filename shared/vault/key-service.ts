@@ -1,4 +1,4 @@
-import { Problem } from '#shared/problem.ts'
+import { Problem } from '#shared/base/problem.ts'
 
 /** KMS failed or refused a request. The client may retry. */
 export class KeyServiceUnavailable extends Problem {

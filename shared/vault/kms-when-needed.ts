@@ -1,4 +1,4 @@
-import { once } from '#shared/once.ts'
+import { once } from '#shared/base/once.ts'
 import type { KeyService } from '#shared/vault/key-service.ts'
 
 /** Returns a key service that loads the AWS SDK at its first request. */

@@ -7,7 +7,7 @@ import {
   type KMSClientConfig,
   ReEncryptCommand,
 } from '@aws-sdk/client-kms'
-import { countMetric } from '#shared/metrics.ts'
+import { countMetric } from '#shared/base/metrics.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { type KeyContext, type KeyService, KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 

@@ -1,4 +1,4 @@
-import type { Config } from '#shared/config.ts'
+import type { Config } from '#shared/base/config.ts'
 import { connect, type Invocations } from '#shared/db/connect.ts'
 import type { ReadLogin } from '#shared/db/login.ts'
 import { kmsWhenNeeded } from '#shared/vault/kms-when-needed.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Database } from '#shared/db/connect.ts'
 import type { TenantProof } from '#shared/db/scope.ts'
-import { countMetric } from '#shared/metrics.ts'
+import { countMetric } from '#shared/base/metrics.ts'
 import { type Binding, DecryptionFailed, decryptText, encryptText } from '#shared/vault/envelope.ts'
 import { KeyCache } from '#shared/vault/key-cache.ts'
 import { type KeyService, KeyServiceUnavailable } from '#shared/vault/key-service.ts'

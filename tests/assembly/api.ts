@@ -8,11 +8,11 @@ import {
   pageResponse,
 } from '#infra/gateway.ts'
 import type { Api, ApiMethod, Invoke } from '#infra/local/gateway/gateway.ts'
-import { PAGES } from '#web/pages.ts'
+import { PAGES } from '#web/http/pages.ts'
 import { liveArn } from '#infra/local/aws/lambda.ts'
 import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
 
-const { paths } = JSON.parse(readFileSync('functions/openapi/document.json', 'utf8'))
+const { paths } = JSON.parse(readFileSync('functions/api/openapi/document.json', 'utf8'))
 
 interface Options {
   readonly resolve: Resolve

@@ -1,5 +1,5 @@
 import { startCache } from '#infra/local/cache/cache.ts'
-import { parseConfig } from '#shared/config.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import { loginsOf } from '#tests/support/access.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'

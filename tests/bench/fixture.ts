@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import { type PreparedDatabase, prepareDatabase } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { SEED_PASSWORD, seed, seedEmails } from '#infra/local/seed.ts'
-import { parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
+import { parseConfig, SETTINGS, settingsIn } from '#shared/base/config.ts'
 import { newToken, hashToken } from '#shared/secret/secret.ts'
 import type { Cleanup } from './cleanup.ts'
 

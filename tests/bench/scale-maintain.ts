@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import { maintain } from '#functions/maintain/maintain.ts'
+import { maintain } from '#functions/workers/maintain/maintain.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import { connectTo } from '#tests/support/access.ts'
 

@@ -1,6 +1,6 @@
 import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
-import { parseConfig } from '#shared/config.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
 import { commonRuntimes, type FixedAccess } from '#tests/support/access.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'

@@ -1,6 +1,6 @@
 import type { Page as BrowserPage } from 'playwright-core'
-import { addressPattern } from '#web/addresses.ts'
-import { PAGES } from '#web/pages.ts'
+import { addressPattern } from '#web/http/addresses.ts'
+import { PAGES } from '#web/http/pages.ts'
 
 /** The pages that a person can open, as patterns of their addresses. */
 export const VIEWS = PAGES.filter(({ method, path }) => method === 'GET' && !/\.(css|svg)$|^\/healthz$/.test(path)).map(

@@ -11,7 +11,7 @@ const COLUMN = 'set local role identity_owner; alter table app.deals add column 
 const INDEX = `-- migrate: no-transaction as identity_owner
 create index concurrently if not exists deals_by_priority on app.deals (tenant_id, priority);
 `
-const EDITED = 'functions/deals/deal-queries.ts'
+const EDITED = 'functions/api/deals/deal-queries.ts'
 const RETURNING = 'returning id, number, customer_name'
 /** The next release reads what its migrations add. It fails without them. */
 const READING = 'returning id, number + priority - priority as number, customer_name'

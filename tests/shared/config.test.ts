@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { README, withSettings } from '#infra/tools/settings.ts'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/config.ts'
+import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/base/config.ts'
 
 const SECRET_IDS = [
   'PEPPER_SECRET_ID',

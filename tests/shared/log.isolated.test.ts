@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
-import { countMetric, metered, recordMetric } from '#shared/metrics.ts'
+import { countMetric, metered, recordMetric } from '#shared/base/metrics.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
-import { openRuntime, TOKEN_SECRETS_TTL_MS } from '#shared/runtime.ts'
+import { openRuntime, TOKEN_SECRETS_TTL_MS } from '#shared/lambda/runtime.ts'
 
 const long = (name: string) => `${name} that only this test uses`
 const BEFORE = { pepper: long('a pepper'), mail_key: long('a mail key') }

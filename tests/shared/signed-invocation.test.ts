@@ -1,6 +1,6 @@
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { expect, it } from 'vitest'
-import { lambdaEndpoint } from '#shared/signed-invocation.ts'
+import { lambdaEndpoint } from '#shared/base/signed-invocation.ts'
 
 it.each([
   'us-east-1',

@@ -1,9 +1,9 @@
 import { loginOf } from '#infra/local/postgres/database.ts'
-import type { Config } from '#shared/config.ts'
+import type { Config } from '#shared/base/config.ts'
 import { connect, type Database, type Invocations } from '#shared/db/connect.ts'
 import type { Login } from '#shared/db/login.ts'
-import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
-import { createRuntime, type Credentials, type Parts, type Runtime } from '#shared/runtime.ts'
+import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
+import { createRuntime, type Credentials, type Parts, type Runtime } from '#shared/lambda/runtime.ts'
 import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
 
 /** Credentials by value, which can be handed to another process. */

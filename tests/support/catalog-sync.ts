@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { syncDueRuns, type TimeBudget } from '#functions/sync-catalog/sync.ts'
+import { syncDueRuns, type TimeBudget } from '#functions/workers/sync-catalog/sync.ts'
 import { createFaults } from '#infra/local/faults.ts'
 import { startVendors, vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import type { Database } from '#shared/db/connect.ts'

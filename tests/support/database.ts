@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { inject } from 'vitest'
 import { forEachRole, urlFor } from '#infra/local/postgres/database.ts'
 import { loginName } from '#shared/db/role-settings.ts'
-import type { ServiceRole } from '#shared/needs.ts'
+import type { ServiceRole } from '#shared/base/needs.ts'
 import { ROLE_PASSWORD, TEMPLATE } from '#tests/support/setup/template.ts'
 
 /** A copy of the migrated, seeded template, for one test file. */

@@ -13,7 +13,7 @@ export interface SeenAnswer {
 
 type Part = Record<string, any>
 
-const file = new URL('../../functions/openapi/document.json', import.meta.url)
+const file = new URL('../../functions/api/openapi/document.json', import.meta.url)
 // With the base URL of problems that the service under test uses.
 const text = readFileSync(file, 'utf8').replaceAll('https://tenantry.example/problems', PROBLEM_BASE_URL)
 export const document: Part = JSON.parse(text)

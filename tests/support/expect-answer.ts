@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { FIELD_ERRORS } from '#shared/field-error.ts'
-import { type ProblemKind, PROBLEMS } from '#shared/problem.ts'
+import { FIELD_ERRORS } from '#shared/schema/field-error.ts'
+import { type ProblemKind, PROBLEMS } from '#shared/base/problem.ts'
 import { PROBLEM_BASE_URL } from './problem-base-url.ts'
 import type { Answer } from './service.ts'
 

@@ -1,7 +1,7 @@
 // Works on a tenant's data keys in its own process, for tests that kill it. Sends the outcome as its only message.
 import { KMSClient } from '@aws-sdk/client-kms'
-import { rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/operate/data-keys.ts'
-import { proofOfOperator } from '#functions/operate/queries.ts'
+import { rewrapDataKeys, rotateDataKey, shredTenant } from '#functions/workers/operate/data-keys.ts'
+import { proofOfOperator } from '#functions/workers/operate/queries.ts'
 import { keyService } from '#shared/vault/kms.ts'
 import { createVault } from '#shared/vault/vault.ts'
 import { connectTo } from './access.ts'

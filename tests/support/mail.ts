@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SESv2Client } from '@aws-sdk/client-sesv2'
-import { deliverDueMail } from '#functions/deliver-mail/deliver.ts'
+import { deliverDueMail } from '#functions/workers/deliver-mail/deliver.ts'
 import type { Authorize } from '#infra/local/aws/aws-endpoints.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
 import type { Message } from '#infra/local/mail/kept-email.ts'
 import { startMailbox } from '#infra/local/mail/mailbox.ts'
 import { type Quota, startSes } from '#infra/local/aws/ses.ts'
-import type { RuntimeFor } from '#shared/runtime.ts'
+import type { RuntimeFor } from '#shared/lambda/runtime.ts'
 
 /** The runtime of the mailer. */
 export type Mailer = RuntimeFor<'database:mailer' | 'pepper' | 'mail-key'>

@@ -1,7 +1,7 @@
 // Publishes due events in its own process, like an instance of the Lambda, until a test kills it. Says when it begins.
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge'
-import { publishDueEvents } from '#functions/publish-events/publish.ts'
-import { parseConfig } from '#shared/config.ts'
+import { publishDueEvents } from '#functions/workers/publish-events/publish.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import { connectTo } from './access.ts'
 
 const { publisherUrl, eventBridgeUrl, bus } = JSON.parse(process.env['PUBLISH_WORK'] ?? '')

@@ -2,7 +2,7 @@
 // its URL as its only message.
 import { startGateway } from '#infra/local/gateway/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
-import { parseConfig } from '#shared/config.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import { GROUP_PARTS, lambda } from '#shared/http/lambda.ts'
 import { commonRuntimes } from './access.ts'
 import { lambdaContext } from './lambda-context.ts'

@@ -1,8 +1,8 @@
 // Works on the sync runs that are due in its own process, like an instance of the Lambda, for tests that measure its memory.
 // Sends its greatest memory and its processor time as its only message.
 import { KMSClient } from '@aws-sdk/client-kms'
-import { syncDueRuns } from '#functions/sync-catalog/sync.ts'
-import { parseConfig } from '#shared/config.ts'
+import { syncDueRuns } from '#functions/workers/sync-catalog/sync.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import { keyService } from '#shared/vault/kms.ts'
 import { createVault } from '#shared/vault/vault.ts'
 import { connectTo } from './access.ts'

@@ -1,5 +1,5 @@
-import { page } from '#web/page.ts'
-import { text } from '#web/reply.ts'
+import { page } from '#web/http/page.ts'
+import { text } from '#web/http/reply.ts'
 import { ICON, ICON_PATH, STYLE, STYLE_PATH } from '#web/view/style.ts'
 
 // The hash of the content in its address.

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { page } from '#web/page.ts'
-import { redirect, type View, view } from '#web/reply.ts'
-import { html } from '#web/html.ts'
+import { page } from '#web/http/page.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
+import { html } from '#web/http/html.ts'
 import { field, form } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 

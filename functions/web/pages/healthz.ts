@@ -1,5 +1,5 @@
-import { page } from '#web/page.ts'
-import { text } from '#web/reply.ts'
+import { page } from '#web/http/page.ts'
+import { text } from '#web/http/reply.ts'
 
 export const healthz = page({
   route: 'GET /healthz',

@@ -1,8 +1,8 @@
-import { shopPath } from '#web/addresses.ts'
-import { isNotice } from '#web/notices.ts'
-import { page } from '#web/page.ts'
-import { NoticeQuery } from '#web/query.ts'
-import { redirect } from '#web/reply.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { isNotice } from '#web/http/notices.ts'
+import { page } from '#web/http/page.ts'
+import { NoticeQuery } from '#web/http/query.ts'
+import { redirect } from '#web/http/reply.ts'
 
 /** Leads to the start page of the shop, to the choice of one, or to the sign-in. */
 export const home = page({

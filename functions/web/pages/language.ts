@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { setCookie } from '#web/cookies.ts'
+import { setCookie } from '#web/http/cookies.ts'
 import { LANGUAGES } from '#shared/schema/language.ts'
-import { page } from '#web/page.ts'
-import { redirect } from '#web/reply.ts'
+import { page } from '#web/http/page.ts'
+import { redirect } from '#web/http/reply.ts'
 
 /** Keeps the language that the person chose, and leads back. */
 export const chooseLanguage = page({

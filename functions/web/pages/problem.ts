@@ -1,7 +1,7 @@
-import { notFound, PROBLEMS, type ProblemKind } from '#shared/problem.ts'
-import { html } from '#web/html.ts'
-import { page } from '#web/page.ts'
-import { view } from '#web/reply.ts'
+import { notFound, PROBLEMS, type ProblemKind } from '#shared/base/problem.ts'
+import { html } from '#web/http/html.ts'
+import { page } from '#web/http/page.ts'
+import { view } from '#web/http/reply.ts'
 
 const isKind = (text: string): text is ProblemKind => Object.hasOwn(PROBLEMS, text)
 

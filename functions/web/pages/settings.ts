@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
-import { shopPath } from '#web/addresses.ts'
-import { page, type ShopUi } from '#web/page.ts'
-import { NoticeQuery } from '#web/query.ts'
-import { redirect, type View, view } from '#web/reply.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { page, type ShopUi } from '#web/http/page.ts'
+import { NoticeQuery } from '#web/http/query.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
 import { field, form, type Option, select } from '#web/view/form.ts'
 import { kept } from '#web/view/kept.ts'
 

@@ -1,6 +1,6 @@
-import { deleteCookie } from '#web/cookies.ts'
-import { page } from '#web/page.ts'
-import { redirect } from '#web/reply.ts'
+import { deleteCookie } from '#web/http/cookies.ts'
+import { page } from '#web/http/page.ts'
+import { redirect } from '#web/http/reply.ts'
 
 export const signOut = page({
   route: 'POST /sign-out',

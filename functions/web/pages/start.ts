@@ -1,7 +1,7 @@
-import { html } from '#web/html.ts'
-import { linksFor } from '#web/navigation.ts'
-import { page } from '#web/page.ts'
-import { view } from '#web/reply.ts'
+import { html } from '#web/http/html.ts'
+import { linksFor } from '#web/http/navigation.ts'
+import { page } from '#web/http/page.ts'
+import { view } from '#web/http/reply.ts'
 
 /** The start page of a shop: the shop, the role of the person, and what the role may do. */
 export const start = page({

@@ -1,5 +1,5 @@
-import type { FieldErrorCode } from '#shared/field-error.ts'
-import type { ProblemKind, PROBLEMS } from '#shared/problem.ts'
+import type { FieldErrorCode } from '#shared/schema/field-error.ts'
+import type { ProblemKind, PROBLEMS } from '#shared/base/problem.ts'
 
 /** What people read of each field error of the API. */
 export type FieldErrorTexts = Readonly<

@@ -1,4 +1,4 @@
-import { PERMITTED } from '#shared/role/permissions.ts'
+import { PERMITTED } from '#shared/identity/permissions.ts'
 import { byLanguage } from '#web/texts/by-language.ts'
 
 const permissions = byLanguage(PERMITTED)

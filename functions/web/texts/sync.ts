@@ -1,4 +1,4 @@
-import type { SYNC_ERRORS } from '#shared/sync-run/sync-run.ts'
+import type { SYNC_ERRORS } from '#shared/suppliers/sync-run.ts'
 
 const en = {
   title: (vendor: string) => `Sync of ${vendor}`,

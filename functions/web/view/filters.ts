@@ -1,4 +1,4 @@
-import { type Html, html } from '#web/html.ts'
+import { type Html, html } from '#web/http/html.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 interface FilterParts {

@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '#web/html.ts'
+import { type Content, type Html, html } from '#web/http/html.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /** The name of the hidden field against cross-site requests. */

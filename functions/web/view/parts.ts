@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '#web/html.ts'
+import { type Content, type Html, html } from '#web/http/html.ts'
 import { actionButton } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 

@@ -1,6 +1,6 @@
 import type { Language } from '#shared/schema/language.ts'
-import type { Permission } from '#shared/role/permissions.ts'
-import type { Me } from '#web/me.ts'
+import type { Permission } from '#shared/identity/permissions.ts'
+import type { Me } from '#web/http/me.ts'
 import type { NavigationName, Texts } from '#web/texts/texts.ts'
 
 /** A page that the navigation of a shop leads to. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Job } from '#shared/job.ts'
+import type { Worker } from '#shared/lambda/worker.ts'
 import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailures } from './aws-endpoints.ts'
-import { LIVE_ALIAS } from '#shared/live-alias.ts'
+import { LIVE_ALIAS } from '#shared/base/live-alias.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 
 /** The function of a job. */
 export interface Invokable {
-  readonly job: Pick<Job, 'callers' | 'everySeconds' | 'timeoutSeconds' | 'receives'>
+  readonly job: Pick<Worker, 'callers' | 'everySeconds' | 'timeoutSeconds' | 'receives'>
   readonly invoke: (event: unknown, timeoutMs: number, alias?: string) => Promise<unknown>
 }
 
@@ -26,7 +26,7 @@ export interface LocalLambda extends HttpServer {
   /** Registers a function under a name and starts its schedule. */
   serve(name: string, invokable: Invokable): void
   /** Passes a message to the function that receives such messages, as the queue of a stage does. */
-  receive(messages: NonNullable<Job['receives']>, message: object): void
+  receive(messages: NonNullable<Worker['receives']>, message: object): void
 }
 
 /** Returns the event with which a queue invokes a function. */

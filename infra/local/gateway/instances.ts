@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Writable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
-import { LIVE_ALIAS } from '#shared/live-alias.ts'
+import { LIVE_ALIAS } from '#shared/base/live-alias.ts'
 import { TimedOut } from './gateway.ts'
 import type { Invocation } from './instance-worker.ts'
 

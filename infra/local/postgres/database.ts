@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import type { Login } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES, type ServiceRole } from '#shared/needs.ts'
+import { SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
 
 /** The folder of the migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/', import.meta.url))

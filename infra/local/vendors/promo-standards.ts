@@ -1,5 +1,5 @@
 import type { LocalReply, LocalRequest } from '#infra/local/http-server.ts'
-import { escapeXml } from '#shared/vendor/xml.ts'
+import { escapeXml } from '#shared/suppliers/xml.ts'
 import type { LocalProduct, LocalSku } from './products.ts'
 
 const PRODUCT_DATA = 'http://www.promostandards.org/WSDL/ProductDataService/2.0.0/'

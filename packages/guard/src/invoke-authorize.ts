@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { LambdaClient } from '@aws-sdk/client-lambda'
-import { InvocationRefused, signedInvoke } from '../../../shared/signed-invocation.ts'
+import { InvocationRefused, signedInvoke } from '../../../shared/base/signed-invocation.ts'
 
 /** No decision came. Its message contains nothing of the question. */
 export class DoorFailed extends Error {

@@ -1,7 +1,7 @@
-import { holds as isHeld, type Permission } from '../../../shared/role/permissions.ts'
+import { holds as isHeld, type Permission } from '../../../shared/identity/permissions.ts'
 import type { Principal } from './principal.ts'
 
-export type { Permission } from '../../../shared/role/permissions.ts'
+export type { Permission } from '../../../shared/identity/permissions.ts'
 
 /**
  * Whether the role of a principal holds a permission. Use it in place of `includes`: the permissions of an owner are `*`, which

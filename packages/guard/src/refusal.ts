@@ -6,7 +6,7 @@ import {
   problemTitle,
   unauthorized,
   unavailable,
-} from '../../../shared/problem.ts'
+} from '../../../shared/base/problem.ts'
 import { lists } from './label.ts'
 
 /** A response of a Lambda proxy integration. */

@@ -1,9 +1,9 @@
-import { unauthorized } from '#shared/problem.ts'
+import { unauthorized } from '#shared/base/problem.ts'
 import { requiresSession } from '#shared/http/access.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { countMetric } from '#shared/metrics.ts'
-import { checkSession, sentToken } from '#shared/session/check-session.ts'
-import { authenticate } from '#shared/session/queries.ts'
+import { countMetric } from '#shared/base/metrics.ts'
+import { checkSession, sentToken } from '#shared/identity/check-session.ts'
+import { authenticate } from '#shared/identity/session-queries.ts'
 
 /** Resolves the session token to the principal, in one statement. Every cause of refusal gets the same 401. */
 export const bearer = (): Middleware => ({

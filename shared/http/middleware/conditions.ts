@@ -1,4 +1,4 @@
-import { Problem } from '#shared/problem.ts'
+import { Problem } from '#shared/base/problem.ts'
 import { namesEtag } from '#shared/http/etag.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { RouteGroup } from '#shared/http/group.ts'
-import { notFound, Problem, unavailable } from '#shared/problem.ts'
+import { notFound, Problem, unavailable } from '#shared/base/problem.ts'
 import type { Middleware } from '#shared/http/request.ts'
-import type { RuntimeSource } from '#shared/runtime.ts'
+import type { RuntimeSource } from '#shared/lambda/runtime.ts'
 
 /**
  * Finds the endpoint by API Gateway's resource and the method, and opens the runtime. HEAD finds the endpoint of GET, and runs it

@@ -1,10 +1,10 @@
 import { violation } from '#shared/http/constraints.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
-import { Problem, unavailable } from '#shared/problem.ts'
+import { Problem, unavailable } from '#shared/base/problem.ts'
 import { type ShowProblem, showProblem } from '#shared/http/show-problem.ts'
 import { type Middleware, responseId } from '#shared/http/request.ts'
-import { describeError, log } from '#shared/log.ts'
-import { countMetric } from '#shared/metrics.ts'
+import { describeError, log } from '#shared/base/log.ts'
+import { countMetric } from '#shared/base/metrics.ts'
 
 /**
  * Turns an error into a response: problem details, unless the group shows its failures otherwise. Logs the reason with the

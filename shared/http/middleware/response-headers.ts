@@ -1,7 +1,7 @@
-import { encodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/session/session-header.ts'
+import { encodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import { type Middleware, type PipelineContext, type RequestState, responseId } from '#shared/http/request.ts'
-import { describePrincipal, type Principal } from '#shared/session/session.ts'
+import { describePrincipal, type Principal } from '#shared/identity/session.ts'
 
 /** Sets the common headers on every response, also on a failure. */
 export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })

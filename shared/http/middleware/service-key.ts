@@ -1,7 +1,7 @@
-import { unauthorizedService } from '#shared/problem.ts'
+import { unauthorizedService } from '#shared/base/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { countMetric } from '#shared/metrics.ts'
-import { sentServiceKey } from '#shared/service-key/service-key.ts'
+import { countMetric } from '#shared/base/metrics.ts'
+import { sentServiceKey } from '#shared/identity/service-key.ts'
 
 /** Reads the key of a service. The endpoint's statement checks it, so that one round trip does both. */
 export const serviceKey = (): Middleware => ({

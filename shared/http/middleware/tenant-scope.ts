@@ -1,7 +1,7 @@
 import { isTenantAccess } from '#shared/http/access.ts'
-import { Problem } from '#shared/problem.ts'
+import { Problem } from '#shared/base/problem.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
-import { requireTenant } from '#shared/session/check-session.ts'
+import { requireTenant } from '#shared/identity/check-session.ts'
 
 /** Requires a selected tenant, and a role there that holds the permission of the route. */
 export const tenantScope = (): Middleware => ({

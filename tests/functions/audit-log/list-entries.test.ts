@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { auditFailedSignIns } from '#functions/audit-sign-ins/audit-sign-ins.ts'
+import { auditFailedSignIns } from '#functions/workers/audit-sign-ins/audit-sign-ins.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { ipHashesIn } from '#tests/support/ip-hashes.ts'
 import { createMember, mintSession, type TestMember } from '#tests/support/minted-session.ts'

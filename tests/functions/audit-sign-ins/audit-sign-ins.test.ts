@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { auditFailedSignIns } from '#functions/audit-sign-ins/audit-sign-ins.ts'
+import { auditFailedSignIns } from '#functions/workers/audit-sign-ins/audit-sign-ins.ts'
 import { createTenant, createUser } from '#tests/support/minted-session.ts'
 import { useService } from '#tests/support/test.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { group } from '#functions/auth/group.ts'
+import { group } from '#functions/api/auth/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { gatewayEvent } from '#tests/support/event.ts'

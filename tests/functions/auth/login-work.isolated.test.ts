@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { group } from '#functions/auth/group.ts'
+import { group } from '#functions/api/auth/group.ts'
 import { derive } from '#shared/password/derive.ts'
 import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Style } from '#functions/catalog/queries.ts'
+import type { Style } from '#functions/api/catalog/queries.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'

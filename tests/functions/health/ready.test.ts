@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest'
-import { group } from '#functions/health/group.ts'
+import { group } from '#functions/api/health/group.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { gatewayEvent } from '#tests/support/event.ts'

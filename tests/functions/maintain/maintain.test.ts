@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { maintain } from '#functions/maintain/maintain.ts'
+import { maintain } from '#functions/workers/maintain/maintain.ts'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import type { Database, Sql } from '#shared/db/connect.ts'
 import { connectTo } from '#tests/support/access.ts'

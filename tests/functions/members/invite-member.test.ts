@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { group } from '#functions/members/group.ts'
+import { group } from '#functions/api/members/group.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { bringUp } from '#functions/migrate/bring-up.ts'
+import { bringUp } from '#functions/workers/migrate/bring-up.ts'
 import { loginOf, MIGRATIONS, urlFor } from '#infra/local/postgres/database.ts'
 import { type Postgres, startPostgres } from '#infra/local/postgres/postgres.ts'
 import { checkCatalogue } from '#shared/doctor/catalogue.ts'
 import type { Login, ReadLogin } from '#shared/db/login.ts'
 import { readMigrations } from '#shared/db/migrate.ts'
 import { loginName } from '#shared/db/role-settings.ts'
-import { log } from '#shared/log.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { log } from '#shared/base/log.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 
 let admin: postgres.Sql
 let cluster: Postgres

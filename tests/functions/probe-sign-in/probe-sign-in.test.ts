@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { probePages } from '#functions/probe-sign-in/probe-pages.ts'
-import { probeSignIn } from '#functions/probe-sign-in/probe-sign-in.ts'
+import { probePages } from '#functions/workers/probe-sign-in/probe-pages.ts'
+import { probeSignIn } from '#functions/workers/probe-sign-in/probe-sign-in.ts'
 import { json, startHttpServer } from '#infra/local/http-server.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'

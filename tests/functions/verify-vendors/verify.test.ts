@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { verifyDueAccounts } from '#functions/verify-vendors/verify.ts'
+import { verifyDueAccounts } from '#functions/workers/verify-vendors/verify.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { useService } from '#tests/support/test.ts'
 

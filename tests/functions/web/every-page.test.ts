@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { encodeSession, SESSION_HEADER } from '#shared/session/session-header.ts'
-import { COOKIES } from '#web/cookies.ts'
-import { needsSession } from '#web/csrf.ts'
-import { PAGE_HEADERS } from '#web/headers.ts'
-import type { Page } from '#web/page.ts'
-import { PAGES } from '#web/pages.ts'
-import { text } from '#web/reply.ts'
+import { encodeSession, SESSION_HEADER } from '#shared/identity/session-header.ts'
+import { COOKIES } from '#web/http/cookies.ts'
+import { needsSession } from '#web/http/csrf.ts'
+import { PAGE_HEADERS } from '#web/http/headers.ts'
+import type { Page } from '#web/http/page.ts'
+import { PAGES } from '#web/http/pages.ts'
+import { text } from '#web/http/reply.ts'
 import { type Browser, type PageAnswer, type Sent, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
 
 const HANDLED = 'the page did its work'
@@ -59,7 +59,7 @@ beforeEach(() => {
   handled = []
 })
 
-const { paths, components } = JSON.parse(await readFile('functions/openapi/document.json', 'utf8'))
+const { paths, components } = JSON.parse(await readFile('functions/api/openapi/document.json', 'utf8'))
 const contentOf = (method: string, path: string) =>
   paths[path][method.toLowerCase()].responses['200'].content['application/json']
 

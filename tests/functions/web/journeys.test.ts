@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { COOKIES } from '#web/cookies.ts'
+import { COOKIES } from '#web/http/cookies.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { type Browser, startWeb, type TestWeb } from '#tests/support/web.ts'
 

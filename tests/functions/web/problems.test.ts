@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { PROBLEMS } from '#shared/problem.ts'
+import { PROBLEMS } from '#shared/base/problem.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
 
 let web: TestWeb

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { FIELD_ERRORS, type FieldErrorCode } from '#shared/field-error.ts'
-import { PROBLEMS } from '#shared/problem.ts'
+import { FIELD_ERRORS, type FieldErrorCode } from '#shared/schema/field-error.ts'
+import { PROBLEMS } from '#shared/base/problem.ts'
 import type { Language } from '#shared/schema/language.ts'
-import { LANGUAGES } from '#web/language.ts'
+import { LANGUAGES } from '#web/http/language.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { type Browser, startWeb, type TestWeb } from '#tests/support/web.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Send } from '#shared/client/client.ts'
-import { COOKIES } from '#web/cookies.ts'
+import { COOKIES } from '#web/http/cookies.ts'
 import { type Browser, startWeb, type TestWeb } from '#tests/support/web.ts'
 
 let web: TestWeb

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
-import { SERVICE_CHALLENGE } from '#shared/problem.ts'
+import { SERVICE_CHALLENGE } from '#shared/base/problem.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { CHALLENGE_HEADER, expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'

@@ -1,10 +1,10 @@
 import { afterAll, expect, it } from 'vitest'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
 import { isTenantAccess } from '#shared/http/access.ts'
-import { EVERY_PERMISSION, PERMISSIONS } from '#shared/role/permissions.ts'
+import { EVERY_PERMISSION, PERMISSIONS } from '#shared/identity/permissions.ts'
 import { LANGUAGES } from '#shared/schema/language.ts'
-import { TENANT_STATUSES } from '#shared/tenant/tenant.ts'
-import { ADAPTERS } from '#shared/vendor/vendor.ts'
+import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
+import { ADAPTERS } from '#shared/suppliers/vendor.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 import { routes } from '#tests/support/routes.ts'
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { detailOf, FIELD_ERRORS, fieldError } from '#shared/field-error.ts'
+import { detailOf, FIELD_ERRORS, fieldError } from '#shared/schema/field-error.ts'
 import { fault, faultOf, needsNoMessage, sentenceOf } from '#shared/schema/fault.ts'
 import { routes } from '#tests/support/routes.ts'
 

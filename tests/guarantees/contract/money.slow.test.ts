@@ -4,7 +4,7 @@ import { moneyFaults } from '#tests/support/money-rule.ts'
 it('never makes a number of money, by the types of every expression in functions and shared', () => {
   expect(moneyFaults(['functions', 'shared'])).toEqual([
     // The vendor's text, before `priceOf` reads it.
-    { path: 'shared/vendor/ss-activewear-catalog.ts', code: 'customerPrice' },
+    { path: 'shared/suppliers/ss-activewear-catalog.ts', code: 'customerPrice' },
   ])
 })
 
@@ -31,7 +31,7 @@ it('would show money that becomes a number under any name, and a price that is n
     export const sum = [${planted.join(', ')}]
     export interface Line { unit_price: number }
     export const charge = (totalAmount: string | null) => [totalAmount, fee === '1.00', Number(deal.number)]`
-  expect(moneyFaults([], { path: 'functions/deals/planted.ts', text }).map(({ code }) => code)).toEqual([
+  expect(moneyFaults([], { path: 'functions/api/deals/planted.ts', text }).map(({ code }) => code)).toEqual([
     ...planted,
     'unit_price: number',
     'totalAmount: string | null',

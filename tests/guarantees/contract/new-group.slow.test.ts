@@ -15,14 +15,17 @@ const EXAMPLE = join(ROOT, 'tests/guarantees/contract/new-group')
 const TASKS: Readonly<Record<string, { readonly most: number; readonly files: RegExp }>> = {
   'a route group with a permission of its own': {
     most: 10,
-    files: /^migrations|^(tests\/)?functions\/tags\/|audit\/actions\.ts$|role\/permissions\.ts$/,
+    files: /^migrations|^(tests\/)?functions\/(api\/)?tags\/|audit\/actions\.ts$|identity\/permissions\.ts$/,
   },
   'a permission': { most: 2, files: /^migrations|permissions\.ts$/ },
-  'a kind of job with its worker': { most: 5, files: /^migrations|^(tests\/)?functions\/count-words|queue\/kinds/ },
+  'a kind of job with its worker': {
+    most: 5,
+    files: /^migrations|^(tests\/)?functions\/(workers\/)?count-words|queue\/kinds/,
+  },
   'a SECURITY DEFINER function': { most: 2, files: /^migrations|^tests\/guarantees\// },
-  'a page': { most: 6, files: /web\/(pages|texts)\/tags|web\/pages\.ts|texts\/texts|tests\/functions\/web/ },
-  'a setting': { most: 2, files: /^shared\/config/ },
-  'the title of a problem': { most: 1, files: /^shared\/problem/ },
+  'a page': { most: 6, files: /web\/(pages|texts)\/tags|web\/http\/pages\.ts|texts\/texts|tests\/functions\/web/ },
+  'a setting': { most: 2, files: /^shared\/base\/config/ },
+  'the title of a problem': { most: 1, files: /^shared\/base\/problem/ },
 }
 
 // The commands of functions/README.md.

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { ok } from '#shared/http/reply.ts'
-import { type Permission, PERMISSIONS } from '#shared/role/permissions.ts'
+import { type Permission, PERMISSIONS } from '#shared/identity/permissions.ts'
 import { text } from '#shared/schema/text.ts'
 import { routesOf } from '#tests/support/routes.ts'
 

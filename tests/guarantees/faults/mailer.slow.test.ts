@@ -20,7 +20,7 @@ vi.hoisted(() => {
 })
 
 const INVOKE = fileURLToPath(new URL('../../support/invoke-handler.ts', import.meta.url))
-const MAILER = new URL('../../../functions/deliver-mail/handler.ts', import.meta.url).href
+const MAILER = new URL('../../../functions/workers/deliver-mail/handler.ts', import.meta.url).href
 const MOST_ATTEMPTS = 6
 // The number of jobs that a mailer claims in one batch.
 const AT_ONCE = 10

@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { ticketOf } from '#tests/support/proof.ts'

@@ -9,7 +9,7 @@ import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { catalogueChecks, checkCatalogue } from '#shared/doctor/catalogue.ts'
 import { assertHealthy } from '#shared/doctor/doctor.ts'
 import { GRANTS, readGrants } from '#shared/doctor/grants.ts'
-import { log } from '#shared/log.ts'
+import { log } from '#shared/base/log.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 const database = await createTestDatabase()

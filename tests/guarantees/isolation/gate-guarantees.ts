@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { expired, TICKET_BYTES, withEachByteChanged } from './forged-tickets.ts'
 import {
   as,

@@ -1,4 +1,4 @@
-import type { ServiceRole } from '#shared/needs.ts'
+import type { ServiceRole } from '#shared/base/needs.ts'
 import { AS_APP } from './hostile-sql/as-app.ts'
 import { AS_AUTH } from './hostile-sql/as-auth.ts'
 import { AS_MAILER } from './hostile-sql/as-mailer.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { as, attempt, type FunctionGuarantees, type Guarantee, REFUSED } from './guarantee.ts'
 
 const LOGINS = [...SERVICE_ROLES.map(loginName), 'tenant_bound']

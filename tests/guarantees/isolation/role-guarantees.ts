@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { enterTenant, allowed, as, attempt, type Guarantee, REFUSED, tenantsOf } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 

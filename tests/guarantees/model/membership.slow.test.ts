@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { mailToken } from '#shared/token/token.ts'
+import { mailToken } from '#shared/identity/token.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { MAIL_KEY } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'

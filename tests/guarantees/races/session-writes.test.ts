@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { operate, type TenantCommand } from '#functions/operate/operate.ts'
+import { operate, type TenantCommand } from '#functions/workers/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { operate, type TenantCommand } from '#functions/operate/operate.ts'
+import { operate, type TenantCommand } from '#functions/workers/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Need, SERVICE_ROLES } from '#shared/needs.ts'
+import { type Need, SERVICE_ROLES } from '#shared/base/needs.ts'
 import { listed } from './synthesized.ts'
 import { ANOTHER_KEY, declared, functionsOf, other, prod, site } from './two-stages.ts'
 

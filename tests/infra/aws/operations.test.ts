@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { QUERY_NAMES } from '#functions/operate/named-queries.ts'
+import { QUERY_NAMES } from '#functions/workers/operate/named-queries.ts'
 import { alarmEntries } from '#infra/aws/alarm-table.ts'
 import { EXERCISES, printed } from '#infra/tools/game-day/exercises.ts'
 import { STAGES } from '#infra/stages.ts'
-import { METRICS, type MetricName } from '#shared/metrics.ts'
+import { METRICS, type MetricName } from '#shared/base/metrics.ts'
 import { JOB_KINDS } from '#shared/queue/kinds.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { group } from '#functions/not-found/group.ts'
-import { parseConfig } from '#shared/config.ts'
+import { group } from '#functions/api/not-found/group.ts'
+import { parseConfig } from '#shared/base/config.ts'
 import { lambda } from '#shared/http/lambda.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'

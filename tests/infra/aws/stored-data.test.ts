@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { type Synthesized, synthesized } from './synthesized.ts'
 import { COPY_VAULT, other, prod, SNAPSHOT } from './two-stages.ts'
 

@@ -6,7 +6,7 @@ import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
 import { type DeployedGroup, frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
 import { STAGES, type Stage } from '#infra/stages.ts'
-import type { Need } from '#shared/needs.ts'
+import type { Need } from '#shared/base/needs.ts'
 
 const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
 

@@ -1,5 +1,5 @@
 import { frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
-import type { Need } from '#shared/needs.ts'
+import type { Need } from '#shared/base/needs.ts'
 import { type Synthesized, synthesized } from './synthesized.ts'
 
 export const groups = await routeGroups()

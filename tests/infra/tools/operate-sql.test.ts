@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { NAMED_QUERIES, QUERY_NAMES } from '#functions/operate/named-queries.ts'
+import { NAMED_QUERIES, QUERY_NAMES } from '#functions/workers/operate/named-queries.ts'
 import { createTenant } from '#tests/support/minted-session.ts'
 import { useOperator } from './operator-commands.ts'
 import { withInspectedRows } from './inspected-rows.ts'

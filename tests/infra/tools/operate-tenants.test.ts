@@ -1,7 +1,7 @@
 import { CreateKeyCommand } from '@aws-sdk/client-kms'
 import { describe, expect, it } from 'vitest'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { mayBecome, type TenantStatus } from '#shared/tenant/tenant.ts'
+import { mayBecome, type TenantStatus } from '#shared/identity/tenant.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { signedCommand } from '#tests/support/operator.ts'
 import { PASSWORD } from '#tests/support/service.ts'

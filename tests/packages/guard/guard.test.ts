@@ -22,9 +22,9 @@ import {
   onTestFinished,
   vi,
 } from 'vitest'
-import { authorizer } from '#functions/authorize/authorizer.ts'
-import { job } from '#functions/authorize/job.ts'
-import { group } from '#functions/deals/group.ts'
+import { authorizer } from '#functions/workers/authorize/authorizer.ts'
+import { worker as job } from '#functions/workers/authorize/worker.ts'
+import { group } from '#functions/api/deals/group.ts'
 import { type AuthorizerFailure, type GatewayFailure, gatewayResponse } from '#infra/gateway.ts'
 import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
 import { type Api, serveApi, TimedOut } from '#infra/local/gateway/gateway.ts'

@@ -2,12 +2,12 @@ import { glob, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
-import { PERMISSIONS } from '#shared/role/permissions.ts'
+import { PERMISSIONS } from '#shared/identity/permissions.ts'
 
 it('lists every audit action that SQL writes, with its target type', async () => {
   const sources: string[] = []
   const cwd = fileURLToPath(new URL('../../../', import.meta.url))
-  for await (const file of glob('{migrations/*.sql,functions/*/*queries.ts}', { cwd })) {
+  for await (const file of glob('{migrations/*.sql,functions/*/*/*queries.ts}', { cwd })) {
     sources.push(await readFile(`${cwd}${file}`, 'utf8'))
   }
   // In SQL, an action, a permission, a setting and the name of an object have the same form.

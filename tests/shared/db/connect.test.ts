@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { isUnavailable } from '#shared/db/failure.ts'
-import { authenticate } from '#shared/session/queries.ts'
+import { authenticate } from '#shared/identity/session-queries.ts'
 import { EVERY_USE, pidOf, rejection, useConnections } from './connections.ts'
 
 const { database, opened, behindWire, marked, gone, liveSession, memberProof } = useConnections()

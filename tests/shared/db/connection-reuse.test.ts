@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Database, Sql } from '#shared/db/connect.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
-import { log } from '#shared/log.ts'
-import { Ticket } from '#shared/session/ticket.ts'
+import { log } from '#shared/base/log.ts'
+import { Ticket } from '#shared/identity/ticket.ts'
 import { expectUnavailable, pidIn, pidOf, rejection, useConnections } from './connections.ts'
 
 const { database, opened, behindWire, cuttable, marked, gone, memberProof, liveSession } = useConnections()

@@ -8,7 +8,7 @@ import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { isUnavailable } from '#shared/db/failure.ts'
 import type { TenantProof } from '#shared/db/scope.ts'
-import { authenticate } from '#shared/session/queries.ts'
+import { authenticate } from '#shared/identity/session-queries.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 

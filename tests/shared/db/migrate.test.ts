@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { migrate, type Waits } from '#shared/db/migrate.ts'
-import { log } from '#shared/log.ts'
+import { log } from '#shared/base/log.ts'
 
 const FIRST = { '0001-first.sql': 'create table first (n int); insert into first values (1);' }
 const SECOND = { '0002-second.sql': 'create table second (n int);' }

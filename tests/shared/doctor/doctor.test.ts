@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { assertHealthy, examine, examineWithin, inOneLine } from '#shared/doctor/doctor.ts'
 import { loginName } from '#shared/db/role-settings.ts'
-import { SERVICE_ROLES } from '#shared/needs.ts'
+import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
@@ -37,7 +37,7 @@ const named = (diagnoses: readonly Diagnosis[]) => [
 ]
 
 // Roles belong to the cluster, and other files make services at the same time.
-const OF_OTHER_FILES = ['service-timeout', 'service-set-option']
+const OF_OTHER_FILES = new Set(['service-timeout', 'service-set-option'])
 
 /** Examines after the statements and rolls them back. With `repairs`, runs the repairs that are SQL and examines again. */
 async function found(statements: readonly string[], { repairs = false, folder = MIGRATIONS } = {}) {
@@ -50,7 +50,7 @@ async function found(statements: readonly string[], { repairs = false, folder = 
       before = await examineWithin(tx, folder)
       if (repairs) {
         for (const { repair, check } of before)
-          if (repair.endsWith(';') && !OF_OTHER_FILES.includes(check)) await tx.unsafe(repair)
+          if (repair.endsWith(';') && !OF_OTHER_FILES.has(check)) await tx.unsafe(repair)
         after = await examineWithin(tx, folder)
       }
       throw undo

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { parseConfig } from '#shared/config.ts'
-import { log } from '#shared/log.ts'
+import { parseConfig } from '#shared/base/config.ts'
+import { log } from '#shared/base/log.ts'
 import { RequestHeaders } from '#shared/http/headers.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import { gatewayEvent } from '#tests/support/event.ts'

@@ -4,7 +4,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { routeGroup } from '#shared/http/group.ts'
 import { JSON_TYPE } from '#shared/http/media-type.ts'
 import { ok } from '#shared/http/reply.ts'
-import { problemTitle } from '#shared/problem.ts'
+import { problemTitle } from '#shared/base/problem.ts'
 import { useService } from '#tests/support/test.ts'
 
 // A group that speaks another protocol than the rest of the API: SCIM (RFC 7644) has its own media type, its own errors and

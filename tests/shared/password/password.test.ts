@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { detailOf } from '#shared/field-error.ts'
+import { detailOf } from '#shared/schema/field-error.ts'
 import { passwordGuesses } from '#shared/password/password-guesses.ts'
 import { normalize, SentPassword, weakness } from '#shared/password/password.ts'
 import { faultOf } from '#shared/schema/fault.ts'

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { describeError } from '#shared/log.ts'
+import { describeError } from '#shared/base/log.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 import { keyService, kmsClient } from '#shared/vault/kms.ts'

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
-import { shopPath } from '#web/addresses.ts'
-import { html } from '#web/html.ts'
-import { page, type ShopUi } from '#web/page.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { html } from '#web/http/html.ts'
+import { page, type ShopUi } from '#web/http/page.ts'
 import { type ListedRole, type Member, nameOf } from '#web/pages/members/people.ts'
 import { permissionsOf } from '#web/pages/members/roles.ts'
-import { redirect, type View, view } from '#web/reply.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
 import { form, radios } from '#web/view/form.ts'
 
 interface Found {

@@ -1,7 +1,7 @@
-import { shopPath } from '#web/addresses.ts'
-import { html } from '#web/html.ts'
-import { page, type ShopUi } from '#web/page.ts'
-import { redirect, type View, view } from '#web/reply.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { html } from '#web/http/html.ts'
+import { page, type ShopUi } from '#web/http/page.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
 import { confirmation } from '#web/view/parts.ts'
 import { type Member, nameOf } from '#web/pages/members/people.ts'
 

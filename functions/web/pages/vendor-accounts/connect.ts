@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
-import { shopPath } from '#web/addresses.ts'
-import { page, type ShopUi } from '#web/page.ts'
-import { optional } from '#web/query.ts'
-import { redirect, type View, view } from '#web/reply.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { page, type ShopUi } from '#web/http/page.ts'
+import { optional } from '#web/http/query.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
 import { field, form, select } from '#web/view/form.ts'
 
 export const newAccount = page({

@@ -1,4 +1,4 @@
-import { PROBLEM_ACTIONS, PROBLEMS, type ProblemKind } from '#shared/problem.ts'
+import { PROBLEM_ACTIONS, PROBLEMS, type ProblemKind } from '#shared/base/problem.ts'
 
 const titles = Object.fromEntries(Object.entries(PROBLEMS).map(([kind, { title }]) => [kind, title])) as Readonly<
   Record<ProblemKind, string>

@@ -1,4 +1,4 @@
-import type { ProblemKind } from '#shared/problem.ts'
+import type { ProblemKind } from '#shared/base/problem.ts'
 
 const titles: Readonly<Record<ProblemKind, string>> = {
   'validation-failed': 'Solicitud no válida',

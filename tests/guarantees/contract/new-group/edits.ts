@@ -7,7 +7,7 @@ type Edit =
 export const EDITS: readonly Edit[] = [
   // The permissions. The migration gives them to roles.
   {
-    file: 'shared/role/permissions.ts',
+    file: 'shared/identity/permissions.ts',
     before: `  'vendor.manage'`,
     line: `  'tag.read': { en: 'see tags', es: 'ver etiquetas' },\n  'tag.write': { en: 'change tags', es: 'cambiar etiquetas' },`,
   },
@@ -32,11 +32,11 @@ export const EDITS: readonly Edit[] = [
   },
   // The page.
   {
-    file: 'functions/web/pages.ts',
+    file: 'functions/web/http/pages.ts',
     before: `import { start }`,
     line: `import { createTag, deleteTag, listTags } from '#web/pages/tags.ts'`,
   },
-  { file: 'functions/web/pages.ts', before: `  showSettings,`, line: `  listTags,\n  createTag,\n  deleteTag,` },
+  { file: 'functions/web/http/pages.ts', before: `  showSettings,`, line: `  listTags,\n  createTag,\n  deleteTag,` },
   {
     file: 'functions/web/texts/texts.ts',
     before: `import { vendors }`,
@@ -45,10 +45,10 @@ export const EDITS: readonly Edit[] = [
   { file: 'functions/web/texts/texts.ts', before: `  vendors,`, line: `  tags,` },
   // The setting.
   {
-    file: 'shared/config.ts',
+    file: 'shared/base/config.ts',
     before: `  session: {`,
     line: `  tags: { tenantLimit: limit('TAG_TENANT_LIMIT', 600, 'new tags per tenant and hour') },`,
   },
   // The title of a problem.
-  { file: 'shared/problem.ts', replace: `title: 'Existing role'`, by: `title: 'Code in use'` },
+  { file: 'shared/base/problem.ts', replace: `title: 'Existing role'`, by: `title: 'Code in use'` },
 ]

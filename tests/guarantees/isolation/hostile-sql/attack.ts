@@ -1,4 +1,4 @@
-import type { ServiceRole } from '#shared/needs.ts'
+import type { ServiceRole } from '#shared/base/needs.ts'
 
 /** Functions that enter a tenant, or issue what enters one, in the name of others. */
 export const ENTRIES_OF_OTHERS = [

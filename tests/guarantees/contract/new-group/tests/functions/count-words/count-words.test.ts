@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { countWords } from '#functions/count-words/job.ts'
+import { countWords } from '#functions/workers/count-words/worker.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { invalid, unauthorized } from '#shared/base/problem.ts'
+import { perUser } from '#shared/http/limit-by.ts'
+import { noContent } from '#shared/http/reply.ts'
+import { digestPassword } from '#shared/password/argon2.ts'
+import { hashNewPassword } from '#shared/password/new-password.ts'
+import { normalize, SentNewPassword, SentPassword } from '#shared/password/password.ts'
+import { enqueue } from '#shared/queue/queries.ts'
+import { changePassword as change, findSalt, isOwnPassword } from './password-queries.ts'
+import { listTenants } from './session-queries.ts'
+
+export const changePassword = endpoint({
+  route: 'POST /v1/auth/password/change',
+  access: { session: true, transactions: 'by handle' },
+  summary: 'Change the password and end the other sessions',
+  revokes: true,
+  needs: ['invoke:deliver-mail'],
+  body: v.object({ current_password: SentPassword, new_password: SentNewPassword }),
+  problems: ['password-rejected'],
+  limits: (input) => {
+    const { emailLimit: limit, windowSeconds } = input.config.login
+    return [perUser('password-change', input, { limit, windowSeconds })]
+  },
+  async handle(context) {
+    const { body, principal, sql, runtime } = context
+    const { config } = runtime
+    const { ticket, user } = principal
+    const { salt, tenants } = await sql.read(async (tx) => ({
+      salt: await findSalt(tx, user.email, config.argon2),
+      tenants: await listTenants(tx, ticket),
+    }))
+    const digest = await digestPassword(normalize(body.current_password), salt, config.argon2)
+    if (!(await sql.read((tx) => isOwnPassword(tx, ticket, digest)))) {
+      throw invalid([{ pointer: '#/current_password', code: 'wrong-password' }])
+    }
+    const known = [user.email, user.full_name, ...tenants.flatMap(({ slug, legal_name }) => [slug, legal_name])]
+    const newHash = await hashNewPassword({ sent: body.new_password, pointer: '#/new_password', known }, config)
+    await sql.write(async (tx) => {
+      const changed = await change(tx, context, { ticket, digest, newHash })
+      if (!changed) throw unauthorized('the password changed during the request', true)
+      await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
+    })
+    return noContent()
+  },
+})

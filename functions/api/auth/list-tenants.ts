@@ -1,0 +1,35 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Role } from '#shared/identity/role.ts'
+import { Tenant } from '#shared/identity/tenant.ts'
+import { listTenants as list } from './session-queries.ts'
+
+const { id, slug, legal_name, status } = Tenant.entries
+const { code, label, rank } = Role.entries
+
+export const listTenants = endpoint({
+  route: 'GET /v1/auth/tenants',
+  access: 'session',
+  summary: 'List the tenants that the user may select',
+  reply: v.object({
+    data: v.array(
+      v.object({
+        membership_id: Id,
+        tenant: v.object({ id, slug, legal_name, status }),
+        role: v.object({ code, label, rank }),
+      }),
+    ),
+  }),
+  async handle({ principal, call }) {
+    const options = await list(call, principal.ticket)
+    return ok({
+      data: options.map((option) => ({
+        membership_id: option.membership_id,
+        tenant: { id: option.tenant_id, slug: option.slug, legal_name: option.legal_name, status: option.status },
+        role: { code: option.role_code, label: option.role_label, rank: option.role_rank },
+      })),
+    })
+  },
+})

@@ -1,0 +1,117 @@
+import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
+import { sourceValue } from '#shared/db/composite.ts'
+import type { RequestSource } from '#shared/schema/client.ts'
+import type { TicketRun } from '#shared/db/calls.ts'
+import type { Call } from '#shared/db/connect.ts'
+import type { SessionTransaction } from '#shared/db/scope.ts'
+import type { Language } from '#shared/schema/language.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
+import { settlement } from '#shared/rate-limit/queries.ts'
+import { END, type Key, type ListRow } from '#shared/schema/page.ts'
+import type { TokenHashes } from '#shared/secret/secret.ts'
+import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
+import { type LiveSessionRow, sessionOf, userOf } from '#shared/identity/session-queries.ts'
+import type { Principal, Session } from '#shared/identity/session.ts'
+import type { Ticket } from '#shared/identity/ticket.ts'
+import type { User } from '#shared/identity/user.ts'
+import type { Tenant, TenantStatus } from '#shared/identity/tenant.ts'
+
+/** What a user signs in with, and the session to create. */
+export interface SignIn {
+  readonly email: string
+  readonly digest: Buffer
+  readonly tokenHash: Buffer
+  readonly csrfSecret: CsrfSecret
+  readonly networkKey: Buffer
+  readonly userAgent: string | null
+  readonly pendingSeconds: number
+  readonly absoluteSeconds: number
+  /** How many live sessions the user may have, with this one. The longest unused ones above that end. */
+  readonly maxPerUser: number
+  /** The hashes of the session token that the client sent. A sign-in ends that session. */
+  readonly sentHashes: TokenHashes | null
+  /** The limits that counted the attempt. A sign-in does what they say of a success. */
+  readonly limits: readonly Limit[]
+  readonly source: Required<RequestSource>
+}
+
+/**
+ * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network becomes a
+ * known one of the user. Otherwise returns null and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
+ * log of each of the user's tenants. It does the same work without a user, and for a user of many tenants, so that response time
+ * reveals neither. `committed` resolves after the commit, which the result does not wait for.
+ */
+export async function signIn(
+  call: Pick<Call, 'committing'>,
+  given: SignIn,
+): Promise<{ readonly signedIn: { session: Session; user: User } | null; readonly committed: Promise<void> }> {
+  const [sent, sentPrevious] = given.sentHashes ?? [null, null]
+  const { rows, committed } = given.csrfSecret.present(
+    (csrf) => call.committing<LiveSessionRow>`
+    select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(
+      ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${given.userAgent},
+      ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${sourceValue(given.source)}::app.source,
+      ${sent}, ${sentPrevious}) s`,
+  )
+  const [row] = await rows
+  if (row === undefined) return { signedIn: null, committed }
+  return { signedIn: { session: sessionOf(row), user: userOf(row) }, committed }
+}
+
+/** A tenant that the user may select. */
+export interface TenantOption {
+  readonly membership_id: string
+  readonly tenant_id: string
+  readonly slug: string
+  readonly legal_name: string
+  readonly status: TenantStatus
+  readonly role_code: string
+  readonly role_label: string
+  readonly role_rank: number
+}
+
+export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>
+  ticket.present((bytes) => call<TenantOption>`select * from app.tenants_of_session(${bytes})`)
+
+export interface SessionRow extends Omit<Tenant, 'id'> {
+  readonly id: string
+  readonly user_agent: string | null
+  readonly created_at: string
+  readonly last_seen_at: string
+  readonly tenant_id: string | null
+}
+
+/** Returns the live sessions of the session's user, the newest first: up to `limit` + 1 of them. */
+export async function listSessions(
+  call: TicketRun,
+  ticket: Ticket,
+  { limit, before }: { limit: number; before: Key | null },
+): Promise<ListRow<SessionRow>[]> {
+  const [createdBefore, idBefore] = before ?? END
+  const rows = await ticket.present(
+    (bytes) => call<SessionRow & { readonly sort_key: string }>`
+      select s.*, to_json(s.created_at) as sort_key
+        from app.sessions_of_session(${bytes}, ${createdBefore}::text::timestamptz, ${idBefore}, ${limit + 1}) s`,
+  )
+  return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))
+}
+
+/**
+ * Ends a live session of the user or, without an id, every session but the principal's. Waits for the user's writes in
+ * progress. Records each in the audit log of its tenant. Returns how many were live.
+ */
+export async function endSessions(
+  sql: SessionTransaction,
+  { client, requestId, runtime, principal }: AuditContext & { readonly principal: Principal },
+  { sessionId, action }: { sessionId: string | null; action: 'session.signed_out' | 'session.revoked' },
+): Promise<number> {
+  const [row] = await principal.ticket.present(
+    (bytes) => sql<{ ended: number }>`
+      select app.end_sessions(${bytes}, ${sessionId}, ${action},
+                              ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source) as ended`,
+  )
+  return row?.ended ?? 0
+}
+
+export const changeLanguage = (sql: SessionTransaction, ticket: Ticket, language: Language): Promise<unknown> =>
+  ticket.present((bytes) => sql`select app.change_language(${bytes}, ${language})`)

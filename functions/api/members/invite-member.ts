@@ -1,0 +1,23 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { Invitation } from '#shared/identity/member.ts'
+import { RoleCode } from '#shared/identity/role-code.ts'
+import { Email } from '#shared/schema/email.ts'
+import { tenantLimit } from './invite-limits.ts'
+import { invite } from './invite.ts'
+
+export const inviteMember = endpoint({
+  route: 'POST /v1/members/invite',
+  // One call of a function, which checks the session and the role again under locks.
+  access: { permission: 'member.manage', transactions: 'by call' },
+  summary: 'Invite a person by email',
+  needs: ['mail-key', 'invoke:deliver-mail'],
+  body: v.object({ email: Email, role: RoleCode }),
+  reply: Invitation,
+  problems: ['already-member'],
+  limits: (input) => [tenantLimit(input)],
+  async handle(context) {
+    return ok(await invite(context, context.body))
+  },
+})

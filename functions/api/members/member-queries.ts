@@ -1,0 +1,113 @@
+import type { TicketRun } from '#shared/db/calls.ts'
+import type { TenantTransaction } from '#shared/db/scope.ts'
+import { BEGINNING, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
+import { timestampText } from '#shared/schema/timestamp.ts'
+import type { Ticket } from '#shared/identity/ticket.ts'
+import { invitedMember, type Member } from '#shared/identity/member.ts'
+import { findInvitation } from './invitation-queries.ts'
+
+export type MemberStatus = 'active' | 'invited' | 'revoked'
+
+export interface MemberSearch {
+  readonly statuses: readonly MemberStatus[]
+  readonly q: string | null
+  readonly after: Key | null
+  readonly limit: number
+}
+
+/**
+ * Returns members of the ticket's tenant, oldest first: up to `limit` + 1 of them. Invited persons come from the invitations
+ * alone, so that those with an account look like those without.
+ */
+export function searchMembers(call: TicketRun, ticket: Ticket, search: MemberSearch): Promise<ListRow<Member>[]> {
+  const { statuses, after, limit, q } = search
+  const [createdAfter, idAfter] = after ?? BEGINNING
+  const pattern = q === null ? null : `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  const has = (status: MemberStatus) => statuses.includes(status)
+  return ticket.present(async (bytes) => {
+    const rows = await call<MemberRow>`
+      select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
+                                     ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
+    return rows.map((row) => rowByAge(memberOf(row), { at: row.created_at, id: row.id }))
+  })
+}
+
+interface MemberRow extends Omit<Member['user'], 'id'>, Pick<Member, 'id' | 'invited_by'> {
+  readonly user_id: string | null
+  readonly role_id: number
+  readonly role_code: string
+  readonly role_label: string
+  readonly role_rank: number
+  readonly accepted_at: string | null
+  readonly revoked_at: string | null
+  readonly created_at: string
+}
+
+const timeOrNull = (text: string | null) => (text === null ? null : timestampText(text))
+
+const memberOf = (row: MemberRow): Member => ({
+  id: row.id,
+  user: {
+    id: row.user_id,
+    email: row.email,
+    full_name: row.full_name,
+    avatar_url: row.avatar_url,
+    disabled: row.disabled,
+  },
+  role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
+  invited_by: row.invited_by,
+  accepted_at: timeOrNull(row.accepted_at),
+  revoked_at: timeOrNull(row.revoked_at),
+  created_at: timestampText(row.created_at),
+})
+
+/** Returns a member or former member of the tenant, an invited person for the id of an open invitation, or null. */
+export async function findMember(sql: TenantTransaction, id: string): Promise<Member | null> {
+  const [member] = await sql<Member>`
+    select m.id,
+           json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
+                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
+           json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
+           m.invited_by, m.accepted_at, m.revoked_at, m.created_at
+      from app.memberships m
+      join app.users u on u.id = m.user_id
+      join app.roles r on r.id = m.role_id
+     where m.id = ${id} and m.accepted_at is not null`
+  if (member !== undefined) return member
+  const invited = await findInvitation(sql, id)
+  return invited === null ? null : invitedMember(invited)
+}
+
+/**
+ * Locks a membership of the tenant for a change. Waits for the user's writes in progress, and blocks later ones until the
+ * transaction ends. Returns an invited person for the id of an open invitation, and null for any other id.
+ */
+export async function lockMember(sql: TenantTransaction, id: string): Promise<Member | null> {
+  // Both travel in one round trip, and Postgres runs them in this order.
+  await Promise.all([
+    sql`select app.lock_member((select user_id from app.memberships where id = ${id}))`,
+    sql`select from app.memberships where id = ${id} for no key update`,
+  ])
+  return findMember(sql, id)
+}
+
+export async function setRole(sql: TenantTransaction, membershipId: string, roleId: number): Promise<void> {
+  await sql`update app.memberships set role_id = ${roleId}::integer where id = ${membershipId}`
+}
+
+/** Revokes a locked membership, its sessions and any open invitation of its user. Returns the user and the time. */
+export async function revokeMembership(
+  sql: TenantTransaction,
+  membershipId: string,
+): Promise<{ user_id: string; revoked_at: string }> {
+  const [revoked] = await sql<{ user_id: string; revoked_at: string }>`
+    update app.memberships set revoked_at = now() where id = ${membershipId} returning user_id, revoked_at`
+  if (revoked === undefined) throw new Error('the locked membership is gone')
+  await sql`
+    update app.sessions set revoked_at = now()
+     where user_id = ${revoked.user_id} and tenant_id = (select app.current_tenant()) and revoked_at is null`
+  await sql`
+    delete from app.tokens where id = (
+      select i.id from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id})`
+  return revoked
+}

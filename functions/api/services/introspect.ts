@@ -1,0 +1,79 @@
+import * as v from 'valibot'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { FORM_TYPE, JSON_TYPE } from '#shared/http/media-type.ts'
+import { ok } from '#shared/http/reply.ts'
+import { holds, PERMISSIONS } from '#shared/identity/permissions.ts'
+import { Id } from '#shared/schema/id.ts'
+import { fault } from '#shared/schema/fault.ts'
+import { hasAtMost, isStorable } from '#shared/schema/text.ts'
+import { TOKEN_PATTERN, tokenHashes } from '#shared/secret/secret.ts'
+import { introspectSession } from './queries.ts'
+import { wrongKey } from './wrong-key.ts'
+
+const parameter = (example: string) =>
+  v.pipe(
+    v.string(fault({ code: 'repeated' })),
+    v.check(hasAtMost(1000), fault({ code: 'too-long', max: 1000 })),
+    v.metadata({ maxLength: 1000 }),
+    v.check(isStorable, fault({ code: 'not-storable', must: 'be text' })),
+    v.examples([example]),
+  )
+
+const ActiveToken = v.object({
+  active: v.literal(true),
+  token_type: v.literal('Bearer'),
+  sub: v.pipe(Id, v.description('The user.')),
+  tenant_id: Id,
+  role: v.pipe(v.string(), v.examples(['sales'])),
+  scope: v.pipe(
+    v.string(),
+    v.examples(['catalog.read customer.write']),
+    v.description('The permissions, separated by spaces.'),
+  ),
+  sid: v.pipe(Id, v.description('The session.')),
+  exp: v.pipe(
+    v.number(),
+    v.integer(),
+    v.examples([1_795_000_000]),
+    v.description('When the session ends if it is not used, in seconds since 1970.'),
+  ),
+})
+
+// RFC 7662. A session without a tenant is not active here: it can be used with no other service (section 4).
+export const introspect = endpoint({
+  route: 'POST /v1/introspect',
+  access: 'service',
+  summary: 'Ask whether a session token is valid now, and for what (RFC 7662)',
+  description:
+    'The decision of every route of this API, for services of the platform. Use it for one request: a revoked session is inactive ' +
+    'on the next one. It counts as a use of the session. A session that has selected no tenant is inactive.',
+  accepts: [JSON_TYPE, FORM_TYPE],
+  body: v.object({
+    token: parameter('pQ0s3v5x7zAbCdEfGhIjKlMnOpQrStUvWxYz0123456'),
+    token_type_hint: v.optional(parameter('access_token')),
+  }),
+  reply: v.union([ActiveToken, v.object({ active: v.literal(false) })]),
+  problems: ['rate-limited'],
+  audit: { none: 'changes nothing of a tenant' },
+  async handle({ body: { token }, client, runtime, serviceKey, call }) {
+    const session = await introspectSession(
+      call.repeatable,
+      { name: serviceKey.name, key: serviceKey.hashes(runtime) },
+      TOKEN_PATTERN.test(token) ? tokenHashes(runtime, token) : [null, null],
+      runtime.config.session,
+    )
+    if (session === 'wrong key') throw await wrongKey({ client, runtime })
+    if (session === null) return ok({ active: false })
+    return ok({
+      active: true,
+      token_type: 'Bearer',
+      sub: session.user_id,
+      tenant_id: session.tenant_id,
+      role: session.role_code,
+      // An owner holds every permission that exists, so that nobody else needs to know what `*` is.
+      scope: PERMISSIONS.filter((permission) => holds(session.permissions, permission)).join(' '),
+      sid: session.session_id,
+      exp: Math.floor(Date.parse(session.expires_at) / 1000),
+    })
+  },
+})

@@ -1,8 +1,0 @@
-import { job as defineJob } from '#shared/job.ts'
-
-export const job = defineJob({
-  name: 'migrate',
-  needs: ['database:owner', 'role-passwords', 'migrations'],
-  // A minute less than the deployment waits for its response. The migrations give up two minutes earlier (migrate.ts).
-  timeoutSeconds: 780,
-})

@@ -1,0 +1,69 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { type ClientRequest, createClient, ProblemError, type Send } from '#shared/client/client.ts'
+import { decodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/identity/session-header.ts'
+import { notFound, Problem, unavailable } from '#shared/base/problem.ts'
+import { clientAddress } from '#shared/http/client-address.ts'
+import type { Me } from '#web/http/me.ts'
+import { type Page, PARAMS } from '#web/http/page.ts'
+import { sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
+import type { WebRuntime, WebSource } from '#web/http/runtime.ts'
+
+/** Opens the runtime, and finds the page by API Gateway's resource and the method. */
+export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddleware => {
+  const byRoute = new Map(pages.map((page) => [page.route, page]))
+  return {
+    before: async ({ event, context: { request: state } }) => {
+      try {
+        state.runtime = await source.open()
+      } catch (error) {
+        throw unavailable(error)
+      }
+      Object.assign(state, openClient(event, state, state.runtime, source))
+      // HEAD is a GET whose body API Gateway does not send.
+      const method = event.httpMethod === 'HEAD' ? 'GET' : event.httpMethod
+      const page = byRoute.get(`${method} ${event.resource}`)
+      if (page === undefined) {
+        const allowed = pages.filter(({ path }) => path === event.resource).map(({ method }) => method)
+        if (allowed.length === 0) throw notFound('no such page')
+        throw new Problem(405, { headers: { allow: allowed.join(', ') } })
+      }
+      const params: Record<string, string> = {}
+      for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
+        if (!isParam(name) || !PARAMS[name].test(value)) throw notFound('a part of the address is malformed')
+        params[name] = value
+      }
+      state.matched = { page, params }
+    },
+  }
+}
+
+/** Once the session is known, the API refuses what would reach another shop: another tab may select one in between. */
+function inShop(request: ClientRequest, { session }: WebState): ClientRequest {
+  const tenant = session?.tenant ?? null
+  return tenant === null ? request : { ...request, headers: { ...request.headers, 'if-tenant': tenant.id } }
+}
+
+const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PARAMS, name)
+
+/** The API counts its limits by the address of the browser, and shows the browser in the list of sessions. */
+function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: WebRuntime, { config }: WebSource) {
+  const token = sentToken(state)
+  const toApi = sendFor({
+    sourceIp: clientAddress(event, state.headers, config.trustedProxies),
+    userAgent: state.headers.get('user-agent') ?? null,
+    requestId: state.requestId,
+  })
+  // Without a response, the API counts as failed: the cookies are kept.
+  const send: Send = (request) =>
+    toApi(inShop(request, state)).catch((error: unknown) => {
+      throw error instanceof ProblemError ? error : unavailable(error)
+    })
+  const open = (through: Send) => createClient({ send: through, ...(token === null ? {} : { token }) })
+  const loader = open(async (request) => {
+    const response = await send({ ...request, headers: { ...request.headers, ...PREFER_SESSION } })
+    const session = response.headers.get(SESSION_HEADER)
+    if (session !== null) state.session = decodeSession(session) as Me
+    return response
+  })
+  return { ...open(send), loader }
+}

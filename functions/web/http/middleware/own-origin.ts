@@ -1,0 +1,21 @@
+import type { Config } from '#shared/base/config.ts'
+import { forbidden } from '#shared/base/problem.ts'
+import { given, type WebMiddleware, type WebState } from '#web/http/request.ts'
+
+/** Refuses a form that a page of another site sent, by what the browser says about it. The CSRF field is checked as well. */
+export const ownOrigin = ({ mail: { webBaseUrl } }: Config): WebMiddleware => {
+  const own = new URL(webBaseUrl)
+  return {
+    before: ({ context: { request: state } }) => {
+      if (given(state.matched).page.method === 'GET') return
+      const sites = state.headers.all('sec-fetch-site')
+      if (sites.some((site) => site !== 'same-origin')) throw forbidden('Sec-Fetch-Site names another site')
+      if (sites.length === 0 && state.headers.all('origin').some((origin) => !isOurs(origin, own, state)))
+        throw forbidden('Origin names another site')
+    },
+  }
+}
+
+/** On this machine, where the front end is not on https, it has several names. */
+const isOurs = (origin: string, own: URL, { headers }: WebState): boolean =>
+  origin === own.origin || (own.protocol === 'http:' && origin === `http://${headers.get('host')}`)

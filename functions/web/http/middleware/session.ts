@@ -1,0 +1,46 @@
+import { ProblemError } from '#shared/client/client.ts'
+import { forbidden, unauthorized } from '#shared/base/problem.ts'
+import { setCookie } from '#web/http/cookies.ts'
+import { formField, isSame, needsSession } from '#web/http/csrf.ts'
+import { parseQuery } from '#web/http/form-data.ts'
+import { given, sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
+import { CSRF_FIELD } from '#web/view/form.ts'
+
+/**
+ * Reads the session, where the page needs one, and checks the CSRF field of every form: against the cookie first, and then
+ * against what the API derives from the session's secret. Nothing is done before that.
+ */
+export const session = (): WebMiddleware => ({
+  before: async ({ context: { request: state } }) => {
+    const { page, params } = given(state.matched)
+    const call = given(state.call)
+    if (!needsSession(page)) {
+      if (page.method === 'POST') checkField(state, expectedOfBrowser(state))
+      return
+    }
+    if (sentToken(state) === null) throw unauthorized('the browser sent no session token')
+    if (page.method === 'POST') checkField(state, state.cookies.get('csrf') ?? '')
+    if (page.load !== null) {
+      state.loading = page.load({ params, query: parseQuery(page, state), ...given(state.loader) })
+      // The page meets a refusal later. Without a session or a response, there is nothing to show it in.
+      await state.loading.catch((error: unknown) => {
+        if (state.session === null && error instanceof ProblemError && (error.status === 401 || error.status >= 500))
+          throw error
+      })
+    }
+    state.session ??= await call('GET /v1/auth/session')
+    const { csrf_token: csrfToken } = state.session
+    if (page.method === 'POST') checkField(state, csrfToken)
+    else if (state.cookies.get('csrf') !== csrfToken) state.setCookies.push(setCookie('csrf', csrfToken))
+  },
+})
+
+const expectedOfBrowser = (state: WebState): string =>
+  state.cookies.has('form')
+    ? formField(given(state.runtime).webKey, state.formSecret, given(state.matched).page.route)
+    : ''
+
+function checkField(state: WebState, expected: string): void {
+  const sent = given(state.form).getAll(CSRF_FIELD)
+  if (sent.length !== 1 || !isSame(sent[0] ?? '', expected)) throw forbidden('the CSRF field is missing or not ours')
+}

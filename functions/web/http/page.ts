@@ -1,0 +1,137 @@
+import type * as v from 'valibot'
+import type { Client } from '#shared/client/client.ts'
+import type { ParamNames } from '#shared/http/request-context.ts'
+import type { Permission } from '#shared/identity/permissions.ts'
+import { UUID } from '#shared/schema/uuid.ts'
+import type { Me } from '#web/http/me.ts'
+import type { PageReply } from '#web/http/reply.ts'
+import type { NavigationName } from '#web/texts/texts.ts'
+import type { FormProblem } from '#web/texts/refused.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+/**
+ * Who may open a page:
+ *
+ *   'anyone'          everybody
+ *   'link'            the holder of a link from a mail; `link` is its token, or null when the browser has none any more
+ *   'session'         whoever is signed in
+ *   { permission }    a member of the shop in the address whose role holds the permission; null: any member
+ */
+export type PageAccess = 'anyone' | 'link' | 'session' | { readonly permission: Permission | null }
+
+/** What a parameter of a path looks like. Any other text in its place is a 404. */
+export const PARAMS = {
+  slug: /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
+  id: UUID,
+  role: /^[1-9]\d{0,8}$/,
+  kind: /^[a-z][a-z-]{1,62}$/,
+} as const
+
+type Schema = v.GenericSchema<unknown, unknown>
+type Output<S extends Schema | undefined> = S extends Schema ? v.InferOutput<S> : null
+
+/** A session in a shop. */
+export type ShopSession = Me & { readonly tenant: NonNullable<Me['tenant']>; readonly role: NonNullable<Me['role']> }
+
+/** What the parts of a shop's page need to know of the request. */
+export type ShopUi = Ui & { readonly session: ShopSession }
+
+type SessionFor<A extends PageAccess> = A extends 'anyone' | 'link' ? null : A extends 'session' ? Me : ShopSession
+
+/** A request whose sender may open the page. It is what the parts of a view need, too. */
+export interface PageContext<A extends PageAccess, Params, Query, Form, Data> extends Ui {
+  readonly params: Params
+  readonly query: Query
+  /** The fields of the form, parsed. */
+  readonly form: Form
+  /** What `load` returned. */
+  readonly data: Data
+  readonly session: SessionFor<A>
+  /** The token of the mail's link, for a page with the access `link`. */
+  readonly link: A extends 'link' ? string | null : null
+  /** Calls the API as the person who opened the page. Throws ProblemError. */
+  readonly call: Client['call']
+  /** As `call`, with the ETag of the response. */
+  readonly callWithEtag: Client['callWithEtag']
+  /** Returns the session of somebody who may be signed in, or null. */
+  readonly findSession: () => Promise<Me | null>
+  /** The shortest new password. */
+  readonly minLength: number
+}
+
+/** What `load` may use: the session is not known yet. */
+export type LoadContext<Params, Query> = Client & {
+  readonly params: Params
+  readonly query: Query
+}
+
+interface Definition<
+  R extends string,
+  A extends PageAccess,
+  Q extends Schema | undefined,
+  F extends Schema | undefined,
+  Data,
+> {
+  /** `GET /path` or `POST /path`. The names of its parameters are those of PARAMS. */
+  readonly route: ParamNames<R> extends keyof typeof PARAMS ? R : never
+  readonly access: A
+  /** The navigation of the shop leads to this page, by the label in `navigation` of these texts. */
+  readonly navigation?: NavigationName
+  /** The query. One that does not parse is a 404. */
+  readonly query?: Q
+  /** The fields of the form, each a text. */
+  readonly form?: F
+  /**
+   * Reads what a GET shows. Its responses bring the session along, so that a page needs one call of the API.
+   * The API decides for itself what the caller may read.
+   */
+  readonly load?: (context: LoadContext<Readonly<Record<ParamNames<R>, string>>, Output<Q>>) => Promise<Data>
+  /** Does the work. A refusal of the API may be thrown: 401, 403, 404, 429 and failures have pages. */
+  readonly handle: (
+    context: PageContext<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, Output<F>, Data>,
+  ) => Promise<PageReply>
+  /**
+   * Shows the form again, with `refusal` in the context: the form did not parse, or the API refused it. Without this, a
+   * refusal is a page of its own.
+   */
+  readonly again?: (
+    context: PageContext<A, Readonly<Record<ParamNames<R>, string>>, Output<Q>, null, undefined>,
+  ) => Promise<PageReply>
+  /** The field at which a refusal of this kind is shown. Other kinds that name no field stand above the form. */
+  readonly fieldOf?: Partial<Record<FormProblem, string>>
+}
+
+/** A page as the pipeline sees it, without its type parameters. */
+export interface Page {
+  readonly route: string
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly access: PageAccess
+  readonly navigation: NavigationName | null
+  readonly query: Schema | null
+  readonly form: Schema | null
+  readonly load: ((context: LoadContext<unknown, unknown>) => Promise<unknown>) | null
+  readonly handle: (context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>
+  readonly again: ((context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>) | null
+  readonly fieldOf: Partial<Record<FormProblem, string>>
+}
+
+const ROUTE = /^(GET|POST) (\/[A-Za-z0-9/{}._-]*)$/
+
+/** Declares a page: its address, who may open it, what it reads from the request, and what it does. */
+export function page<
+  const R extends string,
+  const A extends PageAccess,
+  Q extends Schema | undefined = undefined,
+  F extends Schema | undefined = undefined,
+  Data = undefined,
+>(definition: Definition<R, A, Q, F, Data>): Page {
+  const { route, access } = definition
+  const [, method, path] = ROUTE.exec(route) ?? []
+  if (method === undefined || path === undefined) throw new Error(`Not a route: ${route}`)
+  if ((typeof access === 'object') !== path.startsWith('/s/{slug}'))
+    throw new Error(`A page of a shop has an address below /s/{slug} and a permission, or neither: ${route}`)
+  const defaults = { navigation: null, query: null, form: null, load: null, again: null, fieldOf: {} }
+  // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
+  return { ...defaults, ...definition, method, path } as unknown as Page
+}

@@ -1,0 +1,93 @@
+import type { Page } from '#web/http/page.ts'
+import { icon, styleSheet } from '#web/pages/assets.ts'
+import { forgotPassword, showForgotPassword } from '#web/pages/forgot-password.ts'
+import { healthz } from '#web/pages/healthz.ts'
+import { home } from '#web/pages/home.ts'
+import { acceptInvitation, showInvitation } from '#web/pages/invitation.ts'
+import { chooseLanguage } from '#web/pages/language.ts'
+import { showProblem } from '#web/pages/problem.ts'
+import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
+import { chooseShop, listShops } from '#web/pages/shops.ts'
+import { showSignIn, signIn } from '#web/pages/sign-in.ts'
+import { signOut } from '#web/pages/sign-out.ts'
+import { listEntries } from '#web/pages/audit-log/list-entries.ts'
+import { changeMemberRole, chooseRole } from '#web/pages/members/change-role.ts'
+import { cancelInvitation, invite, listInvitations, resendInvitation } from '#web/pages/members/invitations.ts'
+import { listMembers } from '#web/pages/members/list-members.ts'
+import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
+import { createRole, deleteRole, editRole, listRoles, updateRole } from '#web/pages/members/roles.ts'
+import { changeMailLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
+import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
+import { changeSettings, showSettings } from '#web/pages/settings.ts'
+import {
+  confirmRevocation,
+  listAccounts,
+  replaceSecret,
+  revokeAccount,
+  showSecret,
+  startSync,
+  verifyAccount,
+} from '#web/pages/vendor-accounts/accounts.ts'
+import { listRuns, showRun } from '#web/pages/vendor-accounts/sync.ts'
+import { connectAccount, newAccount } from '#web/pages/vendor-accounts/connect.ts'
+import { start } from '#web/pages/start.ts'
+import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
+
+/** Every page of the front end, in the order of the navigation. The gateway's resources, the CSRF matrix and the tests of all pages are derived from it. */
+export const PAGES: readonly Page[] = [
+  healthz,
+  styleSheet,
+  icon,
+  home,
+  showSignIn,
+  signIn,
+  signOut,
+  chooseLanguage,
+  showForgotPassword,
+  forgotPassword,
+  showResetPassword,
+  resetPassword,
+  showVerifyEmail,
+  verifyEmail,
+  resendVerification,
+  showInvitation,
+  acceptInvitation,
+  listShops,
+  chooseShop,
+  showProblem,
+  start,
+  listMembers,
+  chooseRole,
+  changeMemberRole,
+  confirmRemoval,
+  removeMember,
+  listInvitations,
+  invite,
+  resendInvitation,
+  cancelInvitation,
+  listRoles,
+  createRole,
+  editRole,
+  updateRole,
+  deleteRole,
+  listAccounts,
+  newAccount,
+  connectAccount,
+  showSecret,
+  replaceSecret,
+  verifyAccount,
+  confirmRevocation,
+  revokeAccount,
+  startSync,
+  listRuns,
+  showRun,
+  showSettings,
+  changeSettings,
+  listEntries,
+  showAccount,
+  changeMailLanguage,
+  changePassword,
+  listSessions,
+  endSession,
+  endOtherSessions,
+]

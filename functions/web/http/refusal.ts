@@ -1,0 +1,87 @@
+import * as v from 'valibot'
+import { ProblemError } from '#shared/client/client.ts'
+import type { FieldError } from '#shared/schema/field-error.ts'
+import { fieldsOf } from '#shared/http/form.ts'
+import type { Page } from '#web/http/page.ts'
+import { given, type WebState } from '#web/http/request.ts'
+import type { FormProblem } from '#web/texts/refused.ts'
+import { TEXTS, type Texts } from '#web/texts/texts.ts'
+import { CSRF_FIELD } from '#web/view/form.ts'
+import { duration } from '#web/view/time.ts'
+import type { FieldMessage, Refusal } from '#web/view/ui.ts'
+
+/** A refusal of a form that the page itself decides. `field` null: it concerns the whole form. */
+export class FormRefused extends Error {
+  override name = 'FormRefused'
+  readonly errors: readonly FieldMessage[]
+
+  constructor(...errors: readonly FieldMessage[]) {
+    super('the form was refused')
+    this.errors = errors
+  }
+}
+
+/** Returns why the form is shown again, or null for an error that is no matter of a form. */
+export function refusalOf(error: unknown, state: WebState): Refusal | null {
+  const { page } = given(state.matched)
+  const texts = TEXTS[state.language]
+  const refusal = (
+    errors: readonly FieldMessage[],
+    status: 422 | 429 = 422,
+    retryAfterSeconds: number | null = null,
+  ) => ({
+    status,
+    values: valuesOf(state),
+    errors,
+    retryAfterSeconds,
+  })
+  if (error instanceof FormRefused) return refusal(error.errors)
+  if (!(error instanceof ProblemError)) return null
+  const { status, kind, errors, retryAfterSeconds } = error
+  if (status === 429) {
+    const seconds = retryAfterSeconds ?? 60
+    const message = texts.problems['rate-limited'](duration(state.language, seconds))
+    return refusal([{ field: null, message }], 429, seconds)
+  }
+  if (![400, 409, 412, 422].includes(status)) return null
+  if (errors.length > 0) return refusal(errors.map((invalid) => toMessage(invalid, page, texts)))
+  return refusal([
+    isFormProblem(kind, texts)
+      ? { field: page.fieldOf[kind] ?? null, message: texts.problems[kind] }
+      : { field: null, message: texts.problems.other },
+  ])
+}
+
+/** Returns what is wrong with the fields of a form that did not parse. */
+export function invalidForm(issues: readonly v.BaseIssue<unknown>[], state: WebState): FormRefused {
+  const { page } = given(state.matched)
+  const texts = TEXTS[state.language]
+  return new FormRefused(
+    ...issues.map((issue) => {
+      const code = issue.received === 'undefined' ? 'required' : 'invalid'
+      return toMessage({ pointer: `#/${v.getDotPath(issue) ?? ''}`, code }, page, texts)
+    }),
+  )
+}
+
+// A later version of the API may send other kinds and codes.
+const isFormProblem = (kind: string, { problems }: Texts): kind is FormProblem =>
+  kind !== 'rate-limited' && Object.hasOwn(problems, kind)
+
+function toMessage(
+  { pointer, code, min = 0, max = 0 }: Omit<FieldError, 'detail'>,
+  { form }: Page,
+  { fieldErrors }: Texts,
+): FieldMessage {
+  const name = pointer.split('/')[1] ?? ''
+  const isField = form !== null && 'entries' in form && Object.hasOwn(form.entries as object, name)
+  const text = Object.hasOwn(fieldErrors, code) ? fieldErrors[code] : fieldErrors.invalid
+  return { field: isField ? name : null, message: typeof text === 'string' ? text : text({ min, max }) }
+}
+
+const valuesOf = ({ form }: WebState): Record<string, string> => {
+  const values: Record<string, string> = {}
+  for (const [name, value] of Object.entries(fieldsOf(form ?? new URLSearchParams())))
+    if (name !== CSRF_FIELD && typeof value === 'string') values[name] = value
+  return values
+}

@@ -1,0 +1,65 @@
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
+import { setCookie } from '#web/http/cookies.ts'
+import { csrfFields } from '#web/http/csrf.ts'
+import { ownAddress } from '#web/http/next.ts'
+import { destinationsOf } from '#web/http/navigation.ts'
+import { isNotice } from '#web/http/notices.ts'
+import type { Page } from '#web/http/page.ts'
+import type { PageReply } from '#web/http/reply.ts'
+import type { WebState } from '#web/http/request.ts'
+import { TEXTS } from '#web/texts/texts.ts'
+import { layout } from '#web/view/layout.ts'
+import { withQuery } from '#web/view/parts.ts'
+import type { Refusal, Ui } from '#web/view/ui.ts'
+
+/** Returns what the parts of a view need to know of the request. */
+export type MakeUi = (state: WebState, refusal?: Refusal) => Ui
+
+/** Returns the response that a reply becomes. */
+export type Render = (state: WebState, reply: PageReply | ((ui: Ui) => PageReply), ui?: Ui) => ProxyResult
+
+/** A link's token stays in no page, and the address of a form cannot be opened. */
+const canReturn = ({ matched }: WebState): boolean => matched?.page.method === 'GET' && matched.page.access !== 'link'
+
+/** Returns the two functions for these pages. */
+export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Render } {
+  const fields = csrfFields(pages)
+  const own = ownAddress(pages)
+  const destinations = destinationsOf(pages)
+  const makeUi: MakeUi = (state, refusal) => ({
+    language: state.language,
+    t: TEXTS[state.language],
+    path: state.path,
+    session: state.session,
+    destinations,
+    csrf: (to) => fields(state, to),
+    ownAddress: own,
+    refusal: refusal ?? null,
+  })
+  const render: Render = (state, given, ui = makeUi(state)) => {
+    const reply = typeof given === 'function' ? given(ui) : given
+    const { headers = {} } = reply
+    state.setCookies.push(...(reply.cookies ?? []))
+    switch (reply.kind) {
+      case 'redirect':
+        return { statusCode: 303, headers: { ...headers, 'content-type': null, location: reply.to }, body: '' }
+      case 'text':
+        return { statusCode: 200, headers: { 'content-type': reply.contentType, ...headers }, body: reply.text }
+      case 'view': {
+        state.setCookies.push(setCookie('form', state.formSecret))
+        const notice = state.query.get('notice')
+        const query = Object.fromEntries(state.query)
+        delete query['notice']
+        return {
+          statusCode: reply.status,
+          headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
+          body: layout(ui, reply, {
+            notice: isNotice(notice) ? notice : null,
+            here: canReturn(state) ? withQuery(state.path, query) : state.path,
+          }),
+        }
+      }
+    }
+  }
+  return { makeUi, render }
+}

@@ -1,0 +1,96 @@
+import type middy from '@middy/core'
+import { randomBytes } from 'node:crypto'
+import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
+import type { Client } from '#shared/client/client.ts'
+import type { ProxyResult } from '#shared/http/proxy-result.ts'
+import { queryOf } from '#shared/http/form.ts'
+import { RequestHeaders } from '#shared/http/headers.ts'
+import { gatewayId } from '#shared/http/request.ts'
+import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
+import { type CookieName, deleteCookie, readCookies } from '#web/http/cookies.ts'
+import type { Language } from '#shared/schema/language.ts'
+import { languageOf } from '#web/http/language.ts'
+import type { Me } from '#web/http/me.ts'
+import type { Page } from '#web/http/page.ts'
+import type { WebRuntime } from '#web/http/runtime.ts'
+
+/** The state of a request. Each middleware fills in its part. */
+export interface WebState {
+  readonly headers: RequestHeaders
+  readonly requestId: string
+  readonly language: Language
+  readonly cookies: ReadonlyMap<CookieName, string>
+  /** The address of the page, without its query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  matched: { readonly page: Page; readonly params: Readonly<Record<string, string>> } | null
+  runtime: WebRuntime | null
+  /** Calls the API as the browser that sent the request, with its session if it has one. */
+  call: Client['call'] | null
+  /** As `call`, with the ETag of the response. */
+  callWithEtag: Client['callWithEtag'] | null
+  /** What `load` of the page calls the API with: its responses bring the session along. */
+  loader: Client | null
+  form: URLSearchParams | null
+  session: Me | null
+  /** What `load` of the page returns. */
+  loading: Promise<unknown> | null
+  /** The random value behind the CSRF fields of forms that need no session. */
+  readonly formSecret: string
+  /** The Set-Cookie headers of the response. */
+  readonly setCookies: string[]
+}
+
+/** The Lambda context with the request's state: middy passes only the context on to the handler. */
+export type WebContext = Context & { request: WebState }
+
+/** A middleware of the pages. */
+export type WebMiddleware = middy.MiddlewareObj<APIGatewayProxyEvent, ProxyResult, Error, WebContext>
+
+/** Returns a part that an earlier middleware filled in. Throws before that. */
+export function given<Part>(part: Part | null): Part {
+  if (part === null) throw new Error('a middleware that fills in this part has not run')
+  return part
+}
+
+const FORM_SECRET = /^[A-Za-z0-9_-]{22}$/
+
+/** Builds the initial state from the API Gateway event. */
+export function beginPage(event: APIGatewayProxyEvent): WebState {
+  const headers = new RequestHeaders(event.multiValueHeaders)
+  const cookies = readCookies(headers)
+  const known = cookies.get('form') ?? ''
+  return {
+    headers,
+    requestId: gatewayId(event),
+    language: languageOf(cookies.get('lang'), headers.get('accept-language')),
+    cookies,
+    path: event.path,
+    query: new URLSearchParams(queryOf(event)),
+    matched: null,
+    runtime: null,
+    call: null,
+    callWithEtag: null,
+    loader: null,
+    form: null,
+    session: null,
+    loading: null,
+    formSecret: FORM_SECRET.test(known) ? known : randomBytes(16).toString('base64url'),
+    setCookies: [],
+  }
+}
+
+/** Returns the session token that the browser sent, or null when it is not well-formed. */
+export function sentToken({ cookies }: WebState): string | null {
+  const token = cookies.get('session') ?? ''
+  return TOKEN_PATTERN.test(token) ? token : null
+}
+
+/** Deletes the cookies of the session. */
+export function forgetSession(state: WebState): void {
+  for (const name of ['session', 'csrf'] as const)
+    if (state.cookies.has(name)) state.setCookies.push(deleteCookie(name))
+}
+
+/** Whether the browser sent any cookie of a session. */
+export const hasSessionCookie = ({ cookies }: WebState): boolean => cookies.has('session')

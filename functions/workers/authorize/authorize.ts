@@ -1,0 +1,73 @@
+import { log } from '#shared/base/log.ts'
+import { Problem, type ProblemKind } from '#shared/base/problem.ts'
+import { isPermission } from '#shared/identity/permissions.ts'
+import type { RuntimeFor } from '#shared/lambda/runtime.ts'
+import { checkSession, requireTenant, sentToken } from '#shared/identity/check-session.ts'
+import { authenticateForService, type ProvenPrincipal } from '#shared/identity/session-queries.ts'
+import type { TenantPrincipal } from '#shared/identity/session.ts'
+import type { worker } from './worker.ts'
+
+export interface Question {
+  /** Every value of the Authorization headers of the request. */
+  readonly authorization: readonly string[]
+  /** Null requires no permission: every member of the session's tenant may. */
+  readonly permission: string | null
+  readonly requestId: string
+}
+
+export type Decision =
+  | { readonly outcome: 'allowed'; readonly principal: AllowedPrincipal }
+  | { readonly outcome: 'refused'; readonly status: 401 | 403; readonly slug?: ProblemKind }
+
+export type AllowedPrincipal = ReturnType<typeof describe>
+
+/** Decides by the rules of the service's own routes, in one statement. Throws when it cannot decide. */
+export async function authorize(
+  runtime: RuntimeFor<(typeof worker)['needs'][number]>,
+  { authorization, permission, requestId }: Question,
+): Promise<Decision> {
+  const refused = (reason: string, status: 401 | 403, slug?: ProblemKind): Decision => {
+    log.info('authorization refused', { request_id: requestId, status, permission, reason })
+    return { outcome: 'refused', status, ...(slug === undefined ? {} : { slug }) }
+  }
+  const token = sentToken(authorization)
+  const principal = typeof token === 'string' ? await checkSession(runtime, token, authenticateForService) : token
+  if ('cause' in principal) return refused(principal.reason, 401)
+  const known = permission === null || isPermission(permission)
+  try {
+    requireTenant(principal, known ? permission : null)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status !== 403) throw error
+    return refused(error.message, 403, error.kind ?? undefined)
+  }
+  // Nobody holds it, an owner either: `*` stands for every permission that exists.
+  if (!known) return refused('no permission has this name', 403)
+  return { outcome: 'allowed', principal: describe(principal) }
+}
+
+const describe = ({
+  kind,
+  session,
+  user,
+  tenant,
+  membershipId,
+  role,
+  permissions,
+  proof,
+}: TenantPrincipal & ProvenPrincipal) => ({
+  kind,
+  session_id: session.id,
+  user: { id: user.id, email: user.email, full_name: user.full_name },
+  tenant: {
+    id: tenant.id,
+    slug: tenant.slug,
+    status: tenant.status,
+    timezone: tenant.timezone,
+    currency: tenant.currency,
+  },
+  membership_id: membershipId,
+  role: { id: role.id, code: role.code, rank: role.rank },
+  permissions,
+  /** With it a service on the same database enters the tenant. */
+  proof: Buffer.from(proof ?? []).toString('base64url'),
+})

@@ -1,0 +1,88 @@
+import type { EmailMessage } from '#shared/mail/email-message.ts'
+import * as templates from '#shared/mail/templates.ts'
+import { UnreadableJob } from '#shared/queue/drain.ts'
+import type { JobPayload } from '#shared/queue/kinds.ts'
+import type { LeasedJob } from '#shared/queue/queries.ts'
+import { mailTokens } from '#shared/identity/token.ts'
+import type { Runtime } from './worker.ts'
+import { findInvitation, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
+
+// For emails without a token.
+const NOTICE_TTL_SECONDS = 7 * 86_400
+
+/** The time in which the email had to be sent is over. */
+export class Expired extends Error {
+  override name = 'Expired'
+}
+
+/**
+ * Returns the email of a mail job as of now, or null when there is no recipient, or no reason to write any more. Throws Expired
+ * when it comes too late.
+ */
+export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'>>): Promise<EmailMessage | null> {
+  const { config } = runtime
+  const { sql } = runtime.database
+  const { payload: mail } = job
+  const { webBaseUrl } = config.mail
+  const lifetimes: Readonly<Record<typeof mail.template, number>> = {
+    // Until the invitation expires, which is stored with it.
+    invitation: Infinity,
+    'password-reset': config.reset.ttlSeconds,
+    'email-verification': config.verify.ttlSeconds,
+    'password-changed': NOTICE_TTL_SECONDS,
+    'membership-added': NOTICE_TTL_SECONDS,
+    'membership-removed': NOTICE_TTL_SECONDS,
+  }
+  if (Date.now() - Date.parse(job.created_at) > lifetimes[mail.template] * 1000)
+    throw new Expired('the email could not be sent in time')
+  const requireTenant = () => {
+    if (job.tenant_id === null) throw new UnreadableJob(`the mail ${mail.template} needs a tenant`)
+  }
+  const membership = (): Promise<MembershipContact | null> => {
+    requireTenant()
+    return findMembership(sql, job)
+  }
+  const withToken = async (purpose: 'password_reset' | 'email_verify', nonce: string) => {
+    // Whoever adds a job chooses its nonce. The database chooses its id. So no other mail ever has the token of this one.
+    // An earlier attempt may have stored and sent a token before the pepper or the mail key was changed.
+    const tokens = mailTokens(runtime, purpose, `${job.id} ${nonce}`)
+    const issued = await issueToken(sql, job, tokens, lifetimes[mail.template])
+    const token = tokens[(issued?.token ?? 0) - 1]?.token
+    if (issued === null || token === undefined) return null
+    return { ...issued, to: issued.email, expiresAt: issued.expires_at, token, webBaseUrl }
+  }
+
+  switch (mail.template) {
+    case 'invitation': {
+      requireTenant()
+      const tokens = mailTokens(runtime, 'invite', mail.nonce)
+      const open = await findInvitation(sql, job, tokens)
+      const token = tokens[(open?.token ?? 0) - 1]?.token
+      // Without a token, the invitation was renewed. Its new token has an email of its own.
+      if (open === null || token === undefined) return null
+      if (open.expired) throw new Expired('the invitation could not be sent in time')
+      const { email: to, language, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
+      return templates.invitation({ to, language, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
+    }
+    case 'password-reset': {
+      const link = await withToken('password_reset', mail.nonce)
+      return link === null ? null : templates.passwordReset(link)
+    }
+    case 'email-verification': {
+      const link = await withToken('email_verify', mail.nonce)
+      return link === null ? null : templates.emailVerification(link)
+    }
+    case 'password-changed': {
+      const user = await findUser(sql, job)
+      return user === null ? null : templates.passwordChanged({ ...user, to: user.email, webBaseUrl })
+    }
+    case 'membership-added': {
+      const place = await membership()
+      return place === null ? null : templates.membershipAdded({ to: place.email, ...place, webBaseUrl })
+    }
+    case 'membership-removed': {
+      const place = await membership()
+      return place === null ? null : templates.membershipRemoved({ to: place.email, ...place })
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type { Sql } from '#shared/db/connect.ts'
+import type { Language } from '#shared/schema/language.ts'
+import type { LeasedJob } from '#shared/queue/queries.ts'
+import type { StoredToken } from '#shared/identity/token.ts'
+
+// The functions of migration 0020 return the recipient of a leased mail. They throw TN403 when the lease has ended.
+
+interface Recipient {
+  readonly email: string
+  readonly language: Language
+}
+
+/** The token in a link, and who gets it. */
+interface Link extends Recipient {
+  readonly expires_at: string
+  /** The place of the stored token, from 1. */
+  readonly token: number
+}
+
+export interface OpenInvitation extends Link {
+  readonly expired: boolean
+  readonly shop: string
+  readonly timezone: string
+  readonly role: string
+  /** The verified address of the inviter. Null when the platform invites. */
+  readonly inviter: string | null
+}
+
+const hex = (tokens: readonly StoredToken[]): string => tokens.map(({ hash }) => hash.toString('hex')).join()
+
+/**
+ * Returns the open invitation of a job, whose token is one of these. Returns null when it was accepted, cancelled or renewed, when
+ * its address is a disabled user's, or when mail to it bounced, which it records.
+ */
+export async function findInvitation(
+  sql: Sql,
+  { id, lease_token: lease }: LeasedJob,
+  tokens: readonly StoredToken[],
+): Promise<OpenInvitation | null> {
+  const [row] = await sql<OpenInvitation>`
+    select m.* from app.mail_of_invitation(${id}, ${lease}, (
+      select array_agg(decode(hash, 'hex') order by n) from unnest(string_to_array(${hex(tokens)}, ',')) with ordinality as t (hash, n))) m`
+  return row ?? null
+}
+
+/** Returns the address of a job's user, or null when the user is disabled or mail to it bounced. */
+export async function findUser(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<Recipient | null> {
+  const [row] = await sql<Recipient>`select email, language from app.mail_of_user(${id}, ${lease}, null, null)`
+  return row ?? null
+}
+
+/**
+ * Stores the first token for a job's user, unless one of them is stored. Returns the stored one with the address. Returns null
+ * like `findUser`, when a password reset that was requested then is void, and when the address is verified already.
+ */
+export async function issueToken(
+  sql: Sql,
+  { id, lease_token: lease }: LeasedJob,
+  tokens: readonly StoredToken[],
+  ttlSeconds: number,
+): Promise<Link | null> {
+  const [row] = await sql<Link>`
+    select m.* from app.mail_of_user(${id}, ${lease}, (
+      select array_agg(decode(hash, 'hex') order by n) from unnest(string_to_array(${hex(tokens)}, ',')) with ordinality as t (hash, n)),
+      ${ttlSeconds}) m`
+  return row ?? null
+}
+
+export interface MembershipContact extends Recipient {
+  readonly shop: string
+  readonly role: string
+}
+
+/** Returns the membership of a job's user in its tenant, also a revoked one. Returns null like `findUser`. */
+export async function findMembership(
+  sql: Sql,
+  { id, lease_token: lease }: LeasedJob,
+): Promise<MembershipContact | null> {
+  const [row] = await sql<MembershipContact>`select * from app.mail_of_membership(${id}, ${lease})`
+  return row ?? null
+}
+
+/** Reserves the next time at which an email may be sent, over all mailers. Returns how long to wait for it. */
+export async function reserveSend(sql: Sql, sendsPerSecond: number): Promise<number> {
+  const [row] = await sql<{ wait_ms: number }>`
+    update app.mail_pace
+       set next_at = greatest(next_at, clock_timestamp()) + make_interval(secs => 1 / ${sendsPerSecond}::float8)
+    returning 1000 * (extract(epoch from next_at - clock_timestamp())::float8 - 1 / ${sendsPerSecond}::float8) as wait_ms`
+  return Math.max(0, row?.wait_ms ?? 0)
+}

@@ -1,0 +1,120 @@
+import { isIP } from 'node:net'
+import * as v from 'valibot'
+import { text } from '#shared/schema/text.ts'
+import { Email } from '#shared/schema/email.ts'
+import { SERVICE_NAME } from '#shared/identity/service-key.ts'
+import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
+import { QUERY_NAMES } from './named-queries.ts'
+
+const Slug = v.pipe(
+  v.string('must be a string'),
+  v.regex(/^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/, 'must be letters, digits and inner hyphens, at most 63'),
+)
+
+const isTimeZone = (zone: string): boolean => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '' && isIP(zone) === 0
+  } catch {
+    return false
+  }
+}
+
+const Status = v.picklist(TENANT_STATUSES, `must be one of: ${TENANT_STATUSES.join(', ')}`)
+
+const DatabaseRole = v.pipe(
+  v.string('must be a string'),
+  v.regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be the name of a role of the database'),
+)
+
+const ServiceName = v.pipe(
+  v.string('must be a string'),
+  v.regex(SERVICE_NAME, 'must be small letters, digits and hyphens, at most 63, and begin with a letter'),
+)
+
+const MAX_OVERLAP_HOURS = 720
+
+// The command line sends text.
+const OverlapHours = v.pipe(
+  v.string('must be a number'),
+  v.regex(/^\d{1,3}$/, `must be a number from 0 to ${MAX_OVERLAP_HOURS}`),
+  v.transform(Number),
+  v.maxValue(MAX_OVERLAP_HOURS, `must be a number from 0 to ${MAX_OVERLAP_HOURS}`),
+)
+
+const KmsKeyArn = v.pipe(
+  v.string('must be a string'),
+  v.maxLength(2048, 'is too long'),
+  v.regex(/^arn:aws[\w-]*:kms:[\w-]+:\d{12}:key\/[\w-]+$/, 'must be the ARN of a KMS key'),
+)
+
+/** A command of an operator. */
+export const Command = v.variant(
+  'command',
+  [
+    v.strictObject({
+      command: v.literal('create-tenant'),
+      slug: Slug,
+      name: text({ max: 200, example: 'Acme Print LLC' }),
+      owner: Email,
+      timezone: v.optional(
+        v.pipe(v.string('must be a string'), v.check(isTimeZone, 'must be a time zone')),
+        'America/New_York',
+      ),
+      currency: v.optional(
+        v.pipe(v.string('must be a string'), v.regex(/^[A-Z]{3}$/, 'must be a currency code')),
+        'USD',
+      ),
+    }),
+    v.strictObject({ command: v.literal('set-status'), slug: Slug, status: Status }),
+    v.strictObject({
+      command: v.literal('disable-user'),
+      email: Email,
+      force: v.optional(v.boolean('must be true or false')),
+    }),
+    v.strictObject({ command: v.literal('enable-user'), email: Email }),
+    v.strictObject({ command: v.literal('invite-owner'), slug: Slug, email: Email }),
+    v.strictObject({ command: v.literal('resend-invite'), slug: Slug, email: Email }),
+    v.strictObject({ command: v.literal('unsuppress'), email: Email }),
+    v.strictObject({ command: v.literal('renew-seal') }),
+    v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),
+    v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseRole, slug: Slug }),
+    v.strictObject({ command: v.literal('create-service-key'), name: ServiceName }),
+    v.strictObject({
+      command: v.literal('rotate-service-key'),
+      name: ServiceName,
+      overlap: v.optional(OverlapHours, '24'),
+    }),
+    v.strictObject({ command: v.literal('revoke-service-key'), name: ServiceName }),
+    v.strictObject({ command: v.literal('list-service-keys') }),
+    v.strictObject({ command: v.literal('rotate-data-key'), slug: Slug }),
+    v.strictObject({ command: v.literal('rewrap'), slug: Slug, key: KmsKeyArn }),
+    v.strictObject({ command: v.literal('shred'), slug: Slug }),
+    v.strictObject({
+      command: v.literal('sql'),
+      name: v.picklist(QUERY_NAMES, `must be one of ${QUERY_NAMES.join(', ')}`),
+      tenant: v.optional(Slug),
+    }),
+    v.strictObject({ command: v.literal('doctor') }),
+  ],
+  'is not a command',
+)
+
+export type Command = v.InferOutput<typeof Command>
+
+/** The command that reads the database by a fixed statement. */
+export type QueryCommand = Extract<Command, { command: 'sql' }>
+
+/** The commands on a tenant's data keys. They run in several transactions. */
+export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>
+
+export const isKeyCommand = (command: Command): command is KeyCommand =>
+  ['rotate-data-key', 'rewrap', 'shred'].includes(command.command)
+
+/**
+ * The result of a command: `done` with its output, `refused` or `invalid` with the reason. `finished: false` in the output
+ * means that time ran out: the operator runs the command again.
+ */
+export type Outcome =
+  | { readonly done: Readonly<Record<string, unknown>> }
+  | { readonly refused: string }
+  | { readonly invalid: string }

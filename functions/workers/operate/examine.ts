@@ -1,0 +1,32 @@
+import postgres from 'postgres'
+import { clientOptions, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
+import { examine as examineDatabase, report } from '#shared/doctor/doctor.ts'
+import { log } from '#shared/base/log.ts'
+import type { Outcome } from './commands.ts'
+import type { Instruction } from './instruction.ts'
+
+/** The database to examine, and the folder of its migrations. */
+export interface Examined {
+  readonly login: ReadLogin
+  readonly security: TlsOptions
+  readonly folder: string
+}
+
+/** Runs the doctor in one transaction that only reads. Logs who looks, and why. What the login may not read is UNSEEN. */
+export async function examine({ login, security, folder }: Examined, instruction: Instruction): Promise<Outcome> {
+  const { operator, reason } = instruction
+  log.info('an operator examines the database', { operator, reason })
+  const sql = postgres({
+    ...clientOptions(await login('AWSCURRENT'), trustFor(security)),
+    max: 1,
+    fetch_types: false,
+    prepare: false,
+    connect_timeout: 10,
+    onnotice: () => {},
+  })
+  try {
+    return { done: { report: report(await examineDatabase(sql, folder)) } }
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}

@@ -1,0 +1,189 @@
+import { type FieldFault, fieldError } from '#shared/schema/field-error.ts'
+import { UUID_IN_ANY_CASE } from '#shared/schema/uuid.ts'
+
+/** The HTTP statuses of failures, with their reason phrases. Importing `node:http` for them would slow every cold start. */
+export const REASON_PHRASES = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  410: 'Gone',
+  412: 'Precondition Failed',
+  413: 'Payload Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Entity',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+} as const
+
+export type FailureStatus = keyof typeof REASON_PHRASES
+
+/**
+ * Every kind of problem that has a page of its own below PROBLEM_BASE_URL; all other failures are `about:blank`. The API
+ * document and the tests are derived from this table: a new kind is one line here.
+ */
+export const PROBLEMS = {
+  'validation-failed': { status: 422, title: 'Invalid request' },
+  'malformed-json': { status: 400, title: 'Malformed JSON' },
+  'token-invalid': { status: 400, title: 'Invalid or expired link' },
+  'tenant-not-selected': { status: 403, title: 'No tenant selected' },
+  'already-member': { status: 409, title: 'Existing member' },
+  'role-exists': { status: 409, title: 'Existing role' },
+  'role-in-use': { status: 409, title: 'Role in use' },
+  'role-limit': { status: 409, title: 'Too many roles' },
+  'last-owner': { status: 409, title: 'Last owner' },
+  'password-rejected': { status: 422, title: 'Unacceptable password' },
+  'sync-active': { status: 409, title: 'Sync in progress' },
+  'vendor-rejected': { status: 422, title: 'Credentials refused by the vendor' },
+  'vendor-unreachable': { status: 503, title: 'Vendor unreachable' },
+  'currency-in-use': { status: 409, title: 'Currency in use' },
+  'deal-locked': { status: 409, title: 'Deal locked' },
+  'precondition-failed': { status: 412, title: 'Precondition failed' },
+  'position-expired': { status: 410, title: 'Expired position' },
+  'rate-limited': { status: 429, title: 'Too many attempts' },
+  'dependency-unavailable': { status: 503, title: 'Service temporarily unavailable' },
+} as const satisfies Readonly<Record<string, { readonly status: FailureStatus; readonly title: string }>>
+
+export type ProblemKind = keyof typeof PROBLEMS
+
+/**
+ * What happened, and what the caller of the API should do. The API document and the page of each kind say so. It stands beside
+ * the table, so that only the bundles that show it contain it.
+ */
+export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
+  'validation-failed':
+    'A field of the request is missing or not valid. `errors` names each field. Correct them and send the request again.',
+  'malformed-json': 'The body of the request is not JSON, or is nested too deeply. Send valid JSON in UTF-8.',
+  'token-invalid': 'The link of a mail was meant for something else, was cancelled or has expired. Ask for a new one.',
+  'tenant-not-selected': 'The session has selected no tenant, or another one. Select one and send the request again.',
+  'already-member': 'The person is a member of the tenant already. Change their role instead of inviting them.',
+  'role-exists': 'The tenant has a role of this code already. Choose another code.',
+  'role-in-use': 'Members or open invitations have the role. Give them another role first.',
+  'role-limit': 'The tenant has as many roles of its own as it may have. Delete one that nobody needs.',
+  'last-owner': 'The change would leave the tenant without an owner. Make somebody else an owner first.',
+  'password-rejected': 'The new password is too easy to find out. `errors` says why. Choose another one.',
+  'sync-active': 'A sync run of this vendor is queued or running. Wait until it ends.',
+  'vendor-rejected': 'The vendor did not accept the account number and the secret. Check both with the vendor.',
+  'vendor-unreachable': 'The vendor did not reply in time. Nothing is wrong with the request. Send it again later.',
+  'currency-in-use': 'The tenant has deals in its currency. The currency can no longer change.',
+  'deal-locked':
+    'The status of the deal does not allow this change. Read the deal, and change it to a draft if that is allowed.',
+  'precondition-failed':
+    'The resource has changed since it was read, or the operation does not take the condition. Read it again, then decide what to change.',
+  'position-expired': 'Events after this position are deleted. Compare what you missed, and begin without `after`.',
+  'rate-limited': 'There were too many attempts. Wait as many seconds as `Retry-After` says.',
+  'dependency-unavailable':
+    'A part of the service does not reply. Send the request again after the seconds of `Retry-After`. A write may have taken effect.',
+}
+
+interface ProblemOptions {
+  readonly detail?: string
+  readonly members?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Why it failed. Goes to the log only. */
+  readonly reason?: string
+  readonly cause?: unknown
+}
+
+/** A failure as a client sees it. `kind` is null for `about:blank`. */
+export interface Failure {
+  readonly status: FailureStatus
+  readonly kind: ProblemKind | null
+  readonly options: Pick<ProblemOptions, 'detail' | 'members'>
+}
+
+/**
+ * A failure: what the client may read, and separately the reason that only the log gets. Throw it from anywhere. Only the
+ * problem-details middleware decides how it looks (RFC 9457).
+ */
+export class Problem extends Error implements Failure {
+  override name = 'Problem'
+  readonly status: FailureStatus
+  readonly kind: ProblemKind | null
+  readonly options: ProblemOptions
+
+  /** A kind has the status of the table; a bare status is `about:blank`. */
+  constructor(what: ProblemKind | FailureStatus, options: ProblemOptions = {}) {
+    const kind = typeof what === 'string' ? what : null
+    const status = typeof what === 'string' ? PROBLEMS[what].status : what
+    super(options.reason ?? kind ?? REASON_PHRASES[status], { cause: options.cause })
+    this.status = status
+    this.kind = kind
+    this.options = options
+  }
+}
+
+/** The response body of a failure. `type` and `instance` are absolute URIs. */
+export interface ProblemBody {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail?: string
+  readonly instance?: string
+  readonly [member: string]: unknown
+}
+
+/** The `type` of a problem. */
+export const problemType = (kind: ProblemKind | null, baseUrl: string): string =>
+  kind === null ? 'about:blank' : `${baseUrl}/${kind}`
+
+/** The `title` of a problem. */
+export const problemTitle = ({ kind, status }: Pick<Failure, 'kind' | 'status'>): string =>
+  kind === null ? REASON_PHRASES[status] : PROBLEMS[kind].title
+
+/**
+ * Whether problems of this status may carry a `detail`: a refusal of access never says why, and a failure of the service
+ * is nothing that the client can correct.
+ */
+export const mayHaveDetail = (status: FailureStatus): boolean => status < 500 && (status === 400 || status > 405)
+
+/** Renders a failure of the request with this id. */
+export function problemBody(failure: Failure, requestId: string, baseUrl: string): ProblemBody {
+  const { detail, members } = failure.options
+  return {
+    type: problemType(failure.kind, baseUrl),
+    title: problemTitle(failure),
+    status: failure.status,
+    ...(detail === undefined ? {} : { detail }),
+    ...members,
+    ...(UUID_IN_ANY_CASE.test(requestId) ? { instance: `urn:uuid:${requestId}` } : {}),
+  }
+}
+
+/** A 401, byte for byte the same for every reason. `tokenSent`: the request carried a token, which was refused (RFC 6750, 3). */
+export const unauthorized = (reason: string, tokenSent = false): Problem =>
+  new Problem(401, {
+    reason,
+    headers: { 'www-authenticate': tokenSent ? 'Bearer realm="api", error="invalid_token"' : 'Bearer realm="api"' },
+  })
+
+/** The challenge of a route for services (RFC 7617). */
+export const SERVICE_CHALLENGE = 'Basic realm="api", charset="UTF-8"'
+
+/** The 401 of a route for services, the same for every reason. */
+export const unauthorizedService = (reason: string): Problem =>
+  new Problem(401, { reason, headers: { 'www-authenticate': SERVICE_CHALLENGE } })
+
+/** A 403. It never says what is missing. */
+export const forbidden = (reason: string): Problem => new Problem(403, { reason })
+
+/** A 404, the same for a resource that does not exist and for one of another tenant. */
+export const notFound = (reason: string): Problem => new Problem(404, { reason })
+
+type InvalidKind = { [Kind in ProblemKind]: (typeof PROBLEMS)[Kind]['status'] extends 422 ? Kind : never }[ProblemKind]
+
+/** A 422 with the invalid fields. */
+export const invalid = (faults: readonly FieldFault[], kind: InvalidKind = 'validation-failed'): Problem =>
+  new Problem(kind, {
+    members: { errors: faults.map(fieldError) },
+    reason: `${kind}: ${faults.map(({ pointer }) => pointer).join(' ')}`,
+  })
+
+/** A 503: a dependency failed. Never a 401, on which clients discard their session. */
+export const unavailable = (cause: unknown, members: Readonly<Record<string, unknown>> = {}): Problem =>
+  new Problem('dependency-unavailable', { members, headers: { 'retry-after': '1' }, cause })

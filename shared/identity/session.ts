@@ -1,0 +1,69 @@
+import * as v from 'valibot'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
+import { Role } from '#shared/identity/role.ts'
+import { Tenant } from '#shared/identity/tenant.ts'
+import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
+import type { Ticket } from '#shared/identity/ticket.ts'
+import { OwnUser } from '#shared/identity/user.ts'
+
+/** A session, with the time when it expires if unused and the time when it expires in any case. */
+export const Session = v.pipe(
+  v.object({ id: Id, idle_expires_at: Timestamp, absolute_expires_at: Timestamp }),
+  v.title('Session'),
+)
+
+export type Session = Readonly<v.InferOutput<typeof Session>>
+
+interface SessionPrincipal {
+  readonly kind: 'session'
+  readonly ticket: Ticket
+  readonly csrfSecret: CsrfSecret
+  readonly session: Session
+  readonly user: OwnUser
+  readonly permissions: readonly string[]
+}
+
+/** The user of a live session without a tenant. */
+export interface PendingPrincipal extends SessionPrincipal {
+  readonly tenant: null
+  readonly role: null
+}
+
+/** The user of a live session in a tenant, where they have a live membership. */
+export interface TenantPrincipal extends SessionPrincipal {
+  readonly tenant: Tenant
+  readonly role: Role
+  readonly membershipId: string
+}
+
+/**
+ * Who calls. `kind` says what a principal is: today each has a session and a user. A kind without them is one more member of this
+ * union, and code that reads `user` of any principal then does not compile.
+ */
+export type Principal = PendingPrincipal | TenantPrincipal
+
+/** What the forms of a front end carry, so that only its own pages can send them. */
+export const CsrfToken = v.pipe(v.string(), v.examples(['b1N0c2Vzc2lvbi1vZi1hbi1leGFtcGxlLW9ubHktLS0']))
+
+/** The principal, as the API shows it. */
+export const Me = v.pipe(
+  v.object({
+    session: Session,
+    user: OwnUser,
+    tenant: v.nullable(Tenant),
+    role: v.nullable(Role),
+    permissions: v.pipe(v.array(v.string()), v.examples([['catalog.read', 'customer.write']])),
+    csrf_token: CsrfToken,
+  }),
+  v.title('Principal'),
+)
+
+export const describePrincipal = ({ csrfSecret, session, user, tenant, role, permissions }: Principal) => ({
+  session,
+  user,
+  tenant,
+  role,
+  permissions,
+  csrf_token: csrfSecret.tokenOf(session.id),
+})
