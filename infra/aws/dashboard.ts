@@ -31,9 +31,9 @@ export class Dashboard extends Construct {
         ),
         graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
         graph(
-          '429 by limit, cache failures, and unreadable X-Forwarded-For',
+          '429 by limit, cache failures, unreadable X-Forwarded-For, ended blockers of revocations',
           [ownEach('RateLimited')],
-          [own('LimiterDegraded'), own('ForwardedForUnreadable')],
+          [own('LimiterDegraded'), own('ForwardedForUnreadable'), own('RevocationBlockerEnded')],
         ),
       ],
       ...chunks(

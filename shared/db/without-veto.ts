@@ -15,7 +15,7 @@ export async function withoutVeto<T>(database: Pick<Database, 'besides'>, revoke
   const done = new AbortController()
   const watch = watching(database, done.signal).catch((error: unknown) => {
     if (!done.signal.aborted)
-      log.error('could not end what may block a revocation; the revocation waits for it', {
+      log.error('could not end what may block a revocation', {
         error: describeError(error),
       })
   })

@@ -58,6 +58,8 @@ const started = (folder: string): string[] => [
   `const { handler } = await import(${JSON.stringify(join(folder, 'index.js'))}); console.log(typeof handler)`,
 ]
 
+const WITH_MIGRATIONS = /-(migrate|operate)$/
+
 describe('a bundle', () => {
   it('starts on its own, with the environment of its function', async () => {
     expect(bundles.length).toBeGreaterThan(5)
@@ -85,11 +87,11 @@ describe('a bundle', () => {
     expect(stdout).not.toContain('/var/task')
   })
 
-  it('contains the migrations only if it is the one that runs them', async () => {
+  it('contains the migrations only if it runs them, or compares a database with them', async () => {
     for (const { name, folder, env } of bundles) {
       const files = await readdir(join(folder, 'migrations')).catch(() => [])
-      expect(new Set(files), name).toEqual(new Set(name.endsWith('-migrate') ? await readdir('migrations') : []))
-      expect(env['MIGRATIONS_FOLDER']).toBe(name.endsWith('-migrate') ? '/var/task/migrations' : undefined)
+      expect(new Set(files), name).toEqual(new Set(WITH_MIGRATIONS.test(name) ? await readdir('migrations') : []))
+      expect(env['MIGRATIONS_FOLDER']).toBe(WITH_MIGRATIONS.test(name) ? '/var/task/migrations' : undefined)
     }
   })
 })
