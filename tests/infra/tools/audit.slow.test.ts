@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+
+const { packages }: { packages: Record<string, { version: string }> } = JSON.parse(
+  await readFile('package-lock.json', 'utf8'),
+)
 
 let registry: HttpServer
 let cache: string
@@ -22,8 +26,10 @@ async function audit(advisories: LocalReply) {
   registry = await startHttpServer({
     answer: ({ method, url }) => {
       if (method === 'POST' && url.pathname === '/-/npm/v1/security/advisories/bulk') return advisories
-      const version = { name: 'postgres', version: '3.4.9' }
-      return json(200, { name: 'postgres', 'dist-tags': { latest: '3.4.9' }, versions: { '3.4.9': version } })
+      // npm also asks for the packages that depend on one with an advisory.
+      const name = decodeURIComponent(url.pathname.slice(1))
+      const version = packages[`node_modules/${name}`]?.version ?? '0.0.0'
+      return json(200, { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version } } })
     },
   })
   const npm = { npm_config_registry: registry.url, npm_config_cache: cache, npm_config_fetch_retries: '0' }
