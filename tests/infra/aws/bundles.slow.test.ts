@@ -82,8 +82,8 @@ describe('a bundle', () => {
       input,
       encoding: 'utf8',
     })
-    expect(stdout).toMatch(/^ +at \S+ \(shared\/runtime\.ts:\d+:\d+\)/)
-    expect(stdout).toMatch(/\(functions\/auth\/handler\.ts:\d+:\d+\)/)
+    expect(stdout).toMatch(/^ +at \S+ \(shared\/lambda\/runtime\.ts:\d+:\d+\)/)
+    expect(stdout).toMatch(/\(functions\/api\/auth\/handler\.ts:\d+:\d+\)/)
     expect(stdout).not.toContain('/var/task')
   })
 
