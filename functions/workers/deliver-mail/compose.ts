@@ -43,7 +43,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     return findMembership(sql, job)
   }
   const withToken = async (purpose: 'password_reset' | 'email_verify', nonce: string) => {
-    // Whoever adds a job chooses its nonce. The database chooses its id. So no other mail ever has the token of this one.
+    // The caller that adds a job chooses its nonce. The database chooses its id. So no other mail has the token of this one.
     // An earlier attempt may have stored and sent a token before the pepper or the mail key was changed.
     const tokens = mailTokens(runtime, purpose, `${job.id} ${nonce}`)
     const issued = await issueToken(sql, job, tokens, lifetimes[mail.template])

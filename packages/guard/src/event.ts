@@ -85,8 +85,8 @@ export function routeOf(event: GatewayEvent, routes: Readonly<Record<string, unk
 }
 
 /**
- * Returns the listed route of a method and a path, or null. `{name}` is one segment, `{name+}` the rest, and neither is empty. Of
- * several routes the one with the longest fixed beginning is taken. Segments are compared as sent: `/%6frders` is not `/orders`.
+ * Returns the listed route of a method and a path, or null. `{name}` is one segment, which is not empty. `{name+}` is the rest,
+ * which may be empty after its slash. Of several routes the one with the longest fixed beginning is taken. Segments are compared as sent: `/%6frders` is not `/orders`.
  */
 export function routeOfPath(method: string, path: string, routes: Readonly<Record<string, unknown>>): string | null {
   const segments = path.split('/')
@@ -94,7 +94,6 @@ export function routeOfPath(method: string, path: string, routes: Readonly<Recor
     const [listed = '', resource = ''] = route.split(' ')
     return (listed === method || listed === 'ANY') && matches(resource.split('/'), segments)
   })
-  // A brace sorts after every character of a fixed segment, and `ANY` after no method of its own route.
   const [best = null] = matching.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1))
   return best
 }

@@ -1,4 +1,14 @@
-import { type Attack, attacks, impersonating, MEMBERS, planting, PRINTED, printing, STATISTICS } from './attack.ts'
+import {
+  type Attack,
+  attacks,
+  impersonating,
+  MEMBERS,
+  planting,
+  PRINTED,
+  printing,
+  STATISTICS,
+  LOCKS_AND_MARKS,
+} from './attack.ts'
 
 export const AS_APP: readonly Attack[] = [
   ...attacks(
@@ -98,20 +108,7 @@ export const AS_APP: readonly Attack[] = [
   ...attacks(
     'identity_app',
     'refused',
-    [
-      'locks or empties what every sign-in needs, or marks itself as a revocation',
-      'lock table app.rate_limits in access exclusive mode',
-      'delete from app.rate_limits',
-      'select key from app.known_networks',
-      'delete from app.known_networks',
-      'lock table app.sessions in access exclusive mode',
-      'delete from app.sessions',
-      'lock table app.memberships in share mode',
-      'lock table revocation.under_way in row share mode',
-      'prepare marked as select from revocation.under_way for share',
-      'select app.mark_revocation()',
-      `select app.delete_old_attempts(1)`,
-    ],
+    [...LOCKS_AND_MARKS, `select app.delete_old_attempts(1)`],
     [
       'reads what no route needs',
       'select csrf_secret from app.sessions',

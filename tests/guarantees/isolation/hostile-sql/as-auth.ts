@@ -1,4 +1,4 @@
-import { type Attack, attacks, ENTRIES_OF_OTHERS, planting, PRINTED, STATISTICS } from './attack.ts'
+import { type Attack, attacks, ENTRIES_OF_OTHERS, LOCKS_AND_MARKS, planting, PRINTED, STATISTICS } from './attack.ts'
 
 export const AS_AUTH: readonly Attack[] = [
   ...attacks(
@@ -42,19 +42,7 @@ export const AS_AUTH: readonly Attack[] = [
   ...attacks(
     'identity_auth',
     'refused',
-    [
-      'locks or empties what every sign-in needs, or marks itself as a revocation',
-      'lock table app.rate_limits in access exclusive mode',
-      'delete from app.rate_limits',
-      'select key from app.known_networks',
-      'delete from app.known_networks',
-      'lock table app.sessions in access exclusive mode',
-      'delete from app.sessions',
-      'lock table app.memberships in share mode',
-      'lock table revocation.under_way in row share mode',
-      'prepare marked as select from revocation.under_way for share',
-      'select app.mark_revocation()',
-    ],
+    [...LOCKS_AND_MARKS],
     [
       'reads a table of users, sessions, tokens or tenants',
       'select id from app.users',

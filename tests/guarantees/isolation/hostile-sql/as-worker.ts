@@ -1,4 +1,4 @@
-import { type Attack, attacks, MEMBERS, planting, printing } from './attack.ts'
+import { type Attack, attacks, MEMBERS, planting, printing, LOCKS_AND_MARKS } from './attack.ts'
 
 export const AS_WORKER: readonly Attack[] = [
   ...attacks(
@@ -19,20 +19,7 @@ export const AS_WORKER: readonly Attack[] = [
   ...attacks(
     'identity_worker',
     'refused',
-    [
-      'locks or empties what every sign-in needs, or marks itself as a revocation',
-      'lock table app.rate_limits in access exclusive mode',
-      'delete from app.rate_limits',
-      'select key from app.known_networks',
-      'delete from app.known_networks',
-      'lock table app.sessions in access exclusive mode',
-      'delete from app.sessions',
-      'lock table app.memberships in share mode',
-      'lock table revocation.under_way in row share mode',
-      'prepare marked as select from revocation.under_way for share',
-      'select app.mark_revocation()',
-      'select * from app.end_blockers()',
-    ],
+    [...LOCKS_AND_MARKS, 'select * from app.end_blockers()'],
     [
       'reads what no job needs',
       'select id from app.users',

@@ -131,3 +131,18 @@ export const impersonating = (role: Attack['role']): Attack[] =>
     `with acting as (select set_config('app.scope', left(current_setting('app.scope'), 32) || replace('{person}', '-', ''), true))
      insert into app.audit_log (tenant_id, actor_user_id, action, target_type) select '{A}', '{person}', 'a.b', 'c' from acting`,
   ])
+
+/** A title, and the attacks that every login of a function tries on what a sign-in and a revocation need. */
+export const LOCKS_AND_MARKS = [
+  'locks or empties what every sign-in needs, or marks itself as a revocation',
+  'lock table app.rate_limits in access exclusive mode',
+  'delete from app.rate_limits',
+  'select key from app.known_networks',
+  'delete from app.known_networks',
+  'lock table app.sessions in access exclusive mode',
+  'delete from app.sessions',
+  'lock table app.memberships in share mode',
+  'lock table revocation.under_way in row share mode',
+  'prepare marked as select from revocation.under_way for share',
+  'select app.mark_revocation()',
+] as const
