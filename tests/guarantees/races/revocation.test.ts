@@ -137,7 +137,8 @@ async function race(service: TestService, { revoke, restore }: Case, expected: '
       while (!over.signal.aborted) {
         const body = { op: randomUUID(), set, hold_ms: 3 }
         const { status } = await service.request('POST /v1/test/designs', { token, body })
-        if (status === 201) continue
+        // 503 is a lock that a slow machine waited for too long. A client sends the request again.
+        if (status === 201 || status === 503) continue
         outcome.endings.add(status)
         return
       }
