@@ -115,7 +115,7 @@ begin
   refusal := case when p_role is null and open_id is null then 'no-invitation'
                   when role_id is null then 'no-role'
                   when not app.may_give(p_tenant, p_actor, role_id) then 'role-beyond'
-                  when v_open_role <> role_id and not app.may_give(p_tenant, p_actor, v_open_role) then 'invitation-beyond'
+                  when coalesce(v_open_role <> role_id, false) and not app.may_give(p_tenant, p_actor, v_open_role) then 'invitation-beyond'
                   when p_role is not null and v_is_member then 'already-member'
                   when wait_seconds > 0 then 'too-soon' end;
 end
