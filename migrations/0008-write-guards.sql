@@ -33,9 +33,12 @@ comment on function app.mark_revocation is
   'owner: identity_ender; proof: none; callers: identity_operator, identity_resolver, identity_gate; '
   'definer: no other role may lock the table of marks';
 
--- Ends the connections that block a revocation which has waited for a lock for 0.4 s. Returns them.
--- It takes no argument: it finds the marked transactions and what blocks them itself. A revocation that waits is not ended, but
--- what blocks it is. One that does not wait is ended like any other transaction. It never ends a connection of the owner.
+-- Ends the connections that block a revocation of the calling login which has waited for a lock for 0.4 s. Returns them.
+-- It takes no argument: it finds the marked transactions and what blocks them itself. A revocation waits for rows and tables of this
+-- service, and for advisory locks of one key. So a transaction that has touched a table of another service, or waits for any other lock,
+-- is none, and its mark does not help it to end others.
+-- A revocation that waits is not ended, but what blocks it is. One that does not wait is ended like any other transaction. It never
+-- ends a connection of the owner.
 create function app.end_blockers() returns table (pid integer, login name)
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -48,23 +51,31 @@ begin
   for v in
     with recursive waiting as (
       select w.pid, w.waitstart from pg_locks w
-       where not w.granted and exists (
-         select from pg_locks m
-          where m.pid = w.pid and m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock'
-            and m.relation = 'revocation.under_way'::regclass
-            and m.database = (select d.oid from pg_database d where d.datname = current_database()))
+       where not w.granted and w.locktype in ('relation', 'tuple', 'transactionid', 'advisory')
+         and not (w.locktype = 'advisory' and w.objsubid = 2)
+         and not exists (
+           select from pg_locks t join pg_class c on c.oid = t.relation
+            where t.pid = w.pid and c.relowner <> 'identity_owner'::regrole
+              and (not t.granted or c.relnamespace not in ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)))
+         and exists (
+           select from pg_locks m
+            where m.pid = w.pid and m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock'
+              and m.relation = 'revocation.under_way'::regclass
+              and m.database = (select d.oid from pg_database d where d.datname = current_database()))
     ), stuck as (
-      select w.pid from waiting w where w.waitstart < clock_timestamp() - interval '400 milliseconds'
+      select w.pid from waiting w join pg_stat_activity a on a.pid = w.pid and a.usename = session_user
+       where w.waitstart < clock_timestamp() - interval '400 milliseconds'
       union
       select w.pid from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), waiting w where w.pid = b.pid
     )
-    select distinct a.pid, a.usename as login
+    select a.pid, a.usename as login, min(s.pid) as revocation
       from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), pg_stat_activity a
      where a.pid = b.pid and b.pid not in (select s.pid from stuck s)
        and not pg_has_role(a.usesysid, 'identity_owner', 'member')
+     group by a.pid, a.usename
   loop
     if pg_terminate_backend(v.pid) then
-      raise log 'ended connection % of %, which blocked a revocation', v.pid, v.login;
+      raise log 'ended connection % of %, which blocked the revocation of connection %', v.pid, v.login, v.revocation;
       pid := v.pid;
       login := v.login;
       return next;
