@@ -101,6 +101,22 @@ $$;
 comment on function app.verify_email is
   'owner: identity_gate; proof: token hash; callers: identity_auth; definer: finds a token by its hash, and writes its user';
 
+-- Returns the address that an open email verification is for. Returns null for any other token.
+create function app.find_verification(p_token_hash bytea, p_previous bytea) returns text
+  language plpgsql stable security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  return (select u.email::text
+            from app.tokens t join app.users u on u.id = t.user_id
+           where t.token_hash in (p_token_hash, p_previous) and t.purpose = 'email_verify'
+             and app.is_open_token(t.purpose, t.user_id, t.created_at, t.consumed_at, t.expires_at));
+end
+$$;
+comment on function app.find_verification is
+  'owner: identity_gate; proof: token hash; callers: identity_auth; definer: finds a token by its hash, and reads its user';
+
 -- Returns the user of an open password reset, and the names of their tenants: the new password must not resemble them. Returns a
 -- row of nulls when the token was consumed, and no row when it is not open or its user is disabled.
 create function app.find_reset(p_token_hash bytea, p_previous bytea)
@@ -175,4 +191,4 @@ comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
   'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at';
 
-select app.give('app.is_open_token', 'app.verify_email', 'app.find_reset', 'app.reset_password');
+select app.give('app.is_open_token', 'app.verify_email', 'app.find_verification', 'app.find_reset', 'app.reset_password');

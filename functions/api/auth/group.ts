@@ -5,6 +5,8 @@ import { changePassword } from './change-password.ts'
 import { endSession } from './end-session.ts'
 import { forgotPassword } from './forgot-password.ts'
 import { inspectInvitation } from './inspect-invitation.ts'
+import { inspectReset } from './inspect-reset.ts'
+import { inspectVerification } from './inspect-verification.ts'
 import { listSessions } from './list-sessions.ts'
 import { listTenants } from './list-tenants.ts'
 import { login } from './login.ts'
@@ -32,7 +34,9 @@ export const group = routeGroup({
     changePassword,
     changeProfile,
     forgotPassword,
+    inspectReset,
     resetPassword,
+    inspectVerification,
     verifyEmail,
     resendVerification,
     inspectInvitation,

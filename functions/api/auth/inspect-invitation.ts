@@ -26,6 +26,7 @@ export const inspectInvitation = endpoint({
     role: RoleCode,
     role_label: Role.entries.label,
     account_exists: v.boolean(),
+    consumed: v.pipe(v.boolean(), v.description('Whether the invitation was accepted before.')),
     inviter: v.nullable(Inviter),
   }),
   problems: ['token-invalid'],
@@ -40,10 +41,11 @@ export const inspectInvitation = endpoint({
       role_label,
       email,
       account_exists,
+      consumed,
       inviter_name,
       inviter_email,
     } = invitation
     const inviter = inviter_email === null ? null : { full_name: inviter_name, email: inviter_email }
-    return ok({ tenant: { slug, legal_name }, email, role, role_label, account_exists, inviter })
+    return ok({ tenant: { slug, legal_name }, email, role, role_label, account_exists, consumed, inviter })
   },
 })

@@ -9,3 +9,9 @@ export async function verifyEmail(sql: Sql, [current, previous]: TokenHashes): P
   const [row] = await sql<{ verified: boolean }>`select app.verify_email(${current}, ${previous}) as verified`
   return row?.verified ?? false
 }
+
+/** Returns the address of an open email verification, or null for any other token. */
+export async function findVerification(sql: Sql, [current, previous]: TokenHashes): Promise<string | null> {
+  const [row] = await sql<{ email: string | null }>`select app.find_verification(${current}, ${previous}) as email`
+  return row?.email ?? null
+}

@@ -59,6 +59,7 @@ describe('POST /v1/auth/invitations/inspect', () => {
         role: 'sales',
         role_label: 'Sales',
         account_exists: false,
+        consumed: false,
         inviter: { full_name: 'Person owner', email: `owner@${slug}.test` },
       })
     }
@@ -90,6 +91,7 @@ describe('accepting an invitation without an account', () => {
       role: 'sales',
       account_created: true,
     })
+    expect((await inspect(token)).body).toMatchObject({ account_exists: true, consumed: true })
     expect(await accountOf(email)).toMatchObject({ full_name: 'Nova Person', email_verified_at: expect.any(Date) })
     expect(await consumed(id)).toBe(true)
     const login = await signIn(email)

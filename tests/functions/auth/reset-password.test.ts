@@ -34,6 +34,33 @@ const state = async (): Promise<unknown> => [
   await service.sql`select id from app.jobs order by id`,
 ]
 
+describe('POST /v1/auth/password/inspect', () => {
+  const inspect = (token: string) => service.request('POST /v1/auth/password/inspect', { body: { token } })
+
+  it('names the account of an open reset each time, and consumes nothing', async () => {
+    const token = await resetToken()
+    const before = await state()
+    for (let round = 0; round < 2; round += 1) {
+      const answer = await inspect(token)
+      expect([answer.status, answer.body]).toEqual([200, { email }])
+      expectContract(answer, null)
+    }
+    expect(await state()).toEqual(before)
+    expect((await reset(token)).status).toBe(204)
+  })
+
+  it('returns the same 400 for a token that is unknown, malformed, expired, voided, consumed or of a disabled user', async () => {
+    const [voided, used] = [await resetToken(), await resetToken()]
+    await reset(used)
+    const expired = await resetToken()
+    await service.sql`update app.tokens set expires_at = now() where user_id = ${person.userId} and consumed_at is null`
+    const disabled = await resetToken()
+    await service.sql`update app.users set disabled_at = now() where id = ${person.userId}`
+    const tokens = [newToken(), 'malformed', `${disabled}x`, voided, used, expired, disabled, person.token]
+    for (const token of tokens) expectProblem(await inspect(token), 'token-invalid')
+  })
+})
+
 describe('POST /v1/auth/password/reset', () => {
   it('sets the password, ends all sessions, voids other tokens, verifies the address and mails the user', async () => {
     const pending = await mintSession(service.sql, { email })

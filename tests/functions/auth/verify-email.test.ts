@@ -97,6 +97,31 @@ describe('POST /v1/auth/verify/resend', () => {
   })
 })
 
+describe('POST /v1/auth/verify/inspect', () => {
+  const inspect = (token: string) => service.request('POST /v1/auth/verify/inspect', { body: { token } })
+
+  it('names the address of an open verification each time, and consumes nothing', async () => {
+    const token = await verification()
+    const before = await service.sql`select * from app.tokens order by id`
+    for (let round = 0; round < 2; round += 1) {
+      const answer = await inspect(token)
+      expect([answer.status, answer.body]).toEqual([200, { email }])
+      expectContract(answer, null)
+    }
+    expect(await service.sql`select * from app.tokens order by id`).toEqual(before)
+    expect(await verifiedAt()).toBeNull()
+  })
+
+  it('returns the same 400 for a token that is unknown, malformed, expired, consumed or for a password', async () => {
+    const [used, late] = [await verification(), await verification()]
+    await verify(used)
+    await service.sql`update app.tokens set expires_at = now() where user_id = ${person.userId} and consumed_at is null`
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    for (const token of [used, late, await service.mail.tokenFor(email), newToken(), 'malformed', `${late}x`])
+      expectProblem(await inspect(token), 'token-invalid')
+  })
+})
+
 describe('single-use tokens', () => {
   const ROUTES = {
     invite: 'POST /v1/auth/invitations/accept',

@@ -128,6 +128,8 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
     const accept = (hash: Buffer) =>
       sql<{ user_id: string | null; account_created: boolean }[]>`
         select * from app.accept_invitation(${hash}, null, 'Ann', 'x', row('r', null, null)::app.source)`
+    const verifiable = async (hash: Buffer) =>
+      (await sql<{ email: string | null }[]>`select app.find_verification(${hash}, null) as email`)[0]?.email
     const memberships = async () =>
       Object.groupBy(await tenantsOf(sql, 'app.memberships', 'accepted_at is not null', []), String)
     for (const { hash, tenant, invite, consumed, email } of [
@@ -155,18 +157,23 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
       )
       if (added.length > 0) assert.deepEqual([...(await accept(hash))], [{ user_id: null, account_created: false }])
       assert.equal((await sql`select from app.verify_email(${hash}, null) as v where v`).length, 0, email)
+      assert.equal(await verifiable(hash), null, email)
       await sql`rollback to savepoint token`
     }
     const user = users[0]?.id ?? null
-    const hash = randomBytes(32)
-    await as(sql, 'none', async () => {
+    const [hash, late] = [randomBytes(32), randomBytes(32)]
+    const [address] = await as(sql, 'none', async () => {
       await sql`update app.users set email_verified_at = null`
       await sql`
         insert into app.tokens (token_hash, purpose, user_id, expires_at)
-        values (${hash}, 'email_verify', ${user}, now() + interval '1 day')`
+        values (${hash}, 'email_verify', ${user}, now() + interval '1 day'), (${late}, 'email_verify', ${user}, now())`
+      return sql<{ email: string }[]>`select email from app.users where id = ${user}`
     })
+    assert.equal(await verifiable(late), null)
+    assert.equal(await verifiable(hash), address?.email)
     for (let time = 1; time <= 2; time++)
       assert.equal((await sql`select from app.verify_email(${hash}, null) as v where v`).length, 1)
+    assert.equal(await verifiable(hash), null)
     const verified = await as(sql, 'none', () => sql`select id from app.users where email_verified_at is not null`)
     assert.deepEqual([...verified], [{ id: user }])
   },
@@ -330,6 +337,7 @@ export const FUNCTIONS: FunctionGuarantees = {
     rehash_password: passwordGuarantee,
     sign_in: passwordGuarantee,
     verify_email: tokenGuarantee,
+    find_verification: tokenGuarantee,
     find_invitation: tokenGuarantee,
     accept_invitation: tokenGuarantee,
   }),

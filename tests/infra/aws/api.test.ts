@@ -102,8 +102,10 @@ describe('the API', () => {
       'invitations/inspect',
       'login',
       'password/forgot',
+      'password/inspect',
       'password/reset',
       'verify',
+      'verify/inspect',
     ].map((path) => setting('POST', `/v1/auth/${path}`, STAGES.prod.throttle.signIn))
     const byPath = (a: any, b: any) => a.ResourcePath.localeCompare(b.ResourcePath)
     expect(single.toSorted(byPath)).toEqual(signIn.toSorted(byPath))

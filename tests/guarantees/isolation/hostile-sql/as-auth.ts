@@ -11,6 +11,7 @@ export const AS_AUTH: readonly Attack[] = [
       `select * from app.sign_in('{email}', sha256('x'), sha256('mine'), sha256('x'), sha256('x'), null, 9, 9, 9, row('x', null, null)::app.source)`,
       `select * from app.find_invitation(sha256('x'), null)`,
       `select * from app.find_reset(sha256('x'), null)`,
+      `select app.find_verification(sha256('x'), null)`,
       `select * from app.accept_invitation(sha256('x'), null, 'x', 'x', row('x', null, null)::app.source)`,
       `select * from app.reset_password(sha256('x'), null, 'x', row('x', null, null)::app.source)`,
       `select * from app.tenants_of_session(decode(repeat('00', 90), 'hex'))`,
