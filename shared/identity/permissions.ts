@@ -1,9 +1,33 @@
+import type { Language } from '#shared/schema/language.ts'
+
 /**
- * Every permission of the service, with what a member who holds it may do, in the languages of the pages. An endpoint names the
- * one that it requires; app.role_permissions says which roles hold it. A new permission is a line here and its rows in a
- * migration: a test compares the two.
+ * Every permission of the service. An endpoint names the one that it requires; app.role_permissions says which roles hold it. A new
+ * permission is a line here, its texts below, and its rows in a migration: a test compares the two.
  */
-export const PERMITTED = {
+export const PERMISSIONS = [
+  'catalog.read',
+  'company.read',
+  'company.write',
+  'customer.read',
+  'customer.write',
+  'deal.price.read',
+  'deal.price.write',
+  'deal.read',
+  'deal.write',
+  'design.approve',
+  'design.read',
+  'design.write',
+  'member.manage',
+  'vendor.manage',
+] as const
+
+export type Permission = (typeof PERMISSIONS)[number]
+
+/**
+ * What a member who holds each permission may do, in the languages of the pages. It stands beside the list, so that only the bundles
+ * that show it contain it.
+ */
+export const PERMITTED: Readonly<Record<Permission, Readonly<Record<Language, string>>>> = {
   'catalog.read': { en: 'see the catalog', es: 'ver el catálogo' },
   'company.read': { en: 'see the settings', es: 'ver los ajustes' },
   'company.write': { en: 'change the settings', es: 'cambiar los ajustes' },
@@ -18,11 +42,7 @@ export const PERMITTED = {
   'design.write': { en: 'change designs', es: 'cambiar diseños' },
   'member.manage': { en: 'manage members', es: 'gestionar miembros' },
   'vendor.manage': { en: 'manage vendor accounts', es: 'gestionar cuentas de proveedores' },
-} satisfies Record<string, { readonly en: string; readonly es: string }>
-
-export type Permission = keyof typeof PERMITTED
-
-export const PERMISSIONS = Object.keys(PERMITTED) as readonly Permission[]
+}
 
 export const isPermission = (text: string): text is Permission => PERMISSIONS.some((each) => each === text)
 

@@ -1,7 +1,7 @@
-import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
+import { AUDIT_TEXTS } from '#shared/audit/actions.ts'
 import { byLanguage } from '#web/texts/by-language.ts'
 
-const actions = byLanguage(AUDIT_ACTIONS)
+const actions = byLanguage(AUDIT_TEXTS)
 
 const en = {
   title: 'Audit log',

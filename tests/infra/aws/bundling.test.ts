@@ -1,8 +1,11 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bundle } from '#infra/aws/bundling.ts'
+import { AUDIT_TEXTS } from '#shared/audit/actions.ts'
+import { PROBLEM_ACTIONS } from '#shared/base/problem.ts'
+import { PERMITTED } from '#shared/identity/permissions.ts'
 
 let outdir: string
 let planted: string
@@ -33,4 +36,20 @@ it('bundles the patched driver, and refuses the driver as it was released', asyn
   expect(added).toHaveLength(4)
   const released = bundleWith((source) => added.reduce((text, block) => text.replace(block, ''), source))
   await expect(released).rejects.toThrow(/has postgres\.js without its patch/)
+})
+
+/** Returns the code of all files of a bundle. */
+async function codeOf(handlerFile: string): Promise<string> {
+  const folder = bundle({ handlerFile: resolve(handlerFile), needs: [] }, await mkdtemp(join(outdir, 'maps-')))
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.js'))
+  return (await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))).join('\n')
+}
+
+it('keeps the texts of the pages out of the bundles of route groups', async () => {
+  const [api, pages] = await Promise.all([codeOf('functions/api/roles/handler.ts'), codeOf('functions/web/handler.ts')])
+  const texts = [PERMITTED['deal.read'].es, AUDIT_TEXTS['role.changed'].es[0], PROBLEM_ACTIONS['role-in-use']]
+  for (const text of texts) {
+    expect(pages).toContain(text)
+    expect(api).not.toContain(text)
+  }
 })

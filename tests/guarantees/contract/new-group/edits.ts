@@ -8,21 +8,31 @@ export const EDITS: readonly Edit[] = [
   // The permissions. The migration gives them to roles.
   {
     file: 'shared/identity/permissions.ts',
-    before: `  'vendor.manage'`,
+    before: `  'vendor.manage',`,
+    line: `  'tag.read',\n  'tag.write',`,
+  },
+  {
+    file: 'shared/identity/permissions.ts',
+    before: `  'vendor.manage': `,
     line: `  'tag.read': { en: 'see tags', es: 'ver etiquetas' },\n  'tag.write': { en: 'change tags', es: 'cambiar etiquetas' },`,
   },
   // The audit actions. The migration has the row of each that is published.
   {
     file: 'shared/audit/actions.ts',
-    before: `  'tenant.changed'`,
-    line: `  'tag.created': action('tag', [], {
+    before: `  'tenant.changed': { target`,
+    line: `  'tag.created': { target: 'tag', event: [] },\n  'tag.deleted': { target: 'tag', event: [] },`,
+  },
+  {
+    file: 'shared/audit/actions.ts',
+    before: `  'tenant.changed': {\n    en`,
+    line: `  'tag.created': {
     en: ['Tag added', ({ who, value }) => \`\${who} added the tag \${value('name')}.\`],
     es: ['Etiqueta añadida', ({ who, value }) => \`\${who} añadió la etiqueta \${value('name')}.\`],
-  }),
-  'tag.deleted': action('tag', [], {
+  },
+  'tag.deleted': {
     en: ['Tag deleted', ({ who, value }) => \`\${who} deleted the tag \${value('name')}.\`],
     es: ['Etiqueta eliminada', ({ who, value }) => \`\${who} eliminó la etiqueta \${value('name')}.\`],
-  }),`,
+  },`,
   },
   // The kind of job.
   {
