@@ -11,6 +11,10 @@ create table app.styles (
   brand        text not null check (length(brand) between 1 and 100),
   category     text not null check (length(category) between 1 and 100),
   vendors      text[] not null default '{}',
+  -- By vendor: when the latest sync run of the tenant began that found the style in the vendor's list.
+  listed       jsonb not null default '{}',
+  -- Since when no vendor lists it any more. It is not offered then, and stays for the deals that have it.
+  withdrawn_at timestamptz,
   search       tsvector generated always as
                  (to_tsvector('english', name || ' ' || brand || ' ' || category || ' ' || (style_number collate "C"))) stored,
   unique nulls not distinct (tenant_id, brand, style_number),
@@ -25,8 +29,8 @@ alter table app.styles
 select app.enforce_tenant('app.styles', p_system_rows => true);
 grant select on app.styles to identity_app;
 
--- Returns up to p_most styles of the platform and of the tenant of the transaction after a position, by number: all, or those that contain
--- all words of p_words or whose number in lower case is like p_prefix. It has the rights of its caller, so the policies apply.
+-- Returns up to p_most styles of the platform and of the tenant of the transaction after a position, by number, without withdrawn ones:
+-- all, or those that contain all words of p_words or whose number in lower case is like p_prefix. It has the rights of its caller, so the policies apply.
 -- It reads a page of the platform's styles and one of the tenant's, each in the order of the index, and merges them. With sorting on,
 -- Postgres would often read all styles of both.
 create function app.search_styles(p_words text, p_prefix text, p_after text, p_after_id uuid, p_most integer)
@@ -44,7 +48,7 @@ begin
       cross join lateral (
         select s.id, s.style_number collate "C" as style_number, s.name, s.brand, s.category, to_jsonb(s.vendors)
           from app.styles s
-         where s.scope = read.scope and (s.style_number collate "C", s.id) > (p_after, p_after_id)
+         where s.scope = read.scope and s.withdrawn_at is null and (s.style_number collate "C", s.id) > (p_after, p_after_id)
            and (p_words is null or s.search @@ (select websearch_to_tsquery('english', p_words))
                 or lower(s.style_number collate "C") like p_prefix)
          order by s.style_number collate "C", s.id
@@ -99,7 +103,7 @@ join app.sizes s on s.code = g.code
 cross join unnest(g.aliases) as a;
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.styles is 'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, search';
+comment on table app.styles is 'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, listed, withdrawn_at, search';
 comment on table app.sizes is 'platform: id, code, position';
 comment on table app.size_aliases is 'platform: alias, size_id';
 

@@ -34,6 +34,8 @@ create table app.variant_skus (
   variant_scope uuid not null,
   vendor        text not null references app.vendors,
   sku           app.one_line not null check (length(sku) between 1 and 64),
+  -- When the latest sync run began that found it in the vendor's list.
+  synced_at     timestamptz,
   constraint variant_skus_variant_of_tenant
     check (variant_scope in (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000')),
   constraint variant_skus_variant foreign key (variant_scope, variant_id) references app.variants (scope, id),
@@ -43,7 +45,7 @@ create table app.variant_skus (
 create index variant_skus_by_variant on app.variant_skus (variant_id);
 select app.enforce_tenant('app.variant_skus', p_system_rows => true);
 grant select on app.variant_skus to identity_app, identity_worker;
-grant insert (tenant_id, variant_id, variant_scope, vendor, sku), delete on app.variant_skus to identity_worker;
+grant insert (tenant_id, variant_id, variant_scope, vendor, sku, synced_at), update (synced_at), delete on app.variant_skus to identity_worker;
 
 -- The latest price of each vendor for each variant.
 create table app.vendor_prices (
@@ -65,11 +67,11 @@ grant select on app.vendor_prices to identity_app, identity_worker;
 grant insert, update (unit_price, currency, synced_at), delete on app.vendor_prices to identity_worker;
 
 -- A sync reads and writes these too.
-grant select, insert (tenant_id, style_number, name, brand, category, vendors), update (vendors)
+grant select, insert (tenant_id, style_number, name, brand, category, vendors, listed), update (vendors, listed, withdrawn_at)
   on app.styles to identity_worker;
 grant select on app.sizes, app.size_aliases to identity_worker;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.variants is 'tenant: id, tenant_id, scope, style_id, style_scope, color, size_id, vendor_size, unresolved';
-comment on table app.variant_skus is 'tenant: id, tenant_id, variant_id, variant_scope, vendor, sku';
+comment on table app.variant_skus is 'tenant: id, tenant_id, variant_id, variant_scope, vendor, sku, synced_at';
 comment on table app.vendor_prices is 'tenant: tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at';

@@ -23,6 +23,10 @@ create table app.sync_runs (
   prices            integer not null default 0,
   unresolved        text[] not null default '{}',
   unresolved_sizes  integer not null generated always as (cardinality(unresolved)) stored,
+  -- How many SKUs it withdrew, or found gone and kept because they are most of all. Whether it may withdraw most of all.
+  withdrawn         integer not null default 0,
+  withheld          integer not null default 0,
+  withdraw_most     boolean not null default false,
   error             text check (error in ('vendor-rejected', 'vendor-unreachable', 'vendor-answer', 'kms-unavailable', 'abandoned')),
   constraint sync_runs_account_of_vendor
     foreign key (vendor_account_id, tenant_id, vendor) references app.vendor_accounts (id, tenant_id, vendor),
@@ -33,13 +37,13 @@ create table app.sync_runs (
 create unique index sync_runs_one_active on app.sync_runs (tenant_id, vendor) where status in ('queued', 'running');
 create index sync_runs_by_age on app.sync_runs (tenant_id, created_at, id);
 select app.enforce_tenant('app.sync_runs');
-grant select, insert (tenant_id, vendor, vendor_account_id), update (status, finished_at, error)
+grant select, insert (tenant_id, vendor, vendor_account_id, withdraw_most), update (status, finished_at, error)
   on app.sync_runs to identity_app;
 grant select,
-  update (status, started_at, finished_at, touched_at, takes, products, position, styles, variants, prices, unresolved, error)
+  update (status, started_at, finished_at, touched_at, takes, products, position, styles, variants, prices, unresolved, withdrawn, withheld, error)
   on app.sync_runs to identity_worker;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.sync_runs is
   'linked: started_by; tenant: id, tenant_id, vendor, vendor_account_id, status, created_at, started_at, finished_at, touched_at, takes, '
-  'products, position, styles, variants, prices, unresolved, unresolved_sizes, error';
+  'products, position, styles, variants, prices, unresolved, unresolved_sizes, withdrawn, withheld, withdraw_most, error';

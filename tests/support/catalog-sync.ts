@@ -11,6 +11,9 @@ import { useService } from './test.ts'
 export const SYNC_LIMIT = 20
 export const TIME: TimeBudget = { shouldStop: () => false, pause: async () => {} }
 
+/** A product as its vendor lists it at present, or null for one that it lists no more. */
+export type Listed = NonNullable<NonNullable<Parameters<typeof startVendors>[0]>['listed']>
+
 /** A tenant with vendor accounts, by vendor. */
 export interface Shop {
   readonly id: string
@@ -30,9 +33,9 @@ export interface Trouble {
 export const PAUSES = [1000, 2000, 4000, 8000]
 
 /** Starts the service with two local vendors of so many products, and syncs both in one tenant without any trouble. */
-export async function useCatalogSync(products: number) {
+export async function useCatalogSync(products: number, listed: Listed = (product) => product) {
   const faults = createFaults()
-  const vendors = await startVendors({ faults, products })
+  const vendors = await startVendors({ faults, products, listed })
   const env = { VENDOR_URLS: JSON.stringify(vendors.urls), SYNC_TENANT_LIMIT: String(SYNC_LIMIT) }
   const service = useService({ env })
   const invoked: string[] = []

@@ -11,12 +11,18 @@ import { abandonRun, findActiveRun, findRun, findVendorOfAccount, insertRun } fr
 
 const HOUR_SECONDS = 3600
 
+const WithdrawMost = v.pipe(
+  v.optional(v.boolean(), false),
+  v.description('Whether the run may withdraw more than half of the SKUs. Without it, such a run keeps them.'),
+  v.examples([false]),
+)
+
 export const startSyncRun = endpoint({
   route: 'POST /v1/catalog/sync-runs',
   access: { permission: 'vendor.manage' },
   summary: 'Read the products of a vendor and the prices of the tenant, with a vendor account of the tenant',
   needs: ['invoke:sync-catalog'],
-  body: v.object({ vendor_account_id: Id }),
+  body: v.object({ vendor_account_id: Id, withdraw_most: WithdrawMost }),
   reply: SyncRun,
   problems: [404, { kind: 'sync-active', members: v.object({ sync_run_id: Id }) }],
   limits: (input) => [
@@ -24,12 +30,12 @@ export const startSyncRun = endpoint({
   ],
   async handle(context) {
     const { body, sql } = context
-    const accountId = body.vendor_account_id
+    const { vendor_account_id: accountId, withdraw_most: withdrawMost } = body
     const vendor = await findVendorOfAccount(sql, accountId)
     if (vendor === null) throw notFound('no vendor account with this id')
     const abandoned = await abandonRun(sql, vendor)
     if (abandoned !== null) await recordAudit(context, { action: 'sync_run.abandoned', targetId: abandoned })
-    const id = await insertRun(sql, { vendor, accountId })
+    const id = await insertRun(sql, { vendor, accountId, withdrawMost })
     if (id === null) {
       const active = await findActiveRun(sql, vendor)
       if (active === null) throw unavailable(new Error('the active sync run ended during the request'))
@@ -41,7 +47,7 @@ export const startSyncRun = endpoint({
     await recordAudit(context, {
       action: 'sync_run.created',
       targetId: id,
-      after: { vendor, vendor_account_id: accountId },
+      after: { vendor, vendor_account_id: accountId, withdraw_most: withdrawMost },
     })
     await enqueue(sql, 'sync-catalog', { run_id: id }, id)
     const run = await findRun(sql, id)

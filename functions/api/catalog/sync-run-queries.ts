@@ -18,7 +18,7 @@ export async function searchRuns(sql: TenantTransaction, search: Search): Promis
   const [createdAt, runId] = search.before ?? END
   const rows = await sql<SyncRun & { readonly sort_key: string }>`
     select r.id, json_build_object('code', v.code, 'name', v.name) as vendor, r.vendor_account_id, r.status, r.started_by,
-           r.created_at, r.started_at, r.finished_at, r.styles, r.variants, r.prices, r.unresolved_sizes, r.error,
+           r.created_at, r.started_at, r.finished_at, r.styles, r.variants, r.prices, r.unresolved_sizes, r.withdrawn, r.withheld, r.error,
            to_json(r.created_at) as sort_key
       from app.sync_runs r
       join app.vendors v on v.code = r.vendor
@@ -51,11 +51,11 @@ export async function findVendorOfAccount(sql: TenantTransaction, accountId: str
  */
 export async function insertRun(
   sql: TenantTransaction,
-  run: { vendor: string; accountId: string },
+  run: { vendor: string; accountId: string; withdrawMost: boolean },
 ): Promise<string | null> {
   const [inserted] = await sql<{ id: string }>`
-    insert into app.sync_runs (tenant_id, vendor, vendor_account_id)
-    values (app.current_tenant(), ${run.vendor}, ${run.accountId})
+    insert into app.sync_runs (tenant_id, vendor, vendor_account_id, withdraw_most)
+    values (app.current_tenant(), ${run.vendor}, ${run.accountId}, ${run.withdrawMost})
         on conflict (tenant_id, vendor) where status in ('queued', 'running') do nothing
     returning id`
   return inserted?.id ?? null

@@ -21,6 +21,12 @@ export const SyncRun = v.pipe(
     variants: count('How many SKUs it read.'),
     prices: count('How many prices it read.'),
     unresolved_sizes: count('How many different texts for a size are no known size.'),
+    withdrawn: count(
+      'How many SKUs the vendor no longer lists, or no longer with a price. The run withdrew the SKU or the price.',
+    ),
+    withheld: count(
+      'How many SKUs the run found gone and kept, because they are at least 25 and more than half, or the vendor listed none.',
+    ),
     error: v.pipe(v.nullable(v.picklist(SYNC_ERRORS)), v.description('Why the run failed.')),
   }),
   v.title('SyncRun'),

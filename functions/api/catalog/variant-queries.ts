@@ -21,7 +21,8 @@ export const Variant = v.pipe(
 export type Variant = Readonly<v.InferOutput<typeof Variant>>
 
 /**
- * Returns up to `limit` + 1 variants of the style, of the platform and of the tenant, by color, size and the text of the vendor.
+ * Returns up to `limit` + 1 variants of the style that a vendor sells, of the platform and of the tenant, by color, size and the text of
+ * the vendor.
  * Sizes that do not resolve come last.
  */
 export async function searchVariants(
@@ -34,14 +35,15 @@ export async function searchVariants(
     select * from (
       select v.id, v.color, v.vendor_size,
              case when z.id is not null then json_build_object('id', z.id, 'code', z.code) end as size,
-             coalesce((select json_agg(json_build_object('vendor', k.vendor, 'sku', k.sku) order by k.vendor, k.sku)
-                         from app.variant_skus k where k.variant_id = v.id), '[]') as skus,
+             (select json_agg(json_build_object('vendor', k.vendor, 'sku', k.sku) order by k.vendor, k.sku)
+                from app.variant_skus k where k.variant_id = v.id) as skus,
              coalesce(v.color::text, '') || chr(1) || to_char(coalesce(z.position, 32767), 'FM00000')
                || chr(1) || coalesce(v.vendor_size::text, '') as sort_key
         from app.variants v
         left join app.sizes z on z.id = v.size_id
        where v.style_id = ${styleId}) as variant
-     where ${sortKey}::text is null or (sort_key collate "C", id) > (${sortKey}::text, ${id}::uuid)
+     where skus is not null
+       and (${sortKey}::text is null or (sort_key collate "C", id) > (${sortKey}::text, ${id}::uuid))
      order by sort_key collate "C", id
      limit ${limit + 1}`
   return rows.map(({ sort_key, ...item }) => ({ item, key: [sort_key, item.id] }))

@@ -19,11 +19,11 @@ export interface PricedLine extends Omit<SentLine, 'unit_price'> {
 
 /**
  * Returns the lines with their prices. A line without a price gets that of the price break for the quantity of its style in
- * all lines, also in those with a price.
+ * all lines, also in those with a price. The tenant may order a style that is withdrawn only in a deal that has it already.
  */
 export function priceLines(
   sql: TenantTransaction,
-  { currency, lines }: { readonly currency: string; readonly lines: readonly SentLine[] },
+  { id, currency, lines }: { readonly id: string; readonly currency: string; readonly lines: readonly SentLine[] },
 ): Promise<PricedLine[]> {
   return sql<PricedLine>`
     with sent as (
@@ -41,7 +41,10 @@ export function priceLines(
              case when l.unit_price is null then 'break' else 'manual' end as price_source
         from sent l
         join prices p using (style_id)
-        left join app.styles s on s.id = l.style_id
+        left join app.styles s on s.id = l.style_id and (
+          s.withdrawn_at is null
+          or exists (select from app.deal_lines d
+                      where d.tenant_id = (select app.current_tenant()) and d.deal_id = ${id} and d.style_id = s.id))
         left join app.sizes z on z.id = l.size_id
     )
     select p.*, c.code as currency, t.total < 1e12 is not false as fits, sum(t.total) over () < 1e12 is not false as all_fit

@@ -36,7 +36,10 @@ export interface Quote {
   readonly fits: boolean
 }
 
-/** Returns the price of a quantity, with nulls when no break qualifies. Returns null for a style that the tenant may not order. */
+/**
+ * Returns the price of a quantity, with nulls when no break qualifies. Returns null for a style that the tenant may not order, or
+ * that is withdrawn.
+ */
 export async function quote(sql: TenantTransaction, styleId: string, quantity: number): Promise<Quote | null> {
   const [found] = await sql<Quote>`
     select (select max(b.min_quantity) from app.price_breaks b
@@ -48,6 +51,6 @@ export async function quote(sql: TenantTransaction, styleId: string, quantity: n
       cross join lateral (
         select round(${quantity}::integer * p.unit_price, app.minor_unit(o.currency)) as total
           from app.tenants o where o.id = (select app.current_tenant())) t
-     where s.id = ${styleId}`
+     where s.id = ${styleId} and s.withdrawn_at is null`
   return found ?? null
 }

@@ -27,7 +27,7 @@ export const replaceLines = endpoint({
     if (deal === null) throw notFound('no deal with this id')
     requireMatch(ifMatch, visibleDeal(principal, deal))
     if (deal.status !== 'draft') throw new Problem('deal-locked', { detail: 'Only the lines of a draft can change.' })
-    const lines = await priceLines(sql, { currency: deal.currency, lines: body.lines })
+    const lines = await priceLines(sql, { id: deal.id, currency: deal.currency, lines: body.lines })
     const errors = errorsOf(lines)
     if (errors.length > 0) throw invalid(errors)
     await storeLines(sql, deal.id, lines)

@@ -13,6 +13,11 @@ const en = {
   variants: 'Variants',
   prices: 'Prices',
   unresolved: 'Unknown sizes',
+  withdrawn: 'Withdrawn',
+  withheldTitle: 'Most products are gone',
+  withheld: (count: string) =>
+    `The vendor no longer lists ${count} SKUs, most of those that you have. We kept them, because the list may be incomplete. If it is right, sync again and withdraw them.`,
+  withdrawMost: 'Sync again and withdraw them',
   begun: 'Started',
   finished: 'Finished',
   back: 'All vendor accounts',
@@ -41,6 +46,11 @@ const es: typeof en = {
   variants: 'Variantes',
   prices: 'Precios',
   unresolved: 'Tallas desconocidas',
+  withdrawn: 'Retirados',
+  withheldTitle: 'Falta la mayoría de los productos',
+  withheld: (count) =>
+    `El proveedor ya no ofrece ${count} SKU, la mayoría de los que usted tiene. Los conservamos, porque la lista puede estar incompleta. Si es correcta, sincronice de nuevo y retírelos.`,
+  withdrawMost: 'Sincronizar de nuevo y retirarlos',
   begun: 'Inicio',
   finished: 'Fin',
   back: 'Todas las cuentas de proveedores',

@@ -43,11 +43,10 @@ export async function storeProducts(sql: TenantTransaction, id: string, products
      where id = ${id} and status = 'running' and products is null`
 }
 
-/** Ends a run, with an error or without. Returns false if it ended before. */
-export async function endRun(sql: TenantTransaction, id: string, error: SyncError | null): Promise<boolean> {
+/** Ends a run with an error. Returns false if it ended before. */
+export async function failRun(sql: TenantTransaction, id: string, error: SyncError): Promise<boolean> {
   const ended = await sql`
-    update app.sync_runs
-       set status = ${error === null ? 'succeeded' : 'failed'}, error = ${error}, finished_at = now(), products = null
+    update app.sync_runs set status = 'failed', error = ${error}, finished_at = now(), products = null
      where id = ${id} and status = 'running'
     returning id`
   return ended.length > 0

@@ -28,7 +28,7 @@ export async function storePage(
   { styles, position, next }: { styles: readonly VendorStyle[]; position: number; next: number },
 ): Promise<boolean> {
   if (!(await lockRun(sql, run.id, position))) return false
-  await storeStyles(sql, run.vendor, styles)
+  await storeStyles(sql, run, styles)
   const rows: Row[] = []
   for (const { brand, styleNumber: number, skus } of styles)
     for (const { sku, color, size, price, currency } of skus)
@@ -57,20 +57,26 @@ async function lockRun(sql: TenantTransaction, id: string, position: number): Pr
   return locked.length > 0
 }
 
-/** Stores the styles that the platform does not have. The first vendor of a style names it. */
-async function storeStyles(sql: TenantTransaction, vendor: string, styles: readonly VendorStyle[]): Promise<void> {
+/** Stores the styles that the platform does not have. The first vendor of a style names it. A withdrawn style comes back. */
+async function storeStyles(
+  sql: TenantTransaction,
+  { vendor, started_at: syncedAt }: Pick<SyncRun, 'vendor' | 'started_at'>,
+  styles: readonly VendorStyle[],
+): Promise<void> {
   const rows = styles.map(({ styleNumber, name, brand, category }) => ({ styleNumber, name, brand, category }))
   await sql`
-    insert into app.styles (tenant_id, style_number, name, brand, category, vendors)
+    insert into app.styles (tenant_id, style_number, name, brand, category, vendors, listed)
     select distinct on (s.brand, s."styleNumber")
-           (select app.current_tenant()), s."styleNumber", s.name, s.brand, s.category, array[${vendor}]
+           (select app.current_tenant()), s."styleNumber", s.name, s.brand, s.category, array[${vendor}],
+           jsonb_build_object(${vendor}::text, ${syncedAt}::timestamptz)
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
            as s("styleNumber" text collate app.case_insensitive, name text, brand text, category text)
      where not exists (select from app.styles p
                         where p.tenant_id is null and p.brand = s.brand and p.style_number = s."styleNumber")
         on conflict (tenant_id, brand, style_number) do update
-       set vendors = styles.vendors || excluded.vendors
-     where not styles.vendors @> excluded.vendors`
+       set vendors = case when styles.vendors @> excluded.vendors then styles.vendors else styles.vendors || excluded.vendors end,
+           listed = styles.listed || excluded.listed, withdrawn_at = null
+     where not (styles.vendors @> excluded.vendors and styles.listed @> excluded.listed and styles.withdrawn_at is null)`
 }
 
 /** Stores the variants, SKUs and prices of rows whose styles are stored. Returns the sizes that do not resolve. */
@@ -82,7 +88,7 @@ async function storeVariants(
   // Of rows with one SKU the last wins, and then of rows with one variant: a vendor has one SKU on a variant. `own` is the SKU
   // that the variant has, `other` the place that the row's SKU had. A lookup is lateral with `offset 0`, and names no column of
   // a second index, so that it uses the index of its key before Postgres has statistics: else each page reads all SKUs.
-  const [stored] = await sql<{ rows: string; missing: string; stale: string[]; unresolved: string[] }>`
+  const [stored] = await sql<{ rows: string; missing: string; again: string; stale: string[]; unresolved: string[] }>`
     with row as (
       select distinct on (sku) *
         from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
@@ -118,10 +124,10 @@ async function storeVariants(
       insert into app.variants (id, tenant_id, style_id, style_scope, color, size_id, vendor_size)
       select id, (select app.current_tenant()), style_id, style_scope, color, size_id, size from found where is_new
     ), placed as (
-      select found.*, own.id as own_id, own.sku as own_sku, other.id as other_id
+      select found.*, own.id as own_id, own.sku as own_sku, own.synced_at, other.id as other_id
         from found
         left join lateral (
-          select id, vendor, k.sku from app.variant_skus k
+          select id, vendor, k.sku, k.synced_at from app.variant_skus k
            where tenant_id = (select app.current_tenant()) and variant_id = found.id
           offset 0) as own on own.vendor = ${vendor}
         left join lateral (
@@ -134,12 +140,15 @@ async function storeVariants(
                       filter (where price is not null), '[]')::text as rows,
            coalesce(jsonb_agg(jsonb_build_object('id', id, 'sku', sku))
                       filter (where own_sku is distinct from sku), '[]')::text as missing,
+           coalesce(jsonb_agg(own_id) filter (where own_sku = sku and synced_at is distinct from ${syncedAt}::timestamptz),
+                    '[]')::text as again,
            to_jsonb(array_remove(array_agg(other_id) || array_agg(case when own_sku <> sku then own_id end), null)) as stale,
            to_jsonb(array_remove(array_agg(distinct unresolved), null)) as unresolved
       from placed`
   if (stored === undefined) throw new Error('an aggregate returned no row')
   if (stored.stale.length > 0) await removeSkus(sql, vendor, stored.stale)
-  if (stored.missing !== '[]') await insertSkus(sql, vendor, stored.missing)
+  if (stored.missing !== '[]') await insertSkus(sql, { vendor, syncedAt, rows: stored.missing })
+  if (stored.again !== '[]') await markSkus(sql, syncedAt, stored.again)
   await storePrices(sql, { vendor, syncedAt, rows: stored.rows })
   return stored.unresolved
 }
@@ -155,17 +164,28 @@ async function removeSkus(sql: TenantTransaction, vendor: string, ids: readonly 
      where tenant_id = (select app.current_tenant()) and vendor = ${vendor} and variant_id in (select variant_id from moved)`
 }
 
-async function insertSkus(sql: TenantTransaction, vendor: string, rows: string): Promise<void> {
+/** What a statement stores of a vendor, as JSON, at the time of the run. */
+interface VendorRows {
+  readonly vendor: string
+  readonly syncedAt: string
+  readonly rows: string
+}
+
+async function insertSkus(sql: TenantTransaction, { vendor, syncedAt, rows }: VendorRows): Promise<void> {
   await sql`
-    insert into app.variant_skus (tenant_id, variant_id, variant_scope, vendor, sku)
-    select tenant.id, r.id, tenant.id, ${vendor}, sku
+    insert into app.variant_skus (tenant_id, variant_id, variant_scope, vendor, sku, synced_at)
+    select tenant.id, r.id, tenant.id, ${vendor}, sku, ${syncedAt}::timestamptz
       from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, sku text), (select app.current_tenant() as id offset 0) as tenant`
 }
 
-async function storePrices(
-  sql: TenantTransaction,
-  { vendor, syncedAt, rows }: { vendor: string; syncedAt: string; rows: string },
-): Promise<void> {
+/** Marks SKUs that are stored already as found by the run. */
+async function markSkus(sql: TenantTransaction, syncedAt: string, ids: string): Promise<void> {
+  await sql`
+    update app.variant_skus set synced_at = ${syncedAt}::timestamptz
+     where id = any (array(select jsonb_array_elements_text(${ids}::text::jsonb)::uuid))`
+}
+
+async function storePrices(sql: TenantTransaction, { vendor, syncedAt, rows }: VendorRows): Promise<void> {
   await sql`
     insert into app.vendor_prices as p (tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at)
     select tenant.id, r.id, tenant.id, ${vendor}, round(price, 4), currency, ${syncedAt}::timestamptz

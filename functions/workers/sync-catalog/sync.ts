@@ -3,6 +3,7 @@ import { countMetric } from '#shared/base/metrics.ts'
 import { drain, UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import { type LeasedJob, proofOfLease, renewLease } from '#shared/queue/queries.ts'
+import type { TenantProof } from '#shared/db/scope.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
 import { KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 import { VendorUnreachable } from '#shared/outbound/bounded-request.ts'
@@ -11,7 +12,8 @@ import { openVendorCredential } from '#shared/suppliers/open-credential.ts'
 import { findVendor } from '#shared/suppliers/vendor-queries.ts'
 import { type VendorCatalog, VendorRejected, type VendorStyle } from '#shared/suppliers/vendor-catalog.ts'
 import type { Runtime } from './worker.ts'
-import { endRun, type SyncError, type SyncRun, storeProducts, takeRun, tenantIsOpen } from './queries.ts'
+import { failRun, type SyncError, type SyncRun, storeProducts, takeRun, tenantIsOpen } from './queries.ts'
+import { completeRun } from './complete-run.ts'
 import { storePage } from './store-page.ts'
 
 const LEASE_SECONDS = 60
@@ -85,14 +87,28 @@ async function sync(runtime: Runtime, job: SyncJob, budget: TimeBudget): Promise
   try {
     if (run.takes > MAX_TAKES || !(await proof.read(database, tenantIsOpen))) throw new RunFailed('abandoned')
     await readCatalog(runtime, job, run, tryingFor(runtime, job, run, budget))
-    return await proof.write(database, (sql) => endRun(sql, run.id, null))
+    return await complete(runtime, proof, run)
   } catch (error) {
     if (error instanceof OutOfTime) return 'unfinished'
     if (!(error instanceof RunFailed)) throw error
     log.warn('a sync run failed', { run_id: run.id, vendor: run.vendor, reason: error.error })
     if (error.error !== 'vendor-rejected') countMetric('SyncFailed', error.error)
-    return proof.write(database, (sql) => endRun(sql, run.id, error.error))
+    return proof.write(database, (sql) => failRun(sql, run.id, error.error))
   }
+}
+
+/** Withdraws what the vendor no longer lists, and ends the run. Returns false if it ended before. */
+async function complete({ database }: Runtime, proof: TenantProof, run: SyncRun): Promise<boolean> {
+  const completed = await proof.write(database, (sql) => completeRun(sql, run))
+  if (completed === null) return false
+  const { withheld } = completed
+  if (withheld > 0)
+    log.warn('a vendor lists most of its SKUs no longer; the sync run withdraws none', {
+      run_id: run.id,
+      vendor: run.vendor,
+      withheld,
+    })
+  return true
 }
 
 /** Makes up to five tries, within about a minute. Throws RunFailed, OutOfTime or LeaseLost. */

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Faults } from '#infra/local/faults.ts'
 import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
-import { localProducts } from './products.ts'
+import { type LocalProduct, localProducts, type LocalVendor } from './products.ts'
 import { answerSoap } from './promo-standards.ts'
 import { answerRest } from './ss-activewear.ts'
 
@@ -28,12 +28,25 @@ export interface Vendors extends HttpServer {
   readonly urls: Readonly<Record<VendorAccount['code'] | 'sanmar-pricing', string>>
 }
 
-/** Serves two vendors at one address: a REST API like S&S Activewear's and the PromoStandards SOAP services of a supplier. */
+/**
+ * Serves two vendors at one address: a REST API like S&S Activewear's and the PromoStandards SOAP services of a supplier. `listed`
+ * returns a product as the vendor lists it at a request, or null for one that it lists no more.
+ */
 export async function startVendors(
-  options: { readonly faults?: Faults; readonly port?: number; readonly products?: number } = {},
+  options: {
+    readonly faults?: Faults
+    readonly port?: number
+    readonly products?: number
+    readonly listed?: (product: LocalProduct, vendor: LocalVendor) => LocalProduct | null
+  } = {},
 ): Promise<Vendors> {
-  const { faults, port, products = PRODUCTS } = options
-  const catalogs = { rest: localProducts('ss-activewear', products), soap: localProducts('sanmar', products) }
+  const { faults, port, products = PRODUCTS, listed } = options
+  const catalogs = {
+    'ss-activewear': localProducts('ss-activewear', products),
+    sanmar: localProducts('sanmar', products),
+  }
+  const catalog = (vendor: LocalVendor): readonly LocalProduct[] =>
+    listed === undefined ? catalogs[vendor] : catalogs[vendor].flatMap((product) => listed(product, vendor) ?? [])
   const server = await startHttpServer({
     port,
     meet: faults && (() => faults.meet('vendor')),
@@ -42,9 +55,11 @@ export async function startVendors(
       const isGarbled = faults?.draw('vendor') === 'garble'
       const answer = () => {
         if (path === '/v2/styles' || path === '/v2/products')
-          return answerRest(request, catalogs.rest, (number, secret) => accepts(SS_ACTIVEWEAR, number, secret))
+          return answerRest(request, catalog('ss-activewear'), (number, secret) =>
+            accepts(SS_ACTIVEWEAR, number, secret),
+          )
         if (path === '/promostandards/productdata' || path === '/promostandards/pricing')
-          return answerSoap(request, catalogs.soap, (id, password) => accepts(SANMAR, id, password))
+          return answerSoap(request, catalog('sanmar'), (id, password) => accepts(SANMAR, id, password))
         return json(404, { message: `No HTTP resource was found that matches ${request.url.pathname}.` })
       }
       return isGarbled ? garbled(answer()) : answer()

@@ -106,9 +106,11 @@ export const revokeAccount = page({
 export const startSync = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/sync',
   access: { permission: 'vendor.manage' },
-  async handle({ params, call }) {
+  form: v.object({ withdraw_most: v.optional(v.literal('yes')) }),
+  async handle({ params, form, call }) {
     try {
-      const run = await call('POST /v1/catalog/sync-runs', { body: { vendor_account_id: params.id } })
+      const body = { vendor_account_id: params.id, withdraw_most: form.withdraw_most === 'yes' }
+      const run = await call('POST /v1/catalog/sync-runs', { body })
       return redirect(runPath(params.slug, run.id))
     } catch (error) {
       if (!(error instanceof ProblemError) || error.kind !== 'sync-active') throw error

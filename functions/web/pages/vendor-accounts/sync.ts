@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
-import { html } from '#web/http/html.ts'
-import { page } from '#web/http/page.ts'
+import { type Html, html } from '#web/http/html.ts'
+import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { view } from '#web/http/reply.ts'
+import { actionButton } from '#web/view/form.ts'
 import { kept } from '#web/view/kept.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
@@ -68,8 +69,17 @@ export const showRun = page({
       ...(active ? { refreshSeconds: REFRESH_SECONDS } : {}),
       content: html`<p role="status">${badge(texts.states[run.status], TONES[run.status])} ${active && texts.refreshes(REFRESH_SECONDS)}</p>
 ${run.error !== null && html`<p class="error">${texts.errors[run.error]}</p>`}
-<dl><dt>${texts.products}</dt><dd>${number.format(run.styles)}</dd><dt>${texts.variants}</dt><dd>${number.format(run.variants)}</dd><dt>${texts.prices}</dt><dd>${number.format(run.prices)}</dd><dt>${texts.unresolved}</dt><dd>${number.format(run.unresolved_sizes)}</dd><dt>${texts.begun}</dt><dd>${when(context, run.created_at)}</dd>${run.finished_at !== null && html`<dt>${texts.finished}</dt><dd>${when(context, run.finished_at)}</dd>`}</dl>
+<dl><dt>${texts.products}</dt><dd>${number.format(run.styles)}</dd><dt>${texts.variants}</dt><dd>${number.format(run.variants)}</dd><dt>${texts.prices}</dt><dd>${number.format(run.prices)}</dd><dt>${texts.unresolved}</dt><dd>${number.format(run.unresolved_sizes)}</dd><dt>${texts.withdrawn}</dt><dd>${number.format(run.withdrawn)}</dd><dt>${texts.begun}</dt><dd>${when(context, run.created_at)}</dd>${run.finished_at !== null && html`<dt>${texts.finished}</dt><dd>${when(context, run.finished_at)}</dd>`}</dl>
+${run.withheld > 0 && withheld(context, run, number.format(run.withheld))}
 <p><a href="${shopPath(context.session.tenant.slug, '/vendor-accounts')}">${texts.back}</a></p>`,
     })
   },
 })
+
+/** What the run found gone and kept, and the way to withdraw it. */
+const withheld = (ui: ShopUi, run: Run, count: string): Html => {
+  const { sync: texts } = ui.t
+  const to = shopPath(ui.session.tenant.slug, `/vendor-accounts/${run.vendor_account_id}/sync`)
+  return html`<div class="card"><h2>${texts.withheldTitle}</h2><p>${texts.withheld(count)}</p>
+${actionButton(ui, { to, label: texts.withdrawMost, hidden: { withdraw_most: 'yes' } })}</div>`
+}
