@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { Fault } from '#shared/schema/field-error.ts'
 import type { PasswordGuesses } from '#shared/password/password-guesses.ts'
 import { fault } from '#shared/schema/fault.ts'
+import { hasVisible } from '#shared/schema/text.ts'
 
 const MAX_CODE_POINTS = 128
 /** A password that contains a known text needs so many other characters. */
@@ -45,7 +46,7 @@ export function weakness(password: string, { minLength, known, guesses }: Passwo
   const length = lengthOf(password)
   if (length < minLength) return { code: 'too-short', min: minLength }
   if (length > MAX_CODE_POINTS) return { code: 'too-long', max: MAX_CODE_POINTS }
-  if (!VISIBLE.test(password)) return { code: 'no-visible-character' }
+  if (!hasVisible(password)) return { code: 'no-visible-character' }
   const folded = fold(password)
   const isLittleMoreThan = (text: string): boolean =>
     text !== '' && folded.includes(text) && lengthOf(folded) - lengthOf(text) < MIN_OTHER_CHARACTERS
@@ -60,6 +61,3 @@ const lengthOf = (text: string): number => Array.from(text).length
 
 // Upper case, because lower case depends on the position: a Greek word ends with another sigma.
 const fold = (text: string): string => normalize(text).toUpperCase()
-
-// U+2800 is a braille cell without a dot.
-const VISIBLE = /[^\p{White_Space}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u

@@ -16,6 +16,12 @@ const NOT_ON_ONE_LINE =
 /** Returns whether Postgres can store the text and it is one line, without invisible control or format characters. */
 export const isOneLine = (text: string): boolean => isStorable(text) && !NOT_ON_ONE_LINE.test(text)
 
+// U+2800 is a braille cell without a dot.
+const VISIBLE = /[^\p{White_Space}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/** Returns whether a text has a character that a reader sees. */
+export const hasVisible = (text: string): boolean => VISIBLE.test(text)
+
 /** Returns whether a text has at most so many code points. JSON Schema and Postgres count these, JavaScript UTF-16 units. */
 export const hasAtMost =
   (max: number) =>

@@ -7,7 +7,7 @@ import { etagOf, okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { JSON_TYPE } from '#shared/http/media-type.ts'
 import { invalid, Problem } from '#shared/base/problem.ts'
 import { fault } from '#shared/schema/fault.ts'
-import { name } from '#shared/schema/name.ts'
+import { LegalName } from '#shared/schema/name.ts'
 import { findTenant, knowsTimezone, updateTenant } from './queries.ts'
 import { fit, mergePatch, SettingsPatch } from './settings.ts'
 import { OwnTenant } from './tenant.ts'
@@ -21,7 +21,7 @@ export const changeTenant = endpoint({
   access: { permission: 'company.write', exclusive: true },
   summary: 'Change the tenant by a JSON merge patch; null removes a setting',
   body: v.strictObject({
-    legal_name: v.optional(name({ max: 200, example: 'Acme Print LLC' })),
+    legal_name: v.optional(LegalName),
     timezone: v.optional(
       v.pipe(v.string(), v.check(isTimezone, fault(UNKNOWN_TIMEZONE)), v.examples(['America/Chicago'])),
     ),

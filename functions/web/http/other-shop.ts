@@ -1,3 +1,4 @@
+import { shopName } from '#shared/identity/shop-name.ts'
 import { html } from '#web/http/html.ts'
 import type { OtherShop } from '#web/http/middleware/shop.ts'
 import { type View, view } from '#web/http/reply.ts'
@@ -12,13 +13,13 @@ export const otherShop = (state: WebState, { shop }: OtherShop): ((ui: Ui) => Vi
   const next = state.matched?.page.method === 'GET' ? withQuery(state.path, Object.fromEntries(state.query)) : ''
   return (ui) => {
     const { otherShop: texts } = ui.t
-    const current = given(ui.session?.tenant ?? null).legal_name
+    const current = shopName(given(ui.session?.tenant ?? null))
     return view({
       status: 409,
       title: texts.title,
       content: html`<div class="prose"><p><strong>${texts.acting(current)}</strong></p>
-<p>${texts.wanted(shop.legal_name)}</p></div>
-${actionButton(ui, { to: '/shops', hidden: { tenant: shop.id, next }, label: texts.switch(shop.legal_name), style: 'main' })}`,
+<p>${texts.wanted(shopName(shop))}</p></div>
+${actionButton(ui, { to: '/shops', hidden: { tenant: shop.id, next }, label: texts.switch(shopName(shop)), style: 'main' })}`,
     })
   }
 }

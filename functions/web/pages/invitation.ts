@@ -1,3 +1,4 @@
+import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { deleteCookie } from '#web/http/cookies.ts'
@@ -78,9 +79,9 @@ function invitationView(
     }),
   ]
   return view({
-    title: t.title(tenant.legal_name),
+    title: t.title(shopName(tenant)),
     content: html`<dl>
-<dt>${t.shop}</dt><dd>${tenant.legal_name}</dd>
+<dt>${t.shop}</dt><dd>${shopName(tenant)}</dd>
 <dt>${t.role}</dt><dd>${role}</dd>
 ${inviter !== null && html`<dt>${t.inviter}</dt><dd>${inviter.full_name === null ? inviter.email : `${inviter.full_name} (${inviter.email})`}</dd>`}
 <dt>${t.email}</dt><dd>${email}</dd>

@@ -1,3 +1,4 @@
+import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
@@ -41,7 +42,7 @@ export const listShops = page({
 
 const card = (ui: Ui, { tenant, role }: Option, current: string | undefined, next: string | null) => {
   const { shops } = ui.t
-  return html`<li class="card"><h2>${tenant.legal_name}</h2>
+  return html`<li class="card"><h2>${shopName(tenant)}</h2>
 <p>${shops.role}: ${role.label} · ${shops.status}: ${badge(shops.statuses[tenant.status], TONES[tenant.status])}</p>
 ${
   tenant.id === current
@@ -50,7 +51,7 @@ ${
         to: '/shops',
         hidden: { tenant: tenant.id, next: next ?? '' },
         label: shops.open,
-        about: tenant.legal_name,
+        about: shopName(tenant),
       })
 }</li>`
 }

@@ -1,3 +1,4 @@
+import { shopName } from '#shared/identity/shop-name.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
 import { UnreadableJob } from '#shared/queue/drain.ts'
@@ -61,8 +62,18 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       // Without a token, the invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
       if (open.expired) throw new Expired('the invitation could not be sent in time')
-      const { email: to, language, shop, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
-      return templates.invitation({ to, language, shop, inviter, role, expiresAt, timeZone, token, webBaseUrl })
+      const { email: to, language, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
+      return templates.invitation({
+        to,
+        language,
+        shop: shopName(open),
+        inviter,
+        role,
+        expiresAt,
+        timeZone,
+        token,
+        webBaseUrl,
+      })
     }
     case 'password-reset': {
       const link = await withToken('password_reset', mail.nonce)
@@ -78,11 +89,13 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     }
     case 'membership-added': {
       const place = await membership()
-      return place === null ? null : templates.membershipAdded({ to: place.email, ...place, webBaseUrl })
+      return place === null
+        ? null
+        : templates.membershipAdded({ to: place.email, ...place, shop: shopName(place), webBaseUrl })
     }
     case 'membership-removed': {
       const place = await membership()
-      return place === null ? null : templates.membershipRemoved({ to: place.email, ...place })
+      return place === null ? null : templates.membershipRemoved({ to: place.email, ...place, shop: shopName(place) })
     }
   }
 }

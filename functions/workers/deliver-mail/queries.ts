@@ -19,7 +19,8 @@ interface Link extends Recipient {
 
 export interface OpenInvitation extends Link {
   readonly expired: boolean
-  readonly shop: string
+  readonly slug: string
+  readonly legal_name: string
   readonly timezone: string
   readonly role: string
   /** The verified address of the inviter. Null when the platform invites. */
@@ -67,7 +68,8 @@ export async function issueToken(
 }
 
 export interface MembershipContact extends Recipient {
-  readonly shop: string
+  readonly slug: string
+  readonly legal_name: string
   readonly role: string
 }
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
-import { text } from '#shared/schema/text.ts'
+import { LegalName } from '#shared/schema/name.ts'
 import { Email } from '#shared/schema/email.ts'
 import { SERVICE_NAME } from '#shared/identity/service-key.ts'
 import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
@@ -54,7 +54,7 @@ export const Command = v.variant(
     v.strictObject({
       command: v.literal('create-tenant'),
       slug: Slug,
-      name: text({ max: 200, example: 'Acme Print LLC' }),
+      name: LegalName,
       owner: Email,
       timezone: v.optional(
         v.pipe(v.string('must be a string'), v.check(isTimeZone, 'must be a time zone')),

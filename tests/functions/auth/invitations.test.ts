@@ -99,7 +99,7 @@ describe('accepting an invitation without an account', () => {
     const { body } = await service.request('GET /v1/auth/tenants', { token: login.body.token })
     expect(body.data).toMatchObject([{ tenant: { id: tenant }, role: { code: 'sales' } }])
     await service.mail.deliver()
-    expect(service.mail.to(email)[0]?.subject).toBe(`You were added to Shop ${slug}`)
+    expect(service.mail.to(email)[0]?.subject).toBe(`You were added to Shop ${slug} (${slug})`)
   })
 
   it('rejects a weak password, or a name with a link, of an invited person and keeps the invitation open', async () => {

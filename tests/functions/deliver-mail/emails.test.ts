@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Message } from '#infra/local/mail/kept-email.ts'
+import { shopName } from '#shared/identity/shop-name.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { tokenEncodings } from '#tests/support/encodings.ts'
 import { tokenIn } from '#tests/support/mail.ts'
@@ -15,13 +16,14 @@ const service = useService()
 beforeAll(async () => {
   await service.sql`alter domain app.one_line drop constraint one_line_check`
   await service.sql`alter table app.users drop constraint users_full_name_check`
+  await service.sql`alter table app.tenants drop constraint tenants_slug_is_url_safe`
 })
 
 /** Sends each kind of email with hostile tenant and user names. */
 async function sendAllKinds(slug: string): Promise<Record<string, Message | undefined>> {
   await createTenant(service.sql, slug)
   const owner = await createMember(service.sql, { email: `owner@${slug}.test`, slug })
-  await service.sql`update app.tenants set legal_name = ${HOSTILE}, timezone = ${`No/Where${HOSTILE}`} where slug = ${slug}`
+  await service.sql`update app.tenants set slug = ${`${HOSTILE} ${slug}`}, legal_name = ${HOSTILE}, timezone = ${`No/Where${HOSTILE}`} where slug = ${slug}`
   await service.sql`update app.users set full_name = ${HOSTILE} where id = ${owner.userId}`
   const email = `new@${slug}.test`
   const found: Record<string, Message | undefined> = {}
@@ -102,7 +104,7 @@ describe('an invitation', () => {
       expect(`${message?.text}${message?.html}`).not.toContain('alert')
       return [String(message?.subject), ...String(message?.text).split('\n', 1)]
     }
-    const shop = `Shop ${slug}`
+    const shop = shopName({ slug, legal_name: `Shop ${slug}` })
     const inviter = `owner@${slug}.test`
     expect(await invitedBy(new Date())).toEqual([
       `${inviter} invites you to ${shop}`,
@@ -110,6 +112,29 @@ describe('an invitation', () => {
     ])
     expect(await invitedBy(null)).toEqual([`You are invited to ${shop}`, `You are invited to work in ${shop}.`])
   })
+})
+
+describe('the shop in an email', () => {
+  it.each([
+    ['Bolt Apparel', (slug: string) => `Bolt Apparel (${slug})`],
+    ['Amazon.com, Inc.', (slug: string) => slug],
+    ['Call 900–555–0100 now', (slug: string) => slug],
+    ['visit evil.͏test', (slug: string) => slug],
+    ['1234567', (slug: string) => slug],
+  ])(
+    'has its slug beside its legal name, or alone in the place of one that could mislead: %s',
+    async (legal, shown) => {
+      const { slug, owner } = await service.newTenant('owner')
+      const patch = { token: owner.token, body: { legal_name: legal } }
+      expect((await service.request('PATCH /v1/tenant', patch)).status).toBe(200)
+      const email = `guest@${slug}.test`
+      await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'viewer' } })
+      await service.mail.deliver()
+      const [message] = service.mail.to(email)
+      expect(message?.subject.endsWith(` to ${shown(slug)}`), message?.subject).toBe(true)
+      if (shown(slug) === slug) expect(`${message?.text}${message?.html}`).not.toContain(legal)
+    },
+  )
 })
 
 describe('the language of an email', () => {
@@ -128,7 +153,7 @@ describe('the language of an email', () => {
       const [message] = service.mail.to(to)
       return [message?.subject, /<html lang="(..)">/.exec(String(message?.html))?.[1]]
     }
-    const shop = `Shop ${slug}`
+    const shop = shopName({ slug, legal_name: `Shop ${slug}` })
     const change = (language: string) =>
       service.request('PATCH /v1/auth/profile', { token: owner.token, body: { language } })
     expect((await change('es')).status).toBe(204)

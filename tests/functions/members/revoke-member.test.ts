@@ -93,7 +93,7 @@ describe('DELETE /v1/members/{id}', () => {
     await revoke(sales.membershipId)
     await service.mail.deliver()
     const [message] = service.mail.to(`sales@${slug}.test`)
-    expect(message?.subject).toBe(`You were removed from Shop ${slug}`)
+    expect(message?.subject).toBe(`You were removed from Shop ${slug} (${slug})`)
     expect(message?.text).toContain(`Shop ${slug}`)
     const email = `waiting@${slug}.test`
     const userId = await createUser(service.sql, { email })

@@ -84,7 +84,7 @@ describe('the tenant', () => {
     [{ legal_name: null }, '#/legal_name'],
     [{ legal_name: ' ' }, '#/legal_name'],
     [{ legal_name: 'a\nb' }, '#/legal_name'],
-    [{ legal_name: 'Pay at https://payroll.evil.test' }, '#/legal_name'],
+    [{ legal_name: '\u3164\u3164' }, '#/legal_name'],
     [{ settings: null }, '#/settings'],
     [{ settings: [] }, '#/settings'],
     [{ settings: { a: '\0' } }, '#/settings'],

@@ -166,7 +166,7 @@ describe('the shop of the address', () => {
     expect(browser.page.body).toContain('<h1>Acme Print</h1>')
     await browser.open('/s/bolt-apparel')
     expect(browser.page.status).toBe(409)
-    expect(browser.page.body).toContain('You are now acting in Acme Print.')
+    expect(browser.page.body).toContain('You are now acting in Acme Print (acme-print).')
     expect(browser.page.body.match(/<main.*<\/main>/s)?.[0].match(/<button/g)).toHaveLength(1)
     await browser.submit('/shops')
     expect(browser.page.body).toContain('<h1>Bolt Apparel</h1>')

@@ -5,7 +5,7 @@ import { given, type WebMiddleware } from '#web/http/request.ts'
 /** The page belongs to a shop of the person that the session is not in. It is shown instead of the page, and nothing is done. */
 export class OtherShop extends Error {
   override name = 'OtherShop'
-  readonly shop: { readonly id: string; readonly legal_name: string }
+  readonly shop: { readonly id: string; readonly slug: string; readonly legal_name: string }
 
   constructor(shop: OtherShop['shop']) {
     super('the address names another shop than the session')

@@ -1,3 +1,4 @@
+import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { html } from '#web/http/html.ts'
@@ -28,7 +29,7 @@ export const listSessions = page({
             head: texts.device,
             cell: (session) => html`${device(session)} ${session.current && badge(texts.current, 'good')}`,
           },
-          { head: texts.shop, cell: ({ tenant }) => tenant?.legal_name ?? texts.none },
+          { head: texts.shop, cell: ({ tenant }) => (tenant === null ? texts.none : shopName(tenant)) },
           { head: texts.begun, cell: ({ created_at }) => when(context, created_at) },
           { head: texts.used, cell: ({ last_seen_at }) => when(context, last_seen_at) },
           {

@@ -63,7 +63,12 @@ export const fieldErrors: typeof en.fieldErrors = {
   'forbidden-character': 'Algunos de estos caracteres no se admiten aquí. Quítelos.',
   'not-one-line': 'Escriba una línea de texto.',
   'not-an-email-address': 'Escriba un correo electrónico, como nombre@example.com.',
-  'not-a-name': 'Escriba un nombre, sin direcciones web o de correo ni números largos.',
+  'at-sign': 'Un nombre no lleva @. Quítela.',
+  slash: 'Quite la barra. Un nombre solo la lleva entre dos letras sueltas, como en s/o.',
+  'web-address':
+    'Un nombre no lleva puntos ni dos puntos dentro de una palabra, como una dirección web. Ponga un espacio detrás.',
+  'long-number': 'Un nombre no lleva números largos. Use seis cifras como máximo.',
+  'no-letter': 'Escriba al menos una letra.',
   unknown: 'Esto no existe. Elija otra opción.',
   nonexistent: 'Esto ya no existe. Elija otra opción.',
   duplicate: 'Esto aparece dos veces.',
