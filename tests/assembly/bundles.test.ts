@@ -32,7 +32,7 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
 /** The bytes of index.js, which a start compiles. The other files are compiled when they are first needed. */
 const DEFAULT_MAX_START_KILOBYTES = 160
 const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
-  auth: 165,
+  auth: 172,
   'vendor-accounts': 180,
   web: 200,
 }
