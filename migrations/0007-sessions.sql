@@ -96,15 +96,32 @@ comment on function app.live_session is 'callers: identity_gate';
 
 -- The functions below run as identity_gate, which sees every tenant and seals what it found.
 
+-- Returns the limit on wrong digests for an address, whoever sends them: 1000 in 15 minutes. It bounds what a caller can guess that counts by
+-- no limit of its own. Its key is made of a secret of the database, so that no caller can delete the count.
+create function app.guesses_of(p_email text) returns app.limit
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  return (select row(sha256(s.salt_key || sha256(convert_to('guesses ' || lower(p_email collate "C"), 'UTF8'))), 1000, 900)::app.limit
+            from app.seal s);
+end
+$$;
+comment on function app.guesses_of is 'callers: identity_gate';
+
 -- Signs a user in: creates a session without a tenant when the digest is the one of their password, and returns both. Otherwise
 -- returns no row, and records a failed sign-in with the same work for a user of many tenants and for no user. Ends the longest
 -- unused sessions, so that p_most live ones are left. The network becomes a known one of the user.
+-- A failure counts against p_failures, and a success deletes the failures. When attempts at the same time have reached that limit since it
+-- was looked at, or guesses the one of the address, it returns a row of nulls: the answer says nothing of the digest. p_taken is what
+-- app.count_attempts took, which every outcome but a failure gives back.
 -- A sign-in also ends the live session of the token that the client sent, whoever its user is: one of two token hashes, because
 -- the pepper may be rotating.
 create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
-    p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null)
+    p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null,
+    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]')
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -112,8 +129,17 @@ create function app.sign_in(
   as $$
 declare
   v_user app.users;
+  v_none app.live_sessions;
   v_session uuid;
+  v_guesses app.limit := app.guesses_of(p_email);
+  v_look record := app.look_at_limit(v_guesses, clock_timestamp());
 begin
+  -- A failure, until the password is known to be right: so attempts at the same time take turns at the last place.
+  if v_look.used >= v_look.room or p_failures is not null and not (app.count_attempt(p_failures, p_part_of)).allowed then
+    perform app.give_back_attempts(p_taken);
+    return next v_none;
+    return;
+  end if;
   select * into v_user from app.users u where u.email = p_email;
   if app.is_digest_of(p_digest, v_user.password_hash) and v_user.disabled_at is null then
     -- The user of a session is locked before any row: see 0008.
@@ -132,12 +158,15 @@ begin
               now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
               now() + make_interval(secs => p_absolute_seconds))
       returning s.id into v_session;
+      delete from app.rate_limits r where r.key = p_failures.key;
+      perform app.give_back_attempts(p_taken);
       return query select * from app.live_session(v_session);
       return;
     end if;
   end if;
   -- Does not wait for the disk.
   perform set_config('synchronous_commit', 'off', true);
+  perform app.count_attempt(v_guesses);
   insert into app.failed_sign_ins (user_id, request_id, client_request_id, ip_hash)
   values (v_user.id, p_source.request_id, p_source.client_request_id, p_source.ip_hash);
 end
@@ -432,6 +461,6 @@ comment on table app.sessions is
   'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at';
 
 select app.give(
-  'app.live_session', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',
+  'app.live_session', 'app.guesses_of', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',
   'app.sessions_of_session', 'app.end_sessions_of', 'app.end_sessions', 'app.end_unused_sessions',
   'app.delete_old_sessions');

@@ -199,7 +199,7 @@ begin
   if account_id is null then
     return;
   end if;
-  v_counted := app.count_attempt(sha256(convert_to('open-credential', 'UTF8') || uuid_send(p_tenant)), 60, 60, null);
+  v_counted := app.count_attempt(row(sha256(convert_to('open-credential', 'UTF8') || uuid_send(p_tenant)), 60, 60)::app.limit);
   if not v_counted.allowed then
     account_id := null;
     retry_after_seconds := v_counted.retry_after_seconds;

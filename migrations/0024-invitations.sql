@@ -127,7 +127,8 @@ comment on function app.examine_invitation is 'callers: identity_gate';
 -- statements for any address, and does not say whether there is a user. A recipient who got enough mails today gets none: the job
 -- is added and taken back.
 -- Checks and locks the session and its permission as every write does. Nobody gives or replaces a role that they may not give.
--- What it refuses counts against the limit of the tenant too, unless the session has ended or may not invite, or the limit is reached.
+-- What it refuses counts against the limit of the tenant too, unless a limit refuses it, or the session has ended or may not invite. A mail
+-- that the recipient does not get counts: otherwise its tenant could learn how many others have invited the recipient.
 -- Returns why it refused, and for how long. Otherwise returns what the caller does not know of the invitation: its address, if an
 -- open one spells it in another way.
 create function app.issue_invitation(
@@ -149,13 +150,12 @@ declare
   v_open uuid;
   v_role integer;
   v_payload jsonb;
-  v_allowed boolean;
-begin
   -- Before the lock of the tenant, so that what is over the limit keeps nobody waiting.
-  select c.allowed, c.retry_after_seconds into v_allowed, wait_seconds
-    from app.count_attempt(p_of_tenant.key, p_of_tenant.most, p_of_tenant.seconds, null) c;
-  if not v_allowed then
+  v_counted record := app.count_attempt(p_of_tenant);
+begin
+  if not v_counted.allowed then
     refusal := 'tenant-limit';
+    wait_seconds := v_counted.retry_after_seconds;
     return next;
     return;
   end if;
@@ -165,14 +165,16 @@ begin
     into refusal, wait_seconds, v_open, email, v_role, role
     from app.examine_invitation(v_tenant, v_actor, p_email, p_role, p_resend_seconds) e;
   if refusal is not null then
+    if refusal = 'too-soon' then
+      perform app.give_back_attempts(jsonb_build_array(jsonb_build_array(encode(p_of_tenant.key, 'hex'), v_counted.window_start)));
+    end if;
     return next;
     return;
   end if;
   select s.id, s.created_at, s.expires_at, s.bounced_at into id, created_at, expires_at, bounced_at
     from app.store_invitation(p_email, v_role, p_token_hash, p_ttl_seconds) s;
   -- Counted in this transaction, so that only an invitation that commits counts.
-  select c.allowed into mailed
-    from app.count_attempt(p_of_recipient.key, p_of_recipient.most, p_of_recipient.seconds, null) c;
+  mailed := (app.count_attempt(p_of_recipient)).allowed;
   v_payload := jsonb_build_object('template', 'invitation', 'invitation_id', id, 'nonce', p_nonce);
   if mailed then
     perform app.enqueue('mail', v_payload);

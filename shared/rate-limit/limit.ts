@@ -7,18 +7,36 @@ export interface Limit {
   readonly subject: Buffer
   readonly limit: number
   readonly windowSeconds: number
-  /** What a success does: forgets all attempts, or takes its own back. */
-  readonly onSuccess?: 'forget' | 'return'
+  /**
+   * Which attempts count, of those whose outcome is settled. `until success`: each one, until it succeeds. `failures`: each one that
+   * has failed, and a success forgets them. Without it, every attempt counts.
+   */
+  readonly counts?: 'until success' | 'failures'
   /** The subject of the wider limit that this one is a part of: `forgetWithParts` forgets both. */
   readonly partOf?: Buffer
   /** The keyed hash of a user's network. If the user has signed in from it in the last 30 days, this limit does not apply. */
   readonly unlessKnown?: Buffer
 }
 
+/** What an attempt took of its limits: keys of the cache, and what app.give_back_attempts gives back. */
+export interface Taken {
+  readonly inCache: readonly string[]
+  readonly inDatabase: string
+}
+
+/** How an attempt ended. `refused`: attempts at the same time reached a limit on failures before this one was compared. */
+export type AttemptOutcome = 'succeeded' | 'failed' | 'refused'
+
 /** The limit that refused an attempt, and when a retry may succeed. */
 export interface Refusal {
   readonly limit: Limit
   readonly retryAfterSeconds: number
+}
+
+/** Returns the seconds until the current window of a limit ends, at least 1. Windows begin at multiples of their length since 1970. */
+export function secondsLeft(windowSeconds: number, now: number = Date.now()): number {
+  const windowMs = windowSeconds * 1000
+  return Math.max(1, Math.ceil((windowMs - (now % windowMs)) / 1000))
 }
 
 /**

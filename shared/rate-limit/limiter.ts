@@ -2,42 +2,42 @@ import { Ratelimit } from '@upstash/ratelimit'
 import { Redis } from '@upstash/redis'
 import type { Database } from '#shared/db/connect.ts'
 import { type CacheAccess, cacheRequester } from '#shared/rate-limit/cache-requester.ts'
-import type { Limit, Refusal } from '#shared/rate-limit/limit.ts'
-import { SLIDING_WINDOWS } from '#shared/rate-limit/sliding-windows.ts'
+import { type AttemptOutcome, type Limit, type Refusal, secondsLeft, type Taken } from '#shared/rate-limit/limit.ts'
+import { GIVE_BACK, SLIDING_WINDOWS } from '#shared/rate-limit/sliding-windows.ts'
 import { countAttempt, forgetWithParts } from '#shared/rate-limit/queries.ts'
 
 export interface Limiter {
   /**
-   * Counts one attempt against each limit in turn, up to the first that refuses it. Returns null when all allow it. Put the
-   * limit of the client before that of the user it names: then a client over its limit cannot lock that user out.
+   * Looks at all limits of one attempt, and counts it against each only if none refuses it. So what a narrow limit refuses uses up no
+   * wide one that others share. Returns null when all allow it, otherwise the first limit that refuses it.
    */
   attempt(limits: readonly Limit[]): Promise<Refusal | null>
   /**
    * As `attempt`, and runs the statements of `read` in the round trip that counts in the database. A refusal by the cache runs
-   * none. Returns what was read, or the refusal.
+   * none. Returns what was read, with what the attempt took, or the refusal. The caller settles what was taken: in the cache by
+   * `settleInCache`, and in the database in the statement that decides the outcome (app.sign_in).
    */
   attemptWhileReading<Found>(
     limits: readonly Limit[],
     read: () => Promise<Found>,
-  ): Promise<Refusal | { readonly found: Found }>
+  ): Promise<Refusal | { readonly found: Found; readonly taken: Taken }>
   /**
    * Like `attempt`, but always makes the same number of cache calls and SQL statements, so that response time reveals
    * neither a refusal nor its cause. So a refusal by the cache does not spare the database.
    */
   attemptInConstantSteps(limits: readonly Limit[]): Promise<Refusal | null>
   /**
-   * After a success: does to the attempts that the cache counted what `onSuccess` of each limit says. For those of the database,
-   * call app.settle_attempts in the statement that succeeds.
+   * Settles in the cache what an attempt took there. A success gives it back and forgets the failures. A failure counts against the limits
+   * on failures. A refusal gives it back. Makes one call of the cache in every case.
    */
-  settleInCache(limits: readonly Limit[]): Promise<void>
+  settleInCache(limits: readonly Limit[], taken: Taken, outcome: AttemptOutcome): Promise<void>
   /** Deletes the attempts counted against a limit, and against its parts. `parts` is one of the parts. */
   forgetWithParts(limit: Limit, parts: Pick<Limit, 'name' | 'windowSeconds'>): Promise<void>
   /** Throws when the cache does not respond within a second. */
   ping(): Promise<void>
 }
 
-// A sign-in spends at most 200 ms on the cache: for counting and, after a success, for settling. A slower cache is
-// treated as down.
+// A sign-in spends at most 200 ms on the cache: for counting and for settling. A slower cache is treated as down.
 const COUNT_BUDGET_MS = 150
 const SETTLE_BUDGET_MS = 50
 // The longest request that one DEL makes: 100 kB. Keys beyond it expire by themselves.
@@ -84,7 +84,8 @@ export function createLimiter(
   const settleBudgetMs = options.budgetMs ?? SETTLE_BUDGET_MS
   const client = (timeoutMs: number) => new PipeliningRedis(cacheRequester(options, timeoutMs)).pipelining()
   const redis = client(countBudgetMs)
-  const count = redis.createScript<number>(SLIDING_WINDOWS)
+  const count = redis.createScript<number[]>(SLIDING_WINDOWS)
+  const giveBack = redis.createScript<number>(GIVE_BACK)
   const windows = new Map<string, Ratelimit>()
   let pausedUntil = 0
 
@@ -123,42 +124,56 @@ export function createLimiter(
     }
   }
 
-  const countInCache = async (limits: readonly Limit[]): Promise<Refusal | null> => {
+  const countInCache = async (limits: readonly Limit[]): Promise<{ refusal: Refusal | null; keys: string[] }> => {
     const now = Date.now()
     const keys = limits.flatMap((each) => windowKeys(each, now))
-    // Only the database has the known networks.
     const rules = limits.flatMap((each) => [
       each.limit,
       each.windowSeconds * 1000,
+      // Only the database has the known networks.
       each.unlessKnown === undefined ? 1 : 0,
+      each.counts === 'failures' ? 0 : 1,
     ])
-    const limit = limits[await count.exec(keys, [now, ...rules].map(String))]
-    if (limit === undefined) return null
-    const windowMs = limit.windowSeconds * 1000
-    return { limit, retryAfterSeconds: Math.max(1, Math.ceil((windowMs - (now % windowMs)) / 1000)) }
+    const [refusedBy = -1, ...counted] = await count.exec(keys, [now, ...rules].map(String))
+    const limit = limits[refusedBy]
+    if (limit === undefined) {
+      const isReturned = (at: number) => counted[at] === 1 && limits[at]?.counts === 'until success'
+      return { refusal: null, keys: keys.filter((_key, index) => index % 2 === 0 && isReturned(index / 2)) }
+    }
+    return { refusal: { limit, retryAfterSeconds: secondsLeft(limit.windowSeconds, now) }, keys: [] }
   }
 
   return {
     attemptInConstantSteps: async (limits) => {
-      const refusal = await withCache(countBudgetMs, () => countInCache(limits))
-      return countAttempt(call.repeatable, limits, refusal)
+      const inCache = await withCache(countBudgetMs, () => countInCache(limits))
+      return (await countAttempt(call.repeatable, limits, inCache?.refusal)).refusal
     },
-    attempt: async (limits) =>
-      (await withCache(countBudgetMs, () => countInCache(limits))) ?? countAttempt(call.repeatable, limits),
+    attempt: async (limits) => {
+      const inCache = await withCache(countBudgetMs, () => countInCache(limits))
+      return inCache?.refusal ?? (await countAttempt(call.repeatable, limits)).refusal
+    },
     attemptWhileReading: async (limits, read) => {
-      const refusal = await withCache(countBudgetMs, () => countInCache(limits))
-      if (refusal !== null) return refusal
-      const [refused, found] = await Promise.all([countAttempt(call.repeatable, limits), read()])
-      return refused ?? { found }
+      const inCache = await withCache(countBudgetMs, () => countInCache(limits))
+      if (inCache?.refusal) return inCache.refusal
+      const [counted, found] = await Promise.all([countAttempt(call.repeatable, limits), read()])
+      const taken = { inCache: inCache?.keys ?? [], inDatabase: counted.taken }
+      if (counted.refusal === null) return { found, taken }
+      await withCache(settleBudgetMs, () => giveBack.exec([...taken.inCache], []))
+      return counted.refusal
     },
-    settleInCache: async (all) => {
-      const limits = all.filter(({ onSuccess }) => onSuccess !== undefined)
-      const settle = (limit: Limit) =>
-        limit.onSuccess === 'forget'
-          ? redis.del(...windowKeys(limit))
-          : windowFor(limit).limit(limit.subject.toString('base64url'), { rate: -1 })
+    settleInCache: async (limits, { inCache }, outcome) => {
+      const onFailures = limits.filter(({ counts }) => counts === 'failures')
       // The client sends all in one request, because they are issued together.
-      await withCache(settleBudgetMs, () => Promise.all(limits.map(settle)))
+      const calls = (): Promise<unknown>[] => {
+        if (outcome === 'failed')
+          return onFailures.map((each) => windowFor(each).limit(each.subject.toString('base64url')))
+        const forgotten = onFailures.flatMap((each) => windowKeys(each))
+        return [
+          giveBack.exec([...inCache], []),
+          ...(outcome === 'succeeded' && forgotten.length > 0 ? [redis.del(...forgotten)] : []),
+        ]
+      }
+      await withCache(settleBudgetMs, () => Promise.all(calls()))
     },
     forgetWithParts: async (limit, parts) => {
       const subjects = await forgetWithParts(sql, limit)

@@ -22,7 +22,7 @@ export function openLimiter(cache: CacheAccess, database: Database): Limiter {
     attempt: async (limits) => (await opened()).attempt(limits),
     attemptWhileReading: async (limits, read) => (await opened()).attemptWhileReading(limits, read),
     attemptInConstantSteps: async (limits) => (await opened()).attemptInConstantSteps(limits),
-    settleInCache: async (limits) => (await opened()).settleInCache(limits),
+    settleInCache: async (limits, taken, outcome) => (await opened()).settleInCache(limits, taken, outcome),
     forgetWithParts: async (limit, parts) => (await opened()).forgetWithParts(limit, parts),
     ping: async () => (await opened()).ping(),
   }

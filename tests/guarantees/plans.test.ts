@@ -73,7 +73,7 @@ describe('an attempt against a rate limit', () => {
           select seq_scan::int from pg_stat_xact_user_tables where relname = 'rate_limits'`
         return table?.seq_scan
       }
-      const attempt = () => sql`select from app.count_attempt('\\x01', 9, 3600, null)`
+      const attempt = () => sql`select from app.count_attempt(row('\\x01', 9, 3600)::app.limit)`
       const scanned = await scans()
       await attempt()
       // As the functions that count an attempt as a part of their work.

@@ -18,7 +18,7 @@ export const accountLimit = ({ email, config, pepper }: Omit<SignIn, 'client'>):
     limit: config.login.accountLimit,
     windowSeconds: config.login.windowSeconds,
   }),
-  onSuccess: 'return',
+  counts: 'until success',
 })
 
 /** Returns the keyed hash of the network that a user signs in from. */
@@ -28,25 +28,31 @@ export const networkKey = ({ email, client, pepper }: Omit<SignIn, 'config'>): B
 /** The name and window of the limit on one email from one network. */
 export const emailLimitOf = ({ login }: Config) => ({ name: 'login-email', windowSeconds: login.windowSeconds })
 
+/** The limit on failed sign-ins of one email from one network. */
+export const failureLimit = (signIn: SignIn): Limit => ({
+  ...emailLimitOf(signIn.config),
+  subject: keyedHash(
+    signIn.pepper,
+    'login-email',
+    `${normalizeEmail(signIn.email)} ${clientNetwork(signIn.client.ip)}`,
+  ),
+  limit: signIn.config.login.emailLimit,
+  counts: 'failures',
+  partOf: accountLimit(signIn).subject,
+})
+
 /**
- * The limits of a sign-in. The one of the network comes first, so that one client does not use up the limits of many users.
+ * The limits of a sign-in. The two wide ones count an attempt before its password is hashed, so that they bound the hashes that run at
+ * once. The one on an email from a network counts failures alone, so that a user may sign in many times at once.
  * The strict limit on an email counts each network apart, so that nobody shuts a user out from another network. The loose
  * limit over all networks stops many networks from guessing together, and spares those that the user has signed in from.
  */
 export function loginLimits(signIn: SignIn): Limit[] {
-  const { email, client, config, pepper } = signIn
-  const { ipLimit, emailLimit, windowSeconds } = config.login
-  const account = accountLimit(signIn)
-  const network = clientNetwork(client.ip)
+  const { client, config, pepper } = signIn
+  const { ipLimit, windowSeconds } = config.login
   return [
-    { ...perNetwork('login-ip', { client, pepper }, { limit: ipLimit, windowSeconds }), onSuccess: 'return' },
-    {
-      ...emailLimitOf(config),
-      subject: keyedHash(pepper, 'login-email', `${normalizeEmail(email)} ${network}`),
-      limit: emailLimit,
-      onSuccess: 'forget',
-      partOf: account.subject,
-    },
-    { ...account, unlessKnown: networkKey(signIn) },
+    { ...perNetwork('login-ip', { client, pepper }, { limit: ipLimit, windowSeconds }), counts: 'until success' },
+    failureLimit(signIn),
+    { ...accountLimit(signIn), unlessKnown: networkKey(signIn) },
   ]
 }

@@ -11,9 +11,10 @@ import { normalize, SentPassword } from '#shared/password/password.ts'
 import { newToken, hashToken, tokenHashes } from '#shared/secret/secret.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import { CsrfToken, Session } from '#shared/identity/session.ts'
+import { secondsLeft } from '#shared/rate-limit/limit.ts'
 import { Email } from '#shared/schema/email.ts'
 import { User } from '#shared/identity/user.ts'
-import { loginLimits, networkKey } from './login-limits.ts'
+import { failureLimit, loginLimits, networkKey } from './login-limits.ts'
 import { findSalt, rehashPassword } from './password-queries.ts'
 import { signIn } from './session-queries.ts'
 
@@ -46,12 +47,13 @@ export const login = endpoint({
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
   async handle({ body, call, sql, sentToken, client, requestId, runtime }) {
     const { config, pepper, limiter } = runtime
-    const limits = loginLimits({ email: body.email, client, config, pepper })
+    const asked = { email: body.email, client, config, pepper }
+    const [limits, failures] = [loginLimits(asked), failureLimit(asked)]
     const password = normalize(body.password)
     const reading = () => findSalt(call.repeatable, body.email, config.argon2)
     const counted = await limiter.attemptWhileReading(limits, reading)
     if ('limit' in counted) throw rateLimited(counted)
-    const salt = counted.found
+    const { found: salt, taken } = counted
     // Another thread computes it. What does not depend on it is prepared at the same time.
     const digesting = digestPassword(password, salt, config.argon2)
     const token = newToken()
@@ -61,25 +63,28 @@ export const login = endpoint({
       email: body.email,
       tokenHash: hashToken(pepper, token),
       csrfSecret,
-      networkKey: networkKey({ email: body.email, client, pepper }),
+      networkKey: networkKey(asked),
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,
       maxPerUser: config.session.maxPerUser,
       sentHashes: sentToken === null ? null : tokenHashes(runtime, sentToken),
-      limits,
+      failures,
+      taken,
       source,
     }
     const digest = await digesting
-    const { signedIn, committed } = await signIn(call, { ...prepared, digest })
-    const settled = signedIn === null ? null : limiter.settleInCache(limits)
+    const signedIn = await signIn(call, { ...prepared, digest })
+    const settled = limiter.settleInCache(limits, taken, signedIn.outcome)
     try {
-      await committed
+      await signedIn.committed
     } finally {
       // Also after a failure: Lambda would stop a call that is under way.
       await settled
     }
-    if (signedIn === null) {
+    if (signedIn.outcome !== 'succeeded') {
+      if (signedIn.outcome === 'refused')
+        throw rateLimited({ limit: failures, retryAfterSeconds: secondsLeft(failures.windowSeconds) })
       countSignIn('failed')
       throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
     }

@@ -1,12 +1,11 @@
 import { type AuditContext, requestSource } from '#shared/audit/record-audit.ts'
-import { sourceValue } from '#shared/db/composite.ts'
+import { limitValue, sourceValue } from '#shared/db/composite.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import type { TicketRun } from '#shared/db/calls.ts'
 import type { Call } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Language } from '#shared/schema/language.ts'
-import type { Limit } from '#shared/rate-limit/limit.ts'
-import { settlement } from '#shared/rate-limit/queries.ts'
+import type { AttemptOutcome, Limit, Taken } from '#shared/rate-limit/limit.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
@@ -30,32 +29,39 @@ export interface SignIn {
   readonly maxPerUser: number
   /** The hashes of the session token that the client sent. A sign-in ends that session. */
   readonly sentHashes: TokenHashes | null
-  /** The limits that counted the attempt. A sign-in does what they say of a success. */
-  readonly limits: readonly Limit[]
+  /** The limit that counts the attempt if it fails. */
+  readonly failures: Limit
+  /** What the attempt took of its limits. Only a failure keeps it. */
+  readonly taken: Taken
   readonly source: Required<RequestSource>
 }
 
+/** The outcome of a sign-in. `committed` resolves after the commit, which the outcome does not wait for. */
+type SignedIn = { readonly committed: Promise<void> } & (
+  | { readonly outcome: 'succeeded'; readonly session: Session; readonly user: User }
+  | { readonly outcome: Exclude<AttemptOutcome, 'succeeded'> }
+)
+
 /**
  * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network becomes a
- * known one of the user. Otherwise returns null and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
+ * known one of the user. Otherwise counts and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
  * log of each of the user's tenants. It does the same work without a user, and for a user of many tenants, so that response time
- * reveals neither. `committed` resolves after the commit, which the result does not wait for.
+ * reveals neither.
  */
-export async function signIn(
-  call: Pick<Call, 'committing'>,
-  given: SignIn,
-): Promise<{ readonly signedIn: { session: Session; user: User } | null; readonly committed: Promise<void> }> {
+export async function signIn(call: Pick<Call, 'committing'>, given: SignIn): Promise<SignedIn> {
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const { rows, committed } = given.csrfSecret.present(
-    (csrf) => call.committing<LiveSessionRow>`
-    select s.*, app.settle_attempts(${settlement(given.limits)}::text::jsonb) as settled from app.sign_in(
+    (csrf) => call.committing<LiveSessionRow | { readonly session_id: null }>`
+    select * from app.sign_in(
       ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${given.userAgent},
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${sourceValue(given.source)}::app.source,
-      ${sent}, ${sentPrevious}) s`,
+      ${sent}, ${sentPrevious}, ${limitValue(given.failures)}::app.limit, ${given.failures.partOf ?? null},
+      ${given.taken.inDatabase}::text::jsonb)`,
   )
   const [row] = await rows
-  if (row === undefined) return { signedIn: null, committed }
-  return { signedIn: { session: sessionOf(row), user: userOf(row) }, committed }
+  if (row === undefined) return { outcome: 'failed', committed }
+  if (row.session_id === null) return { outcome: 'refused', committed }
+  return { outcome: 'succeeded', session: sessionOf(row), user: userOf(row), committed }
 }
 
 /** A tenant that the user may select. */

@@ -12,7 +12,7 @@ export const rateLimit = (): Middleware => ({
     const { config, database, limiter, pepper } = runtime
     const limits = endpoint.limits({ body, principal, client, config, pepper })
     const refusal = await (requiresSession(endpoint.access)
-      ? countAttempt(database.call.repeatable, limits)
+      ? countAttempt(database.call.repeatable, limits).then((counted) => counted.refusal)
       : limiter.attempt(limits))
     if (refusal !== null) throw rateLimited(refusal)
   },

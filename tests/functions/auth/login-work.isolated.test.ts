@@ -31,7 +31,7 @@ describe('the work of a refused login', () => {
     expect(await hashes(post({ email: 'a@b.test', password: 'x'.repeat(20_000) }))).toEqual([413, 0])
   })
 
-  it('makes three statements in two round trips for each login, and one call of the cache, with another after a success', async () => {
+  it('makes three statements in two round trips and two calls of the cache for each login, whatever its outcome', async () => {
     const { ask, close } = await startCounted(service.database, group, {
       ARGON2_MEMORY_KIB: '64',
       ARGON2_ITERATIONS: '1',
@@ -42,11 +42,8 @@ describe('the work of a refused login', () => {
     // The first requests prepare their statements.
     for (const password of [PASSWORD, 'a wrong password']) await costOf(password)
     // The third one has a BEGIN before it, and behind it the COMMIT, which cleans the connection.
-    for (const [password, cache] of [
-      [PASSWORD, 2],
-      ['a wrong password', 1],
-    ] as const)
-      expect(await costOf(password)).toMatchObject({ statements: 5, roundTrips: 2, cache })
+    for (const password of [PASSWORD, 'a wrong password'])
+      expect(await costOf(password)).toMatchObject({ statements: 5, roundTrips: 2, cache: 2 })
   })
 
   it('computes no password hash for a password change over its limit', async () => {

@@ -4,9 +4,8 @@ import { Redis } from '@upstash/redis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startCache } from '#infra/local/cache/cache.ts'
 import { createFaults, type Faults } from '#infra/local/faults.ts'
-import type { Limit } from '#shared/rate-limit/limit.ts'
+import type { AttemptOutcome, Limit } from '#shared/rate-limit/limit.ts'
 import { createLimiter } from '#shared/rate-limit/limiter.ts'
-import { settlement } from '#shared/rate-limit/queries.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import { connectTo, loginsOf } from '#tests/support/access.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
@@ -120,11 +119,10 @@ describe('the limiter', () => {
       subject: keyedHash(PEPPER, 'test', randomUUID()),
       limit: 3,
       windowSeconds: WINDOW_SECONDS,
-      onSuccess: 'forget',
     })
     const { url, token } = cache
     const limits = createLimiter({ url, token, database: db, degraded: (error) => failures.push(error) })
-    return { limits, failures, subject, sql: db.sql }
+    return { limits, failures, subject }
   }
   const attempts = async (of: ReturnType<typeof limiter>['limits'], limit: Limit, count: number) => {
     const allowed: boolean[] = []
@@ -162,7 +160,7 @@ describe('the limiter', () => {
     expect(await attempts(limits, begun, 3)).toEqual([true, false, false])
   })
 
-  it('counts all limits in one call of the cache, by the rules of @upstash/ratelimit, up to the first that refuses', async () => {
+  it('looks at all limits in one call of the cache, by the rules of @upstash/ratelimit, and counts none if one refuses', async () => {
     const { limits, subject } = limiter()
     const [first, second, full] = [{ ...subject(), limit: 2 }, subject(), { ...subject(), limit: 5 }]
     const redis = new Redis({ url: cache.url, token: cache.token, enableTelemetry: false })
@@ -181,6 +179,9 @@ describe('the limiter', () => {
     expect(await limits.attempt([first, second])).toMatchObject({ limit: first })
     expect((await library(first).limit(idOf(first))).success).toBe(false)
     expect((await library(second).getRemaining(idOf(second))).remaining).toBe(2)
+    // A narrow limit behind a wide one.
+    expect(await limits.attempt([second, first])).toMatchObject({ limit: first })
+    expect((await library(second).getRemaining(idOf(second))).remaining).toBe(2)
 
     // Half of the previous window's five attempts still count.
     const window = Math.floor(Date.now() / WINDOW_MS)
@@ -191,6 +192,37 @@ describe('the limiter', () => {
     expect(await attempts(limits, full, 4)).toEqual([true, true, true, false])
   })
 
+  it('settles in one call of the cache: a success gives back and forgets, a failure counts, a refusal gives back', async () => {
+    const { limits, subject } = limiter()
+    const [wide, narrow] = [
+      { ...subject(), limit: 99, counts: 'until success' as const },
+      { ...subject(), limit: 2, counts: 'failures' as const },
+    ]
+    const redis = new Redis({ url: cache.url, token: cache.token, enableTelemetry: false })
+    const counted = ({ subject }: Limit) =>
+      redis.get(`limit:login-email:${subject.toString('base64url')}:${Math.floor(Date.now() / WINDOW_MS)}`)
+    const settle = async (outcome: AttemptOutcome) => {
+      const counts = await limits.attemptWhileReading([wide, narrow], async () => null)
+      if ('limit' in counts) return 'refused'
+      const before = faults.counts().cache
+      await limits.settleInCache([wide, narrow], counts.taken, outcome)
+      expect(faults.counts().cache - before).toBe(1)
+      return [await counted(wide), await counted(narrow)]
+    }
+    // The first call of a script loads it.
+    await settle('refused').catch(() => null)
+    for (const [outcome, expected] of [
+      ['refused', [0, null]],
+      ['failed', [1, 1]],
+      ['succeeded', [1, null]],
+      ['failed', [2, 1]],
+      ['failed', [3, 2]],
+      ['failed', 'refused'],
+    ] as const)
+      expect(await settle(outcome), outcome).toEqual(expected)
+    expect(await counted(wide)).toBe(3)
+  })
+
   it('reports the cause of each cache failure', async () => {
     const { limits, failures, subject } = limiter()
     await faults.set({ part: 'cache', mode: 'hang' })
@@ -199,11 +231,11 @@ describe('the limiter', () => {
   })
 
   it('resets a limit in the database while the cache fails', async () => {
-    const { limits, subject, sql } = limiter()
+    const { limits, subject } = limiter()
     const limit = subject()
     await faults.set({ part: 'cache', mode: 'refuse' })
     expect(await attempts(limits, limit, 4)).toEqual([true, true, true, false])
-    await sql`select app.settle_attempts(${settlement([limit])}::text::jsonb)`
+    await limits.forgetWithParts(limit, limit)
     expect(await attempts(limits, limit, 4)).toEqual([true, true, true, false])
   })
 

@@ -25,17 +25,15 @@ export const limitGuarantee = (_world: unknown, name: string): Guarantee => ({
         return rows.map(({ attempts }) => attempts)
       })
     const now = `date_bin('1 hour', clock_timestamp(), timestamptz '2000-01-01 00:00:00Z')`
-    const limits = (forget: boolean) =>
-      `jsonb_build_array(jsonb_build_object('key', encode(${OWN}, 'hex'), 'most', 9, 'window_seconds', 3600, 'forget', ${forget}))`
+    const limits = (most: number) =>
+      `jsonb_build_array(jsonb_build_object('key', encode(${OWN}, 'hex'), 'most', ${most}, 'window_seconds', 3600))`
     const expected: readonly (readonly [call: string, at: string, left: readonly (number | null)[]])[] =
       name === 'count_attempts'
-        ? [[`select * from app.count_attempts(${limits(false)}, null)`, now, [6, 5, 5]]]
-        : name === 'settle_attempts'
-          ? [
-              [`select app.settle_attempts(${limits(false)})`, now, [4, 5, 5]],
-              [`select app.settle_attempts(${limits(true)})`, now, [null, 5, 5]],
-            ]
-          : [[`select app.forget_attempts(${OWN})`, now, [null, null, 5]]]
+        ? [
+            [`select * from app.count_attempts(${limits(9)}, null)`, now, [6, 5, 5]],
+            [`select * from app.count_attempts(${limits(5)}, null)`, now, [5, 5, 5]],
+          ]
+        : [[`select app.forget_attempts(${OWN})`, now, [null, null, 5]]]
     for (const [call, at, left] of expected) {
       await set(at)
       assert.equal((await attempt(sql, call, [], true)).code, '', call)
@@ -75,7 +73,6 @@ export const deletionGuarantee = (_world: unknown, name: string): Guarantee => (
 
 export const FUNCTIONS: FunctionGuarantees = {
   count_attempts: limitGuarantee,
-  settle_attempts: limitGuarantee,
   forget_attempts: limitGuarantee,
   delete_old_attempts: deletionGuarantee,
   delete_old_networks: deletionGuarantee,

@@ -46,7 +46,7 @@ export const AS_OPENER: readonly Attack[] = [
       ...ENTRIES_OF_OTHERS,
       `select app.record_opening('{account}', 'x', 'x', null)`,
       `select * from app.open_vendor_secret('{account}', '{session}')`,
-      `select app.count_attempt(sha256('x'), 1, 1, null)`,
+      `select app.count_attempt(row(sha256('x'), 1, 1)::app.limit)`,
       `select app.enter(sha256('x'), null)`,
       `select app.enter_as_service('{B}')`,
       `select app.enqueue('mail', '{}')`,
