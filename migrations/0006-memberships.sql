@@ -28,6 +28,8 @@ create table app.memberships (
 );
 create index memberships_by_user on app.memberships (user_id);
 create index memberships_by_age on app.memberships (tenant_id, created_at, id);
+-- For a service that reads the members of all tenants (0023).
+create index memberships_of_all_by_age on app.memberships (created_at, id);
 create index memberships_by_invitation on app.memberships (invitation_id) where invitation_id is not null;
 select app.enforce_tenant('app.memberships');
 

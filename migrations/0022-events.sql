@@ -56,6 +56,8 @@ create table app.events (
   actor_user_id uuid,
   target_type   text not null,
   target_id     uuid,
+  -- The user of a membership that is the target: a reader of events may know the user and not the membership.
+  target_user_id uuid,
   before        jsonb,
   after         jsonb,
   -- The job that sends it, which may have been deleted since. Null until there is one.
@@ -81,7 +83,7 @@ create policy worker_queue on app.events to identity_worker using (true);
 grant select (xact, id, occurred_at, job_id), delete on app.events to identity_worker;
 create policy resolver_queue on app.events to identity_resolver using (true);
 grant select,
-    insert (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, before, after),
+    insert (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, target_user_id, before, after),
     update (job_id)
   on app.events to identity_resolver;
 create policy gate on app.events for select to identity_gate using (true);
@@ -120,7 +122,7 @@ end
 $$;
 comment on function app.leaving is 'callers: identity_resolver';
 
--- Adds the event of an audit entry, if its action is published.
+-- Adds the event of an audit entry, if its action is published. The event of a membership names its user, whoever wrote the entry.
 create function app.add_event() returns trigger
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
@@ -130,6 +132,7 @@ declare
   v_keys text[];
   v_before jsonb;
   v_after jsonb;
+  v_user uuid;
 begin
   select a.keys into v_keys from app.event_actions a where a.action = new.action;
   if found then
@@ -139,8 +142,11 @@ begin
     if new.after is not null then
       v_after := app.leaving(new.after, v_keys);
     end if;
-    insert into app.events (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, before, after)
-    values (new.id, new.tenant_id, new.occurred_at, new.action, new.actor_user_id, new.target_type, new.target_id,
+    if new.target_type = 'membership' then
+      select m.user_id into v_user from app.memberships m where m.id = new.target_id;
+    end if;
+    insert into app.events (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, target_user_id, before, after)
+    values (new.id, new.tenant_id, new.occurred_at, new.action, new.actor_user_id, new.target_type, new.target_id, v_user,
             v_before, v_after);
   end if;
   return null;
@@ -180,7 +186,7 @@ comment on function app.enqueue_events is
 -- Returns the events of a leased job, the oldest first. Returns no row without a lease that has not ended.
 create function app.leased_events(p_job uuid, p_lease_token uuid)
   returns table (id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
-                 target_id uuid, before jsonb, after jsonb)
+                 target_id uuid, target_user_id uuid, before jsonb, after jsonb)
   language plpgsql stable security definer rows 50
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -192,7 +198,8 @@ begin
   select j.payload into v_job from app.jobs j
    where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null and j.kind = 'event';
   return query
-    select e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
+    select e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.target_user_id,
+           e.before, e.after
       from app.events e
      where (e.xact, e.id) >= ((v_job #>> '{from,xact}')::xid8, (v_job #>> '{from,id}')::uuid)
        and (e.xact, e.id) <= ((v_job #>> '{to,xact}')::xid8, (v_job #>> '{to,id}')::uuid)
@@ -224,7 +231,7 @@ create trigger audit_log_adds_event after insert on app.audit_log for each row e
 comment on table app.event_actions is 'platform: action, keys';
 comment on table app.deleted_events is 'platform: singleton, xact, id';
 comment on table app.events is
-  'linked: actor_user_id, target_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
+  'linked: actor_user_id, target_id, target_user_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
   'platform: job_id';
 
 select app.give('app.leaving', 'app.add_event', 'app.enqueue_events', 'app.leased_events', 'app.keep_events');

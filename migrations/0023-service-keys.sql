@@ -1,5 +1,5 @@
--- Service keys: what a service of the platform shows to the API instead of a session. With one it asks about sessions, and reads the
--- events of all tenants. Operators create, rotate and revoke them. No role deletes a row: the rows are also the record of who did
+-- Service keys: what a service of the platform shows to the API instead of a session. By its scopes it asks about sessions, and reads
+-- the events and the memberships of all tenants. Operators create, rotate and revoke them. No role deletes a row: the rows are also the record of who did
 -- what, when and why.
 set local role identity_owner;
 
@@ -7,6 +7,8 @@ create table app.service_keys (
   id             uuid primary key default gen_random_uuid(),
   name           text not null check (name ~ '^[a-z][a-z0-9-]{0,62}$'),
   key_hash       bytea not null unique check (length(key_hash) = 32),
+  -- What it is for: SERVICE_SCOPES (shared/identity/service-key.ts). A test compares both.
+  scopes         text[] not null check (scopes <@ array['introspect', 'changes', 'memberships'] and cardinality(scopes) > 0),
   created_at     timestamptz not null default now(),
   created_by     text not null,
   created_reason text not null,
@@ -33,14 +35,14 @@ create trigger service_keys_stay_revoked before update of revoked_at on app.serv
   for each row when (old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at)
   execute function app.refuse_change('a revoked key stays revoked');
 
-grant select (id, name, created_at, created_by, created_reason, expires_at, revoked_at, ended_by, ended_reason, used_at),
-  insert (name, key_hash, created_by, created_reason), update (expires_at, revoked_at, ended_by, ended_reason)
+grant select (id, name, scopes, created_at, created_by, created_reason, expires_at, revoked_at, ended_by, ended_reason, used_at),
+  insert (name, key_hash, scopes, created_by, created_reason), update (expires_at, revoked_at, ended_by, ended_reason)
   on app.service_keys to identity_operator;
 grant select, update (key_hash, used_at) on app.service_keys to identity_gate;
 
--- Returns the name of the service whose valid key has one of two hashes, or null. During a rotation of the pepper it stores the
+-- Returns the name of the service whose valid key has one of two hashes, or null. Raises TN403 when that key lacks the scope. During a rotation of the pepper it stores the
 -- current hash of a key that it finds by the previous one, because nothing else knows both.
-create function app.service_of_key(p_name text, p_key bytea, p_previous bytea) returns text
+create function app.service_of_key(p_name text, p_key bytea, p_previous bytea, p_scope text) returns text
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -51,6 +53,9 @@ begin
   select * into v_key from app.service_keys k
    where k.key_hash in (p_key, p_previous) and k.name = p_name and k.revoked_at is null
      and (k.expires_at is null or k.expires_at > now());
+  if found and not p_scope = any (v_key.scopes) then
+    raise exception 'the key of the service lacks the scope %', p_scope using errcode = 'TN403';
+  end if;
   if found and (v_key.key_hash <> p_key or v_key.used_at is null or v_key.used_at < now() - interval '1 hour') then
     update app.service_keys k set key_hash = p_key, used_at = now() where k.id = v_key.id and k.key_hash = v_key.key_hash;
   end if;
@@ -73,7 +78,7 @@ create function app.introspect(
 declare
   v_found record;
 begin
-  if app.service_of_key(p_name, p_key, p_key_previous) is null then
+  if app.service_of_key(p_name, p_key, p_key_previous, 'introspect') is null then
     return;
   end if;
   select * into v_found from app.authenticate(p_token, p_idle_seconds, p_step_seconds);
@@ -98,11 +103,12 @@ comment on function app.introspect is
 -- Without an event it returns a row whose id is null, and whose `xact` begins what is not read yet. It shows no event of a
 -- transaction that began after one that has not ended: an event that commits later than another always comes after it. Raises TN410
 -- for a position after which an event was deleted, and for one that this cluster has not reached. Deletions are looked at
--- after the events, so that none happens in between unseen.
+-- after the events, so that none happens in between unseen. `held_back` is true in each row when such a transaction holds back an
+-- event that has committed.
 create function app.changes(
     p_name text, p_key bytea, p_key_previous bytea, p_xact xid8, p_id uuid, p_most integer)
   returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
-                 target_id uuid, before jsonb, after jsonb)
+                 target_id uuid, target_user_id uuid, before jsonb, after jsonb, held_back boolean)
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -114,11 +120,13 @@ create function app.changes(
   set enable_sort = off
   as $$
 begin
-  if app.service_of_key(p_name, p_key, p_key_previous) is null then
+  if app.service_of_key(p_name, p_key, p_key_previous, 'changes') is null then
     return;
   end if;
   return query
-    select coalesce(e.xact, pg_snapshot_xmin(pg_current_snapshot()))::text, e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.before, e.after
+    select coalesce(e.xact, pg_snapshot_xmin(pg_current_snapshot()))::text, e.id, e.tenant_id, e.occurred_at, e.action,
+           e.actor_user_id, e.target_type, e.target_id, e.target_user_id, e.before, e.after,
+           exists (select from app.events h where h.xact >= pg_snapshot_xmin(pg_current_snapshot()))
       from (values (true)) as proven
       left join (
         select * from app.events o
@@ -137,9 +145,56 @@ $$;
 comment on function app.changes is
   'owner: identity_resolver; proof: service key; callers: identity_services; definer: reads events of all tenants';
 
+-- The members and former members of a tenant, or of all tenants with null, oldest first, after a position. Returns no row without a
+-- valid key of a service. Without a member it returns a row whose id is null. It returns nobody who was only invited: nobody
+-- learns whether an address has a user. `xact` begins the events that the rows may lack: what committed before it is in them.
+-- `live` is whether the membership gives access now.
+create function app.memberships_of_tenants(
+    p_name text, p_key bytea, p_key_previous bytea, p_tenant uuid, p_after timestamptz, p_after_id uuid, p_most integer)
+  returns table (xact text, id uuid, tenant_id uuid, user_id uuid, role_code text, permissions jsonb, live boolean,
+                 accepted_at text, revoked_at text, created_at text)
+  language plpgsql volatile security definer rows 50
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  as $$
+declare
+  -- Before the rows are read.
+  v_xact text := pg_snapshot_xmin(pg_current_snapshot());
+  v_ids uuid[];
+begin
+  if app.service_of_key(p_name, p_key, p_key_previous, 'memberships') is null then
+    return;
+  end if;
+  if p_tenant is null then
+    v_ids := array(select m.id from app.memberships m
+                    where m.accepted_at is not null and (m.created_at, m.id) > (p_after, p_after_id)
+                    order by m.created_at, m.id limit p_most);
+  else
+    v_ids := array(select m.id from app.memberships m
+                    where m.tenant_id = p_tenant and m.accepted_at is not null and (m.created_at, m.id) > (p_after, p_after_id)
+                    order by m.created_at, m.id limit p_most);
+  end if;
+  return query
+    select v_xact, m.id, m.tenant_id, m.user_id, r.code, r.permissions,
+           m.revoked_at is null and u.disabled_at is null and t.deleted_at is null and app.is_open(t.status),
+           m.accepted_at::text, m.revoked_at::text, m.created_at::text
+      from (values (true)) as proven
+      left join (app.memberships m
+                 join app.users u on u.id = m.user_id
+                 join app.tenants t on t.id = m.tenant_id
+                 join app.roles r on r.id = m.role_id) on m.id = any (v_ids)
+     order by m.created_at, m.id;
+end
+$$;
+comment on function app.memberships_of_tenants is
+  'owner: identity_gate; proof: service key; callers: identity_services; definer: reads memberships of all tenants';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.service_keys is
   'secret: key_hash; personal: created_by, created_reason, ended_by, ended_reason; '
-  'platform: id, name, created_at, expires_at, revoked_at, used_at';
+  'platform: id, name, scopes, created_at, expires_at, revoked_at, used_at';
 
-select app.give('app.service_of_key', 'app.introspect', 'app.changes');
+select app.give('app.service_of_key', 'app.introspect', 'app.changes', 'app.memberships_of_tenants');

@@ -35,9 +35,10 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
   grant-service-tenant ROLE SLUG  let the background work of another service, which signs in to the database as ROLE, enter
                                  a tenant (app.enter_as_service)
   revoke-service-tenant ROLE SLUG  end that, after waiting for the work in progress
-  create-service-key NAME        create the key of a service that calls POST /v1/introspect and GET /v1/changes. It is shown
-                                 once. The list of keys has your name and the reason
-  rotate-service-key NAME [--overlap HOURS]  create another key. The previous ones stay valid for the overlap: 24 hours, at
+  create-service-key NAME [--scope SCOPE]...  create the key of a service. It is shown once. The list of keys has your name and
+                                 the reason. Repeat --scope for each thing that the key is for: introspect, changes,
+                                 memberships. Without --scope it is for all of them
+  rotate-service-key NAME [--overlap HOURS]  create another key with the same scopes. The previous ones stay valid for the overlap: 24 hours, at
                                  most 720, or 0 for a key that somebody else may know
   revoke-service-key NAME        end every key of a service. Its next request is refused
   list-service-keys              list the keys, who created and ended each, and when it was last used. No key is shown
@@ -73,6 +74,7 @@ const options = {
   currency: { type: 'string' },
   key: { type: 'string' },
   overlap: { type: 'string' },
+  scope: { type: 'string', multiple: true },
   tenant: { type: 'string' },
   force: { type: 'boolean' },
   reason: { type: 'string' },
@@ -98,7 +100,7 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'renew-seal': { words: [] },
   'grant-service-tenant': { words: ['role', 'slug'] },
   'revoke-service-tenant': { words: ['role', 'slug'] },
-  'create-service-key': { words: ['name'] },
+  'create-service-key': { words: ['name'], takes: ['scope'] },
   'rotate-service-key': { words: ['name'], takes: ['overlap'] },
   'revoke-service-key': { words: ['name'] },
   'list-service-keys': { words: [] },
@@ -110,7 +112,10 @@ const USAGE: Readonly<Record<string, Usage>> = {
 }
 
 /** Gives each argument its name. Throws UsageError for missing and unknown ones. The function validates the values. */
-function toCommand(positionals: readonly string[], given: Readonly<Record<string, string | boolean>>): object {
+function toCommand(
+  positionals: readonly string[],
+  given: Readonly<Record<string, string | boolean | readonly string[]>>,
+): object {
   const [command = '', ...values] = positionals
   const usage = USAGE[command]
   if (usage === undefined) throw new UsageError(command === '' ? 'Name a command' : `There is no command ${command}`)

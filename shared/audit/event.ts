@@ -7,6 +7,8 @@ export interface EventRow {
   readonly actor_user_id: string | null
   readonly target_type: string
   readonly target_id: string | null
+  /** The user of a membership; null for every other target. */
+  readonly target_user_id: string | null
   readonly before: Readonly<Record<string, unknown>> | null
   readonly after: Readonly<Record<string, unknown>> | null
 }
@@ -21,7 +23,11 @@ export const eventOf = (row: EventRow) => ({
     type: row.actor_user_id === null ? ('platform' as const) : ('user' as const),
     id: row.actor_user_id,
   },
-  subject: { type: row.target_type, id: row.target_id },
+  subject: {
+    type: row.target_type,
+    id: row.target_id,
+    ...(row.target_user_id !== null && { user_id: row.target_user_id }),
+  },
   before: row.before,
   after: row.after,
 })

@@ -51,6 +51,7 @@ export const GROUP_OF: Readonly<Record<string, string>> = {
   '/v1/roles/{id}': 'roles',
   '/v1/introspect': 'services',
   '/v1/changes': 'services',
+  '/v1/memberships': 'services',
   '/v1/tenant': 'tenant',
   '/v1/vendors': 'vendor-accounts',
   '/v1/vendor-accounts': 'vendor-accounts',

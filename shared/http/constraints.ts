@@ -9,7 +9,7 @@ export function violation(error: unknown): Problem | null {
       countMetric('Unauthorized', 'ended')
       return unauthorized('the session ended during the request', true)
     case 'TN403':
-      return forbidden('the role changed during the request')
+      return forbidden(error instanceof Error ? error.message : 'the database refused the permission')
     case 'TN430':
       return forbidden('the principal may not give a role, or take it away')
     case 'TN409':

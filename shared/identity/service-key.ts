@@ -1,6 +1,11 @@
 import { TOKEN_PATTERN, type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
 
+/** What a service key may be for. Each is what the functions of migration 0023 ask the key for. */
+export const SERVICE_SCOPES = ['introspect', 'changes', 'memberships'] as const
+
+export type ServiceScope = (typeof SERVICE_SCOPES)[number]
+
 /** What the name of a service looks like. */
 export const SERVICE_NAME = /^[a-z][a-z0-9-]{0,62}$/
 

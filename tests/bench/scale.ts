@@ -94,7 +94,7 @@ async function fill(adminUrl: string, name: string, pepper: string, scale: Scale
                   ${tokens.map((token) => hashToken(pepper, token).toString('hex'))}::text[]) as k (id, key)
      where s.id = k.id`
   await sql`vacuum analyze app.sessions`
-  const serviceKey = await mintServiceKey(sql, pepper)
+  const serviceKey = await mintServiceKey(sql, { pepper })
   const [size] = await sql<{ size: string }[]>`select pg_size_pretty(pg_database_size(current_database())) as size`
   say(`${name}: ${scale.tenants} tenants, ${size?.size}`)
   await sql.end()

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
+import { SERVICE_SCOPES, type ServiceScope } from '#shared/identity/service-key.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { PEPPER } from './settings.ts'
 
@@ -14,12 +15,15 @@ export interface ServiceKey {
 export const basic = (name: string, secret: string): string =>
   `Basic ${btoa(`${encodeURIComponent(name)}:${encodeURIComponent(secret)}`)}`
 
-/** Inserts a valid key of a new service. */
-export async function mintServiceKey(admin: postgres.Sql, pepper: string = PEPPER): Promise<ServiceKey> {
+/** Inserts a valid key of a new service, with all scopes unless it names some. */
+export async function mintServiceKey(
+  admin: postgres.Sql,
+  { pepper = PEPPER, scopes = SERVICE_SCOPES }: { pepper?: string; scopes?: readonly ServiceScope[] } = {},
+): Promise<ServiceKey> {
   const secret = newToken()
   const name = `service-${randomUUID()}`
   await admin`
-    insert into app.service_keys (name, key_hash, created_by, created_reason)
-    values (${name}, ${hashToken(pepper, secret)}, 'a test', 'a test')`
+    insert into app.service_keys (name, key_hash, scopes, created_by, created_reason)
+    values (${name}, ${hashToken(pepper, secret)}, ${[...scopes]}, 'a test', 'a test')`
   return { name, secret, authorization: basic(name, secret) }
 }

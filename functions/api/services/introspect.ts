@@ -46,14 +46,15 @@ export const introspect = endpoint({
   summary: 'Ask whether a session token is valid now, and for what (RFC 7662)',
   description:
     'The decision of every route of this API, for services of the platform. Use it for one request: a revoked session is inactive ' +
-    'on the next one. It counts as a use of the session. A session that has selected no tenant is inactive.',
+    'on the next one. It counts as a use of the session. A session that has selected no tenant is inactive. ' +
+    'It takes a key with the scope `introspect`.',
   accepts: [JSON_TYPE, FORM_TYPE],
   body: v.object({
     token: parameter('pQ0s3v5x7zAbCdEfGhIjKlMnOpQrStUvWxYz0123456'),
     token_type_hint: v.optional(parameter('access_token')),
   }),
   reply: v.union([ActiveToken, v.object({ active: v.literal(false) })]),
-  problems: ['rate-limited'],
+  problems: [403, 'rate-limited'],
   audit: { none: 'changes nothing of a tenant' },
   async handle({ body: { token }, client, runtime, serviceKey, call }) {
     const session = await introspectSession(

@@ -21,7 +21,11 @@ const Change = v.pipe(
       occurred_at: v.pipe(v.string(), v.isoTimestamp(), v.examples(['2026-11-02T09:30:00.000Z'])),
       tenant_id: Id,
       actor: v.object({ type: v.picklist(['user', 'platform']), id: v.nullable(Id) }),
-      subject: v.object({ type: Code, id: v.nullable(Id) }),
+      subject: v.object({
+        type: Code,
+        id: v.nullable(Id),
+        user_id: v.optional(v.pipe(Id, v.description('The user of the membership, if the subject is one.'))),
+      }),
       before: Keys,
       after: Keys,
     }),
@@ -36,9 +40,9 @@ export const listChanges = endpoint({
   description:
     'The same events as on the event bus, for a service that checks that it missed none. Store `next` when you have handled the ' +
     'page, and send it as `after`. An event appears when every transaction that began before its own has ended, so no later page ' +
-    'has an event of an earlier place. An event stays for 30 days after it reached the bus. A position that is so old that an event after it is deleted gets a 410: compare ' +
-    'with the other routes what you missed, and begin without `after`. `GET /v1/events/schemas` has the ' +
-    'schema of each `detail`.',
+    'has an event of an earlier place. An event stays for 30 days after it reached the bus. A position that is so old that an event after it is deleted gets a 410: read ' +
+    '`GET /v1/memberships`, which says where to resume. `GET /v1/events/schemas` has the ' +
+    'schema of each `detail`. It takes a key with the scope `changes`.',
   query: v.object({
     limit: AgePageQuery.limit,
     after: v.optional(
@@ -55,8 +59,14 @@ export const listChanges = endpoint({
       v.examples(['WyI3MTIiLCIwYTViOGY1Mi02YzFkLTRmN2UtOWIzYS0yZDRjNmU4ZjBhMWIiXQ']),
       v.description('The position after this page, also when the page is empty.'),
     ),
+    complete: v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether no event had committed that follows this page. False for a full page, and while a transaction that is still open holds later events back.',
+      ),
+    ),
   }),
-  problems: ['rate-limited', 'position-expired'],
+  problems: [403, 'rate-limited', 'position-expired'],
   async handle({ query: { after = null, limit }, client, runtime, serviceKey, call }) {
     const asking = { name: serviceKey.name, key: serviceKey.hashes(runtime) }
     const found = await changesAfter(call.repeatable, asking, { after, limit })
@@ -64,6 +74,7 @@ export const listChanges = endpoint({
     return ok({
       data: found.changes.map((change) => ({ action: change.action, detail: eventOf(change) })),
       next: encodeCursor(found.next),
+      complete: found.complete,
     })
   },
 })

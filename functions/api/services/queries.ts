@@ -1,7 +1,9 @@
 import type { EventRow } from '#shared/audit/event.ts'
 import type { Config } from '#shared/base/config.ts'
 import type { Run } from '#shared/db/run.ts'
-import type { Key } from '#shared/schema/page.ts'
+import { holds, type Permission, PERMISSIONS } from '#shared/identity/permissions.ts'
+import { BEGINNING, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
+import { timestampText } from '#shared/schema/timestamp.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import { slideStep } from '#shared/identity/session-queries.ts'
 
@@ -42,10 +44,14 @@ export async function introspectSession(
 
 export type Change = EventRow & { readonly xact: string }
 
-/** Events, and the position after them. */
+/** A row of a page, or without an event the row that has the position. */
+type ChangeRow = (Change | (Omit<Change, 'id'> & { id: null })) & { readonly held_back: boolean }
+
+/** Events, the position after them, and whether no event had committed that follows. */
 interface Changes {
   readonly changes: readonly Change[]
   readonly next: Key
+  readonly complete: boolean
 }
 
 const LEAST_ID = '00000000-0000-0000-0000-000000000000'
@@ -60,9 +66,67 @@ export async function changesAfter(
   { after, limit }: { after: Key | null; limit: number },
 ): Promise<Changes | 'wrong key'> {
   const [xact, id] = after ?? [null, null]
-  const rows = await sql<Change | (Omit<Change, 'id'> & { id: null })>`
+  const rows = await sql<ChangeRow>`
     select * from app.changes(${name}, ${key[0]}, ${key[1]}, ${xact}::text::xid8, ${id}, ${limit})`
   const last = rows.at(-1)
   if (last === undefined) return 'wrong key'
-  return { changes: rows.filter((row): row is Change => row.id !== null), next: [last.xact, last.id ?? LEAST_ID] }
+  const changes = rows.filter((row): row is ChangeRow & Change => row.id !== null)
+  return { changes, next: [last.xact, last.id ?? LEAST_ID], complete: changes.length < limit && !last.held_back }
 }
+
+/** A membership, with what its role permits. */
+export interface Membership {
+  readonly id: string
+  readonly tenant_id: string
+  readonly user_id: string
+  readonly role: string
+  readonly permissions: readonly Permission[]
+  readonly live: boolean
+  readonly accepted_at: string
+  readonly revoked_at: string | null
+  readonly created_at: string
+}
+
+interface MembershipRow extends Omit<Membership, 'role' | 'permissions'> {
+  readonly xact: string
+  readonly role_code: string
+  readonly permissions: readonly string[]
+}
+
+/** Memberships, and the position in the changes from before they were read. */
+interface Memberships {
+  readonly rows: readonly ListRow<Membership>[]
+  readonly position: Key
+}
+
+/**
+ * Returns members and former members of a tenant, or of all tenants with null, oldest first: up to `limit` + 1 of them. Returns
+ * `wrong key` without a valid key.
+ */
+export async function membershipsOf(
+  sql: Run,
+  { name, key }: Asking,
+  { tenant, after, limit }: { tenant: string | null; after: Key | null; limit: number },
+): Promise<Memberships | 'wrong key'> {
+  const [createdAfter, idAfter] = after ?? BEGINNING
+  const rows = await sql<MembershipRow | { xact: string; id: null }>`
+    select * from app.memberships_of_tenants(${name}, ${key[0]}, ${key[1]}, ${tenant}, ${createdAfter}::text::timestamptz,
+                                             ${idAfter}, ${limit + 1})`
+  const [first] = rows
+  if (first === undefined) return 'wrong key'
+  const found = rows.filter((row): row is MembershipRow => row.id !== null)
+  return {
+    rows: found.map((row) => rowByAge(membershipOf(row), { at: row.created_at, id: row.id })),
+    position: [first.xact, LEAST_ID],
+  }
+}
+
+const membershipOf = ({ xact: _, role_code, permissions, ...row }: MembershipRow): Membership => ({
+  ...row,
+  role: role_code,
+  // An owner holds every permission that exists.
+  permissions: PERMISSIONS.filter((permission) => holds(permissions, permission)),
+  accepted_at: timestampText(row.accepted_at),
+  revoked_at: row.revoked_at === null ? null : timestampText(row.revoked_at),
+  created_at: timestampText(row.created_at),
+})

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { LegalName } from '#shared/schema/name.ts'
 import { Email } from '#shared/schema/email.ts'
-import { SERVICE_NAME } from '#shared/identity/service-key.ts'
+import { SERVICE_NAME, SERVICE_SCOPES } from '#shared/identity/service-key.ts'
 import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
 import { QUERY_NAMES } from './named-queries.ts'
 
@@ -29,6 +29,13 @@ const DatabaseRole = v.pipe(
 const ServiceName = v.pipe(
   v.string('must be a string'),
   v.regex(SERVICE_NAME, 'must be small letters, digits and hyphens, at most 63, and begin with a letter'),
+)
+
+const ServiceScopes = v.pipe(
+  v.array(v.picklist(SERVICE_SCOPES, `must be one of: ${SERVICE_SCOPES.join(', ')}`), 'must be a list'),
+  v.minLength(1, 'must not be empty'),
+  // Each once, in the order of the list.
+  v.transform((scopes) => SERVICE_SCOPES.filter((scope) => scopes.includes(scope))),
 )
 
 const MAX_OVERLAP_HOURS = 720
@@ -78,7 +85,11 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('renew-seal') }),
     v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),
     v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseRole, slug: Slug }),
-    v.strictObject({ command: v.literal('create-service-key'), name: ServiceName }),
+    v.strictObject({
+      command: v.literal('create-service-key'),
+      name: ServiceName,
+      scope: v.optional(ServiceScopes, () => [...SERVICE_SCOPES]),
+    }),
     v.strictObject({
       command: v.literal('rotate-service-key'),
       name: ServiceName,

@@ -178,7 +178,7 @@ describe('a service key', () => {
 })
 
 describe('list-changes', () => {
-  const list = async (after: string | null, limit = 100): Promise<{ data: any[]; next: string }> => {
+  const list = async (after: string | null, limit = 100): Promise<{ data: any[]; next: string; complete: boolean }> => {
     const search = new URLSearchParams({ limit: String(limit), ...(after === null ? {} : { after }) })
     const answer = await service.request(`GET /v1/changes?${search.toString()}`, {
       headers: { authorization: key.authorization },
@@ -239,9 +239,11 @@ describe('list-changes', () => {
     await service.sql.begin(async (sql) => {
       await record(sql, id, early)
       await record(service.sql, id, late)
-      expect(idsIn(await list(next))).toEqual([])
+      expect(await list(next)).toMatchObject({ data: [], complete: false })
     })
     await expect.poll(async () => idsIn(await all(next)), { timeout: 20_000 }).toEqual([early, late])
+    expect((await list(next, 1)).complete).toBe(false)
+    await expect.poll(async () => (await list(next)).complete, { timeout: 20_000 }).toBe(true)
   })
 
   it('is read by the typed client with a service key', async () => {

@@ -3,6 +3,7 @@ import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
 import { isTenantAccess } from '#shared/http/access.ts'
 import { EVERY_PERMISSION, PERMISSIONS } from '#shared/identity/permissions.ts'
 import { LANGUAGES } from '#shared/schema/language.ts'
+import { SERVICE_SCOPES } from '#shared/identity/service-key.ts'
 import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
 import { ADAPTERS } from '#shared/suppliers/vendor.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
@@ -36,6 +37,7 @@ it.each([
   ['app.tenants', 'status', TENANT_STATUSES],
   ['app.users', 'language', LANGUAGES],
   ['app.vendors', 'adapter', Object.keys(ADAPTERS)],
+  ['app.service_keys', 'scopes', SERVICE_SCOPES],
 ])('stores in %s.%s the values that the code has, and no other', async (table, column, values) => {
   const [check] = await (await database).admin<{ text: string }[]>`
     select pg_get_constraintdef(c.oid) as text from pg_constraint c

@@ -66,7 +66,8 @@ const [account] = await admin<{ id: string }[]>`
   returning id`
 
 await admin`
-  insert into app.service_keys (name, key_hash, created_by, created_reason) values ('billing', ${secret('service key')}, ${mark}, ${mark})`
+  insert into app.service_keys (name, key_hash, scopes, created_by, created_reason)
+  values ('billing', ${secret('service key')}, '{introspect,changes,memberships}', ${mark}, ${mark})`
 
 /** Fills the ids in that an attacker may know. */
 const filled = (text: string) =>

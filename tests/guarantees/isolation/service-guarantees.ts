@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
+import { SERVICE_SCOPES, type ServiceScope } from '#shared/identity/service-key.ts'
 import { expired, TICKET_BYTES, withEachByteChanged } from './forged-tickets.ts'
 import {
   as,
@@ -157,16 +158,23 @@ export const serviceEntryGuarantee = ({ own, other }: TwoTenants): Guarantee => 
 /** What a service with a key learns. */
 export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
   title:
-    'guarantee 9: a valid key of a service tells the live session of a token hash in its tenant, and the events of all tenants; nothing else does',
+    'guarantee 9: a valid key of a service with the scope tells the live session of a token hash in its tenant, or the events or memberships of all tenants; nothing else does',
   holds: async (sql) => {
     const key = randomBytes(32)
+    const asked = `'billing', '\\x${key.toString('hex')}', null`
+    const calls: Record<ServiceScope, string> = {
+      introspect: `app.introspect(${asked}, null, null, 60, 0)`,
+      changes: `app.changes(${asked}, '0', '${own}', 9)`,
+      memberships: `app.memberships_of_tenants(${asked}, null, '-infinity', '${own}', 9)`,
+    }
     const asSuperuser = <T>(work: () => Promise<T>) => as(sql, 'none', work)
     const add = (tenant: string, xact: string) => sql`
       insert into app.events (xact, id, tenant_id, occurred_at, action, target_type)
       values (${xact}::text::xid8, gen_random_uuid(), ${tenant}, now(), 'a.b', 'c')`
     await asSuperuser(async () => {
       await sql`
-        insert into app.service_keys (name, key_hash, created_by, created_reason) values ('billing', ${key}, 'a test', 'a test')`
+        insert into app.service_keys (name, key_hash, scopes, created_by, created_reason)
+        values ('billing', ${key}, '{introspect,changes,memberships}', 'a test', 'a test')`
       await sql`delete from app.events`
       for (const tenant of [own, other]) await add(tenant, '3')
       const [current] = await sql<{ xact: string }[]>`select pg_current_xact_id()::text as xact`
@@ -188,15 +196,34 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
         select tenant_id from app.changes(${name}, ${sent}, null, '0', ${own}, 9)`
       return rows.map(({ tenant_id }) => tenant_id).toSorted()
     }
+    const memberships = async (tenant: string | null, name = 'billing', sent: Buffer | null = key) => {
+      const rows = await sql<{ found: string | null }[]>`
+        select distinct tenant_id::text as found
+          from app.memberships_of_tenants(${name}, ${sent}, null, ${tenant}, '-infinity', ${own}, 100000)`
+      return rows.map(({ found }) => found).toSorted()
+    }
     const refuses = async (why: string, name?: string, sent?: Buffer | null) => {
       assert.deepEqual(await introspect(sessions.own, name, sent), [], why)
       assert.deepEqual(await changes(name, sent), [], why)
+      assert.deepEqual(await memberships(own, name, sent), [], why)
     }
     assert.deepEqual(await introspect(sessions.own), [`${sessions.own} ${own}`])
     assert.deepEqual(await introspect(sessions.other), [`${sessions.other} ${other}`])
     for (const [why, session] of [['pending', sessions.pending] as const, ...sessions.dead])
       assert.deepEqual(await introspect(session), [null], why)
     assert.deepEqual(await changes(), [own, other].toSorted(), 'without the event of a transaction that has not ended')
+    assert.deepEqual(await memberships(own), [own])
+    assert.deepEqual(await memberships(randomUUID()), [null], 'an unknown tenant')
+    for (const each of [own, other]) assert.ok((await memberships(null)).includes(each), 'all tenants')
+    for (const scope of SERVICE_SCOPES) {
+      await sql`savepoint scoped`
+      await asSuperuser(() => sql`update app.service_keys set scopes = array[${scope}]`)
+      for (const [needed, call] of Object.entries(calls)) {
+        const { code } = await attempt(sql, `select * from ${call}`)
+        assert.equal(code, needed === scope ? '' : 'TN403', `${needed} with ${scope}`)
+      }
+      await sql`rollback to savepoint scoped`
+    }
     await refuses('another name', 'shipping')
     await refuses('another key', 'billing', randomBytes(32))
     await refuses('no key', 'billing', null)
@@ -206,14 +233,11 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
       await refuses(end)
       await sql`rollback to savepoint ended`
     }
-    const calls = [
-      `select app.introspect('billing', '\\x${key.toString('hex')}', null, null, null, 60, 0)`,
-      `select app.changes('billing', '\\x${key.toString('hex')}', null, '0', '${own}', 9)`,
-    ]
-    const check = `select app.service_of_key('billing', '\\x${key.toString('hex')}', null)`
-    assert.equal((await attempt(sql, check)).code, REFUSED, check)
+    const check = `app.service_of_key(${asked}, 'changes')`
+    assert.equal((await attempt(sql, `select ${check}`)).code, REFUSED, check)
     await as(sql, 'identity_app', async () => {
-      for (const call of [...calls, check]) assert.equal((await attempt(sql, call)).code, REFUSED, call)
+      for (const call of [...Object.values(calls), check])
+        assert.equal((await attempt(sql, `select * from ${call}`)).code, REFUSED, call)
     })
   },
 })
@@ -228,5 +252,6 @@ export const FUNCTIONS: FunctionGuarantees = {
     service_of_key: serviceKeyGuarantee,
     introspect: serviceKeyGuarantee,
     changes: serviceKeyGuarantee,
+    memberships_of_tenants: serviceKeyGuarantee,
   }),
 }

@@ -85,7 +85,7 @@ describe('the commands on service keys', () => {
 
   it('create a key, rotate it with an overlap, and revoke it, each from the next request on', async () => {
     const { key: first, ...shown } = await done('create-service-key', 'billing')
-    expect(shown).toEqual({ name: 'billing' })
+    expect(shown).toEqual({ name: 'billing', scopes: ['introspect', 'changes', 'memberships'] })
     expect(await use('billing', first)).toBe(200)
     expect((await command('create-service-key', 'billing')).stderr).toContain('The service billing has a key')
     const { key: second, previous_valid_until } = await done('rotate-service-key', 'billing')
@@ -111,6 +111,24 @@ describe('the commands on service keys', () => {
     expect(stdout).toContain('"name":"billing"')
     for (const key of [first, second, third]) expect(JSON.stringify(keys) + stdout).not.toContain(key)
     expect(await done('create-service-key', 'billing')).toMatchObject({ key: expect.stringMatching(/^[\w-]{43}$/) })
+  })
+
+  it('give a key the scopes that are named, keep them in a rotation, and list them', async () => {
+    const read = async (name: string, key: string, path: string) =>
+      (await service.request(`GET ${path}`, { headers: { authorization: basic(name, key) } })).status
+    const scopes = ['changes', 'memberships']
+    const created = await done('create-service-key', 'copy', '--scope', 'memberships', '--scope', 'changes')
+    expect(created.scopes).toEqual(scopes)
+    const rotated = await done('rotate-service-key', 'copy')
+    expect(rotated.scopes).toEqual(scopes)
+    for (const { key } of [created, rotated]) {
+      expect(await use('copy', key)).toBe(403)
+      for (const path of ['/v1/changes', '/v1/memberships']) expect(await read('copy', key, path)).toBe(200)
+    }
+    const { keys } = await done('list-service-keys')
+    expect(keys.filter(({ name }: { name: string }) => name === 'copy')).toMatchObject([{ scopes }, { scopes }])
+    for (const scope of ['everything', '', 'Changes', 'introspect,changes'])
+      expect(await command('create-service-key', 'wrong', '--scope', scope), scope).toMatchObject({ code: 2 })
   })
 
   it('let one of two concurrent commands create the first key', async () => {

@@ -59,3 +59,41 @@ export async function withRetry<T>(read: () => Promise<T>, attempts = 3): Promis
     return withRetry(read, attempts - 1)
   }
 }
+
+/** What a service keeps of the members: the role of each, while their membership is live, and how far it has read. */
+export interface MemberCopy {
+  position: string | null
+  readonly roles: Map<string, string>
+}
+
+export async function updateCopy({ call }: Pick<Client, 'call'>, copy: MemberCopy): Promise<MemberCopy> {
+  if (copy.position === null) return readCopy({ call })
+  try {
+    const { data, next, complete } = await call('GET /v1/changes', { query: { after: copy.position, limit: 100 } })
+    for (const { action, detail } of data) {
+      const { user_id: user = '' } = detail.subject
+      const key = `${detail.tenant_id} ${user}`
+      if (action === 'membership.revoked') copy.roles.delete(key)
+      else if (action.startsWith('membership.')) copy.roles.set(key, String(detail.after?.['role']))
+    }
+    copy.position = next
+    return complete || data.length === 0 ? copy : await updateCopy({ call }, copy)
+  } catch (error) {
+    if (error instanceof ProblemError && error.kind === 'position-expired') return readCopy({ call })
+    throw error
+  }
+}
+
+async function readCopy({ call }: Pick<Client, 'call'>): Promise<MemberCopy> {
+  const first = await call('GET /v1/memberships', { query: { limit: 100 } })
+  const copy: MemberCopy = { position: first.changes_after, roles: new Map() }
+  for (
+    let page = first;
+    ;
+    page = await call('GET /v1/memberships', { query: { limit: 100, cursor: page.next_cursor ?? '' } })
+  ) {
+    for (const { tenant_id, user_id, role, live } of page.data)
+      if (live) copy.roles.set(`${tenant_id} ${user_id}`, role)
+    if (page.next_cursor === null) return copy
+  }
+}
