@@ -121,11 +121,14 @@ export async function membershipsOf(
   }
 }
 
-const membershipOf = ({ xact: _, role_code, permissions, ...row }: MembershipRow): Membership => ({
-  ...row,
-  role: role_code,
+const membershipOf = (row: MembershipRow): Membership => ({
+  id: row.id,
+  tenant_id: row.tenant_id,
+  user_id: row.user_id,
+  role: row.role_code,
   // An owner holds every permission that exists.
-  permissions: PERMISSIONS.filter((permission) => holds(permissions, permission)),
+  permissions: PERMISSIONS.filter((permission) => holds(row.permissions, permission)),
+  live: row.live,
   accepted_at: timestampText(row.accepted_at),
   revoked_at: row.revoked_at === null ? null : timestampText(row.revoked_at),
   created_at: timestampText(row.created_at),
