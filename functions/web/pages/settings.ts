@@ -6,6 +6,7 @@ import { NoticeQuery } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { field, form, type Option, select } from '#web/view/form.ts'
 import { kept } from '#web/view/kept.ts'
+import { zones } from '#web/view/zones.ts'
 
 interface Shop {
   readonly body: ReplyOf<'GET /v1/tenant'>
@@ -34,8 +35,6 @@ export const changeSettings = page({
   },
   again: async (context) => settingsView(context, await context.callWithEtag('GET /v1/tenant')),
 })
-
-const zones = kept(() => Intl.supportedValuesOf('timeZone').map((value) => ({ value, label: value })))
 
 const currencies = kept((language) => {
   const names = new Intl.DisplayNames(language, { type: 'currency' })

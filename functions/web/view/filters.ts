@@ -1,4 +1,5 @@
 import { type Html, html } from '#web/http/html.ts'
+import { errorsOf, idOf } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 interface FilterParts {
@@ -8,22 +9,31 @@ interface FilterParts {
 }
 
 export type Filter =
-  | (FilterParts & { readonly type: 'search' | 'date' })
+  | (FilterParts & { readonly type: 'search' })
+  | (FilterParts & { readonly type: 'date'; readonly min: string; readonly max: string })
   | (FilterParts & { readonly options: readonly { readonly value: string; readonly label: string }[] })
 
 /** The filters of a list: a form that opens the same page with them in its query. */
-export const filters = ({ path, t }: Ui, label: string, fields: readonly Filter[]): Html =>
-  html`<form class="filters" method="get" action="${path}" aria-label="${label}">
-${fields.map((filter) => html`<div class="filter"><label for="filter-${filter.name}">${filter.label}</label>${control(filter)}</div>`)}
-<button type="submit" class="plain">${t.common.filter}</button>
+export const filters = (ui: Ui, label: string, fields: readonly Filter[]): Html =>
+  html`<form class="filters" method="get" action="${ui.path}" aria-label="${label}">
+${fields.map((filter) => labelled(ui, filter))}
+<button type="submit" class="plain">${ui.t.common.filter}</button>
 </form>`
 
-function control(filter: Filter): Html {
-  const { name, value } = filter
+function labelled(ui: Ui, filter: Filter): Html {
+  const id = idOf(filter.name)
+  const errors = errorsOf(ui, filter.name)
+  const attributes = html`id="${id}" name="${filter.name}"${errors.length > 0 && html` aria-describedby="${id}-error" aria-invalid="true"`}`
+  return html`<div class="filter"><label for="${id}">${filter.label}</label>${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}${control(filter, attributes)}</div>`
+}
+
+function control(filter: Filter, attributes: Html): Html {
+  const { value } = filter
   if ('options' in filter)
-    return html`<select id="filter-${name}" name="${name}">${filter.options.map(
+    return html`<select ${attributes}>${filter.options.map(
       (option) =>
         html`<option value="${option.value}"${option.value === (value ?? '') && html` selected`}>${option.label}</option>`,
     )}</select>`
-  return html`<input id="filter-${name}" name="${name}" type="${filter.type}" value="${value ?? ''}" autocomplete="off">`
+  const range = filter.type === 'date' && html` min="${filter.min}" max="${filter.max}"`
+  return html`<input ${attributes} type="${filter.type}" value="${value ?? ''}"${range} autocomplete="off">`
 }

@@ -4,9 +4,11 @@ import type { Ui } from '#web/view/ui.ts'
 /** The name of the hidden field against cross-site requests. */
 export const CSRF_FIELD = 'csrf'
 
-const idOf = (name: string): string => `field-${name}`
+/** The id of a field, to which the summary of errors links. */
+export const idOf = (name: string): string => `field-${name}`
 
-const errorsOf = ({ refusal }: Ui, name: string): readonly string[] =>
+/** What is wrong with a field. */
+export const errorsOf = ({ refusal }: Ui, name: string): readonly string[] =>
   (refusal?.errors ?? []).flatMap(({ field, message }) => (field === name ? [message] : []))
 
 const hiddenFields = (fields: Readonly<Record<string, string>>): Html[] =>

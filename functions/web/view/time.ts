@@ -49,17 +49,41 @@ export const absolute = ({ language, session }: Pick<Ui, 'language' | 'session'>
 export const when = (ui: Ui, time: string): Html =>
   html`<time datetime="${time}">${relative(ui.language, (Date.parse(time) - Date.now()) / 1000)} <span class="quiet">${absolute(ui, time)}</span></time>`
 
-const clockOf = kept(
-  (timeZone) => new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' }),
-)
+const DAY_MS = 86_400_000
+// No zone is further from UTC.
+const FURTHEST_MS = 26 * 3_600_000
 
-/** Returns when a day (yyyy-mm-dd) begins in a time zone, `later` days after it, as the API takes it. */
+const dayOf = kept((timeZone) => new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }))
+
+/** The days that a filter takes. Entries are younger, and Intl writes each of these with four digits of the year. */
+export const DAYS = { min: '2000-01-01', max: '2999-12-31' } as const
+
+const dayInWords = kept((language) => new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' }))
+
+/** Returns a day (yyyy-mm-dd) in words: "January 1, 2000". */
+export const dayName = (language: string, day: string): string => dayInWords(language).format(Date.parse(day))
+
+/** Whether a text is a day of the calendar (yyyy-mm-dd) that a filter takes. */
+export function isDay(text: string): boolean {
+  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  // Date.parse takes February 30 for a day of March.
+  return text >= DAYS.min && text <= DAYS.max && !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+}
+
+/**
+ * Returns when a day begins in a time zone, `later` days after it, as the API takes it: its first instant, which is 01:00 where
+ * the clocks go forward at midnight. Requires a day that `isDay` accepts.
+ */
 export function startOfDay(day: string, timeZone: string, later = 0): string {
-  const midnight = Date.parse(`${day}T00:00:00Z`) + later * 86_400_000
-  const offsetAt = (time: number): number => {
-    const clock = clockOf(timeZone).format(time)
-    return Date.parse(`${clock.replace(' ', 'T')}Z`) - time
+  const midnight = Date.parse(`${day}T00:00:00Z`) + later * DAY_MS
+  const wanted = new Date(midnight).toISOString().slice(0, 10)
+  const format = dayOf(timeZone)
+  // Looks for the instant at which the calendar of the zone reaches the day.
+  let [before, from] = [midnight - FURTHEST_MS, midnight + FURTHEST_MS]
+  while (from - before > 1) {
+    const middle = Math.floor((before + from) / 2)
+    if (format.format(middle) < wanted) before = middle
+    else from = middle
   }
-  // The second look is for a day that begins on the other side of a change of the clocks.
-  return new Date(midnight - offsetAt(midnight - offsetAt(midnight))).toISOString()
+  return new Date(from).toISOString()
 }

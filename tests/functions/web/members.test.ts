@@ -158,4 +158,46 @@ describe('the audit log page', () => {
     await owner.open(`${BASE}/audit-log?from=2001-01-01&to=2101-12-31&action=role.created`)
     expect(owner.page.body).toContain('added the role Night shift.')
   })
+
+  it.each(['0026-11-25', '9999-12-31', '2026-02-30', 'tomorrow', '-000001-01-01'])(
+    'says at the field that %s is no day that it can look for',
+    async (day) => {
+      const owner = await web.signedIn('owner@acme.test', 'acme-print')
+      for (const name of ['from', 'to']) {
+        const { status, body } = await owner.open(`${BASE}/audit-log?${name}=${day}`)
+        expect(status).toBe(422)
+        expect(body).toContain('Enter a day from January 1, 2000 to December 31, 2999.')
+        expect(body).toContain(
+          `<input id="field-${name}" name="${name}" aria-describedby="field-${name}-error" aria-invalid="true" type="date" value="${day}" min="2000-01-01" max="2999-12-31"`,
+        )
+        expect(body).toContain(`<a href="#field-${name}">`)
+      }
+    },
+  )
+
+  it.each([
+    ['America/Santiago', '2026-09-06T03:30:00Z', '2026-09-05'],
+    ['America/Santiago', '2027-09-05T04:00:00Z', '2027-09-05'],
+    ['Africa/Cairo', '2026-04-23T21:59:00Z', '2026-04-23'],
+    ['Pacific/Apia', '2026-06-30T10:59:59Z', '2026-06-30'],
+  ])('finds an entry of a shop in %s at %s under its day there, and under no other', async (zone, time, day) => {
+    const { sql } = web.service
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await sql`update app.tenants set timezone = ${zone} where slug = 'acme-print'`
+    await sql`
+      insert into app.audit_log (tenant_id, action, target_type, occurred_at)
+      select id, 'vendor_account.revoked', 'vendor_account', ${time}::text::timestamptz from app.tenants where slug = 'acme-print'`
+    const entriesOf = async (from: string) =>
+      (await owner.open(`${BASE}/audit-log?from=${from}&to=${from}&action=vendor_account.revoked`)).body.split('<time')
+        .length - 1
+    const at = (days: number) => new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10)
+    expect([await entriesOf(at(-1)), await entriesOf(day), await entriesOf(at(1))]).toEqual([0, 1, 0])
+    const shown = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(
+      Date.parse(day),
+    )
+    expect((await owner.open(`${BASE}/audit-log?from=${day}&to=${day}&action=vendor_account.revoked`)).body).toContain(
+      `${shown}, ${day.slice(0, 4)}`,
+    )
+    await sql`update app.tenants set timezone = 'UTC' where slug = 'acme-print'`
+  })
 })
