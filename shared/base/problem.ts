@@ -45,6 +45,7 @@ export const PROBLEMS = {
   'deal-locked': { status: 409, title: 'Deal locked' },
   'precondition-failed': { status: 412, title: 'Precondition failed' },
   'position-expired': { status: 410, title: 'Expired position' },
+  'idempotency-key-reused': { status: 409, title: 'Reused idempotency key' },
   'rate-limited': { status: 429, title: 'Too many attempts' },
   'dependency-unavailable': { status: 503, title: 'Service temporarily unavailable' },
 } as const satisfies Readonly<Record<string, { readonly status: FailureStatus; readonly title: string }>>
@@ -76,6 +77,8 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'precondition-failed':
     'The resource has changed since it was read, or the operation does not take the condition. Read it again, then decide what to change.',
   'position-expired': 'Events after this position are deleted. Compare what you missed, and begin without `after`.',
+  'idempotency-key-reused':
+    'The key was sent with another request in the last 24 hours. Use a new key for each operation.',
   'rate-limited': 'There were too many attempts. Wait as many seconds as `Retry-After` says.',
   'dependency-unavailable':
     'A part of the service does not reply. Send the request again after the seconds of `Retry-After`. A write may have taken effect.',

@@ -13,7 +13,10 @@ type InQuery<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | number 
 type Needed<Name extends string, Value> =
   Partial<Value> extends Value ? { readonly [_ in Name]?: Value } : { readonly [_ in Name]: Value }
 
-/** The request of a route: its params, query and body, if it has them. `ifMatch`: the write requires this ETag, or is a 412. */
+/**
+ * The request of a route: its params, query and body, if it has them. `ifMatch`: the write requires this ETag, or is a 412.
+ * `idempotencyKey`: a retry of a POST in a tenant with the same key changes nothing, and gets the first success again.
+ */
 export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParamNames<R>, string>> }) &
@@ -23,7 +26,8 @@ export type RequestTo<R extends Route> = ([ParamNames<R>] extends [never]
     ? R extends `GET ${string}`
       ? unknown
       : { readonly ifMatch?: string | undefined }
-    : unknown)
+    : unknown) &
+  (R extends `POST ${string}` ? { readonly idempotencyKey?: string | undefined } : unknown)
 
 /** The body of a route's response, or null if it has none. Times are text. */
 export type ReplyOf<R extends Route> = OnTheWire<EndpointOf<R>['reply']>
@@ -99,7 +103,7 @@ export function createClient(
   const send = 'send' in options ? options.send : sendBy(options.baseUrl, options.fetch)
 
   const callWithEtag = async <R extends Route>(route: R, ...[sent]: Arguments<R>) => {
-    const { params = {}, query = {}, body, ifMatch }: UntypedRequest = sent ?? {}
+    const { params = {}, query = {}, body, ifMatch, idempotencyKey }: UntypedRequest = sent ?? {}
     const [method = '', path = ''] = route.split(' ')
     const fields = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) if (value !== undefined) fields.set(name, String(value))
@@ -112,6 +116,7 @@ export function createClient(
         ...(authorization === undefined ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
       },
       body: body === undefined ? null : JSON.stringify(body),
     })
@@ -127,6 +132,7 @@ interface UntypedRequest {
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
   readonly ifMatch?: string | undefined
+  readonly idempotencyKey?: string | undefined
 }
 
 /** Returns the transport over HTTP, by `fetch` or what replaces it. */

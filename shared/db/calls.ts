@@ -1,5 +1,5 @@
-import type { Call, Database } from '#shared/db/connect.ts'
-import type { SqlValue } from '#shared/db/run.ts'
+import type { Call, Database, Sql } from '#shared/db/connect.ts'
+import type { Run, SqlValue } from '#shared/db/run.ts'
 
 declare const ofTicket: unique symbol
 
@@ -25,10 +25,18 @@ export const callByTicket = (
   ticket: TicketBytes,
   { repeatable }: { repeatable: boolean },
 ): CallByTicket => {
-  const run = repeatable ? call.repeatable : call
-  const checked: TicketRun = (text, first, ...values) => {
+  return Object.assign(checkedRun(repeatable ? call.repeatable : call, ticket), { invoke: call.invoke })
+}
+
+/** Returns the calls of a request as statements of one transaction. What they invoke is invoked after its commit. */
+export const callInTransaction = (sql: Sql, ticket: TicketBytes): CallByTicket =>
+  Object.assign(checkedRun(sql, ticket), {
+    invoke: async (...job: Parameters<Call['invoke']>) => void sql.invoking(...job),
+  })
+
+const checkedRun =
+  (run: Run, ticket: TicketBytes): TicketRun =>
+  (text, first, ...values) => {
     if (first !== ticket) throw new Error('the first value of a call is not the ticket of its request')
     return run(text, first, ...values)
   }
-  return Object.assign(checked, { invoke: call.invoke })
-}

@@ -7,6 +7,7 @@ import type {
   TenantTransactions,
   Unscoped,
 } from '#shared/db/scope.ts'
+import type { Reply } from '#shared/http/reply.ts'
 import type { Need } from '#shared/base/needs.ts'
 import type { Permission } from '#shared/identity/permissions.ts'
 import type { SentServiceKey } from '#shared/identity/service-key.ts'
@@ -75,10 +76,16 @@ export type Granted<A extends DeclaredAccess, Route extends string> = A extends 
     ? Grant<Principal, Opened<A, SessionWays<Route>>>
     : Grant<null, OpenWays, A extends 'service' ? SentServiceKey : null>
 
+/**
+ * Runs the write of a reply `by handle`, and stores the reply for an `Idempotency-Key` (shared/http/once.ts). A POST that is not
+ * `repeatable` returns what it returns.
+ */
+export type Answer = <R extends Reply | null>(work: (sql: TenantTransaction) => Promise<R>) => Promise<R>
+
 /** Around a GET is a transaction that only reads. Around a write is one that first checks the principal again under locks. */
 interface TenantWays {
   readonly around: { readonly sql: TenantTransaction }
-  readonly 'by handle': { readonly sql: TenantTransactions }
+  readonly 'by handle': { readonly sql: TenantTransactions & { readonly answer: Answer } }
   readonly 'by call': { readonly sql: Pick<TenantTransactions, 'read'>; readonly call: CallByTicket }
 }
 

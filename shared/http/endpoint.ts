@@ -60,6 +60,8 @@ interface Definition<
   readonly etag?: true
   /** The cache-control of a success. A failure always gets `no-store`. */
   readonly cache?: string
+  /** A repeated POST does no harm, so it takes no `Idempotency-Key`: see shared/http/once.ts. */
+  readonly repeatable?: true
   /** It takes access from somebody: it ends the connections that block it. See shared/db/without-veto.ts. */
   readonly revokes?: true
   /** Why a success leaves no entry in an audit log. Every other write route must leave one. */
@@ -94,6 +96,7 @@ export interface Endpoint {
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly etag: boolean
+  readonly repeatable: boolean
   readonly revokes: boolean
   readonly audit: { readonly none: string } | null
   readonly limits: ((input: LimitInput<unknown>) => readonly Limit[]) | null
@@ -119,6 +122,7 @@ const DEFAULTS = {
   problems: [],
   cache: 'no-store',
   etag: false,
+  repeatable: false,
   revokes: false,
   audit: null,
   limits: null,

@@ -3,6 +3,7 @@ import type * as v from 'valibot'
 import type { Config } from '#shared/base/config.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
+import { takesKey } from '#shared/http/once.ts'
 import { SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { FIELD_ERRORS as FIELD_ERROR_DETAILS, fieldError } from '#shared/schema/field-error.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
@@ -71,6 +72,7 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
     ...(path.includes('{') ? [toRefusal(404)] : []),
     // Of a query with an unknown key, on every route.
     toRefusal('validation-failed'),
+    ...(takesKey(endpoint) ? [toRefusal('idempotency-key-reused')] : []),
     ...(body === null ? [] : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415)]),
     ...(limits === null ? [] : [toRefusal('rate-limited')]),
     // Of a condition, on every route.
@@ -166,6 +168,10 @@ export const HEADERS = {
     required: true,
     schema: { type: 'string', pattern: '^"[\\w-]{22}"$' },
   },
+  IdempotencyReplayed: {
+    description: 'Sent when this is the reply to an earlier request with the same `Idempotency-Key`.',
+    schema: { const: 'true' },
+  },
   NoStore: { required: true, schema: { const: 'no-store' } },
   Nosniff: { required: true, schema: { const: FIXED_HEADERS['x-content-type-options'] } },
   RateLimit: {
@@ -216,10 +222,16 @@ const COMMON_HEADERS = {
 }
 
 /** Returns the headers of a success. */
-export const successHeaders = ({ access, cache, etag, method }: Endpoint): Part => ({
-  ...COMMON_HEADERS,
-  ...(etag ? { etag: header('ETag') } : {}),
-  'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
-  ...(!requiresSession(access) ? {} : { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }),
-  ...(requiresSession(access) && method === 'GET' ? { [SESSION_HEADER]: header('SessionIfPreferred') } : {}),
-})
+export const successHeaders = (endpoint: Endpoint): Part => {
+  const { access, cache, etag, method } = endpoint
+  return {
+    ...COMMON_HEADERS,
+    ...(etag ? { etag: header('ETag') } : {}),
+    ...(takesKey(endpoint) ? { 'idempotency-replayed': header('IdempotencyReplayed') } : {}),
+    'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
+    ...(requiresSession(access)
+      ? { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }
+      : {}),
+    ...(requiresSession(access) && method === 'GET' ? { [SESSION_HEADER]: header('SessionIfPreferred') } : {}),
+  }
+}

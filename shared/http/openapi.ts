@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import type { Config } from '#shared/base/config.ts'
 import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import { takesKey } from '#shared/http/once.ts'
 import { FORM_TYPE } from '#shared/http/media-type.ts'
 import {
   compare,
@@ -93,6 +94,7 @@ export function openApiDocument(
         ...pathParameters(endpoint),
         ...(query === null ? [] : queryParameters(jsonSchema(query))),
         ...(endpoint.etag && method !== 'GET' ? [IF_MATCH] : []),
+        ...(takesKey(endpoint) ? [IDEMPOTENCY_KEY] : []),
       ],
       ...(request === null
         ? {}
@@ -143,6 +145,15 @@ const IF_MATCH: Part = {
   required: false,
   description: 'ETags that a response carried. With another current one, the request changes nothing and gets a 412.',
   schema: { type: 'string', examples: ['"UhJ1Yg0aP3x7cWZkQvM5bA"'] },
+}
+
+const IDEMPOTENCY_KEY: Part = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A new UUID for each operation. A retry of the same user with the same key and request within 24 hours changes nothing, and gets the first success again, with `idempotency-replayed: true`. A failure is not kept.',
+  schema: { type: 'string', maxLength: 257, examples: ['5f6b0f4e-6f3e-4f0c-9f43-0d5b2f6c1a7e'] },
 }
 
 const pathParameters = ({ params }: Endpoint): Part[] =>

@@ -6,6 +6,7 @@ import type { RouteGroup } from '#shared/http/group.ts'
 import { unavailable } from '#shared/base/problem.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
 import { conditions } from '#shared/http/middleware/conditions.ts'
+import { idempotencyKey } from '#shared/http/middleware/idempotency-key.ts'
 import { jsonBody } from '#shared/http/middleware/json-body.ts'
 import { matchRoute } from '#shared/http/middleware/match-route.ts'
 import { problemDetails } from '#shared/http/middleware/problem-details.ts'
@@ -36,6 +37,7 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
     .use(tenantScope())
     .use(jsonBody(group.bodyLimitBytes))
     .use(conditions())
+    .use(idempotencyKey())
     .use(rateLimit())
     .handler(async (_event, context) => {
       const { status, headers, body } = await runEndpoint(context.request)

@@ -6,6 +6,7 @@ import type { Config } from '#shared/base/config.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
 import { RequestHeaders } from '#shared/http/headers.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import type { KeyedRequest } from '#shared/http/once.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import { UUID } from '#shared/schema/uuid.ts'
 import type { Runtime } from '#shared/lambda/runtime.ts'
@@ -32,6 +33,8 @@ export interface RequestState {
   readonly ifMatch: string | null
   query: unknown
   body: unknown
+  /** Of a request with an `Idempotency-Key`, on a route that takes one. */
+  keyedRequest: KeyedRequest | null
 }
 
 /** The Lambda context with the request's state: middy passes only the context on to the handler. */
@@ -72,6 +75,7 @@ export function beginRequest(event: APIGatewayProxyEvent, { trustedProxies }: Co
     ifMatch: ifMatch.length === 0 ? null : ifMatch.join(', '),
     query: null,
     body: null,
+    keyedRequest: null,
   }
 }
 

@@ -1,8 +1,9 @@
-import { callByTicket } from '#shared/db/calls.ts'
-import { sessionTransactions, tenantTransactions, unscoped } from '#shared/db/scope.ts'
-import { type AnyGrant, isTenantAccess, requiresSession, type TenantAccess } from '#shared/http/access.ts'
+import { callByTicket, callInTransaction } from '#shared/db/calls.ts'
+import { sessionTransactions, type TenantTransactions, tenantTransactions, unscoped } from '#shared/db/scope.ts'
+import { type AnyGrant, type Answer, isTenantAccess, requiresSession, type TenantAccess } from '#shared/http/access.ts'
 import { withoutVeto } from '#shared/db/without-veto.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
+import { type KeyedRequest, once } from '#shared/http/once.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
 import type { Runtime } from '#shared/lambda/runtime.ts'
@@ -17,7 +18,7 @@ export function runEndpoint(state: RequestState): Promise<Reply> {
 function run(state: RequestState): Promise<Reply> {
   const { endpoint, runtime, params } = matched(state)
   const { database, ...withoutDatabase } = runtime
-  const { query, body, principal, sentToken, serviceKey, client, requestId, ifMatch } = state
+  const { query, body, principal, sentToken, serviceKey, client, requestId, ifMatch, keyedRequest } = state
   const caller = { principal, sentToken, serviceKey, client, requestId, ifMatch }
   const request = { ...caller, params, query, body, runtime: withoutDatabase }
   const handle: Handle = (ways) => endpoint.handle({ ...request, ...ways })
@@ -25,7 +26,7 @@ function run(state: RequestState): Promise<Reply> {
   if (!requiresSession(access)) return outsideOfSession(endpoint, database, handle)
   if (principal === null) throw new Error('no principal after the session check')
   return isTenantAccess(access)
-    ? inTenant(endpoint, access, { principal, database, handle })
+    ? inTenant(endpoint, access, { principal, database, handle, keyedRequest })
     : inSession(endpoint, { principal, database, handle })
 }
 
@@ -40,13 +41,26 @@ interface Run {
 const outsideOfSession = ({ needs }: Endpoint, database: Runtime['database'], handle: Handle) =>
   needs.includes('database') ? handle({ sql: unscoped(database), call: database.call }) : handle({})
 
-function inTenant({ method, opener }: Endpoint, access: TenantAccess, { principal, database, handle }: Run) {
-  const proof = principal.ticket.proof({ permission: access.permission, exclusive: 'exclusive' in access })
-  const transactions = tenantTransactions(database, proof)
-  if (opener === 'by handle') return handle({ sql: transactions })
-  if (opener === 'by call')
+function inTenant(
+  { method, opener }: Endpoint,
+  access: TenantAccess,
+  { principal, database, handle, keyedRequest }: Run & { readonly keyedRequest: KeyedRequest | null },
+) {
+  const { ticket } = principal
+  // A called function may lock the tenant. In a transaction that another statement opens, that lock must come first.
+  const exclusive = 'exclusive' in access || opener === 'by call'
+  const transactions = tenantTransactions(database, ticket.proof({ permission: access.permission, exclusive }))
+  const answer: Answer = (work) =>
+    transactions.write((sql) => (keyedRequest === null ? work(sql) : once(sql, keyedRequest, () => work(sql))))
+  if (opener === 'by handle') return handle({ sql: { ...transactions, answer } })
+  if (opener === 'by call' && keyedRequest === null)
     return handle({ sql: { read: transactions.read }, call: callOf(method, principal, database) })
-  return transactions[method === 'GET' ? 'read' : 'write']((sql) => handle({ sql }))
+  if (opener === 'by call')
+    return answer((sql) => {
+      const read: TenantTransactions['read'] = (work) => work(sql)
+      return handle({ sql: { read }, call: ticket.present((bytes) => callInTransaction(sql, bytes)) })
+    })
+  return method === 'GET' ? transactions.read((sql) => handle({ sql })) : answer((sql) => handle({ sql }))
 }
 
 function inSession({ method, opener }: Endpoint, { principal, database, handle }: Run) {

@@ -43,7 +43,7 @@ export const connectAccount = endpoint({
     if (vendor === null) throw invalid([{ pointer: '#/vendor', code: 'unknown', kind: 'a vendor' }])
     mustBeSendable(vendor, { accountNumber, secret })
     const id = randomUUID()
-    const connected = await storeSecret({
+    return storeSecret({
       encrypt: () => runtime.vault.encrypt(secret, secretContext(principal.tenant.id, id, FIRST_VERSION), sql.proof),
       check: async () => {
         const lastError = await askVendor(runtime.config, vendor, { accountNumber, secret })
@@ -51,7 +51,7 @@ export const connectAccount = endpoint({
         return lastError
       },
       store: (encrypted, lastError) =>
-        sql.write(async (tx) => {
+        sql.answer(async (tx) => {
           await insertAccount(tx, { id, vendor: vendor.code, label, accountNumber, lastError, encrypted })
           await recordAudit(
             { ...context, sql: tx },
@@ -62,9 +62,9 @@ export const connectAccount = endpoint({
             },
           )
           if (lastError !== null) await enqueue(tx, 'verify-vendor', { account_id: id }, id)
-          return findVendorAccount(tx, id)
+          const connected = await findVendorAccount(tx, id)
+          return connected === null ? null : ok(connected.account)
         }),
     })
-    return ok(connected.account)
   },
 })

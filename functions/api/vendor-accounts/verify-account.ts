@@ -15,6 +15,7 @@ export const verifyAccount = endpoint({
   summary: 'Verify the secret with the vendor again',
   needs: ['vault'],
   reply: VendorAccount,
+  repeatable: true,
   problems: [VENDOR_UNREACHABLE],
   limits: checkLimits,
   async handle(context) {

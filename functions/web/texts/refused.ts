@@ -6,10 +6,13 @@ export type FieldErrorTexts = Readonly<
   Record<FieldErrorCode, string | ((numbers: { readonly min: number; readonly max: number }) => string)>
 >
 
-/** The kinds of problems that show a form again and name no field. */
-export type FormProblem = {
-  [Kind in ProblemKind]: (typeof PROBLEMS)[Kind]['status'] extends 400 | 409 | 412 ? Kind : never
-}[ProblemKind]
+/** The kinds of problems that show a form again and name no field. The pages send no `Idempotency-Key`. */
+export type FormProblem = Exclude<
+  {
+    [Kind in ProblemKind]: (typeof PROBLEMS)[Kind]['status'] extends 400 | 409 | 412 ? Kind : never
+  }[ProblemKind],
+  'idempotency-key-reused'
+>
 
 /** What people read of a problem that names no field. `other` is for kinds of a later version of the API. */
 export type ProblemTexts = Readonly<Record<FormProblem | 'other', string>> & {

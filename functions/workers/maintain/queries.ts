@@ -50,4 +50,6 @@ export const DELETIONS: readonly ((sql: Sql, keptDays: number, batch: number) =>
     select from generate_series(1, app.delete_old_attempts(${batch}::int))`,
   (sql, _keptDays, batch) => sql`
     select from generate_series(1, app.delete_old_networks(${batch}::int))`,
+  (sql, _keptDays, batch) => sql`
+    select from generate_series(1, app.delete_old_replies(${batch}::int))`,
 ]

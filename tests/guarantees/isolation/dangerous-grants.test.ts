@@ -91,6 +91,7 @@ const OPEN: Readonly<Record<string, string>> = {
   'memberships gate identity_gate': 'checks the membership of a session',
   'memberships operator_read identity_operator': 'finds the tenants of a user',
   'memberships resolver_read identity_resolver': 'finds the tenants of a user',
+  'replies gate_expired identity_gate': 'deletes the replies that expired',
   'role_permissions gate identity_gate': 'reads the permissions of a session',
   'role_permissions platform_write identity_owner': 'a migration adds permissions to roles of the platform',
   'roles gate identity_gate': 'reads the role of a session, and computes the permissions of roles',

@@ -18,6 +18,7 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'deal-locked': 'Trato bloqueado',
   'precondition-failed': 'Condición no cumplida',
   'position-expired': 'Posición caducada',
+  'idempotency-key-reused': 'Clave de idempotencia repetida',
   'rate-limited': 'Demasiados intentos',
   'dependency-unavailable': 'Servicio no disponible temporalmente',
 }
@@ -44,6 +45,8 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'precondition-failed': 'El recurso ha cambiado desde que se leyó. Léalo de nuevo y decida qué cambiar.',
   'position-expired':
     'Se han eliminado eventos posteriores a esta posición. Compare lo que le falta y empiece sin `after`.',
+  'idempotency-key-reused':
+    'La clave se envió con otra solicitud en las últimas 24 horas. Use una clave nueva para cada operación.',
   'rate-limited': 'Hubo demasiados intentos. Espere los segundos que indica `Retry-After`.',
   'dependency-unavailable':
     'Una parte del servicio no responde. Envíe la solicitud de nuevo tras los segundos de `Retry-After`. Una escritura puede haber surtido efecto.',
