@@ -8,20 +8,28 @@ export const COOKIES = {
   csrf: { name: '__Host-tenantry-csrf', maxAgeSeconds: null },
   /** The random value behind the CSRF fields of forms that need no session. */
   form: { name: '__Host-tenantry-form', maxAgeSeconds: 3600 },
-  /** The single-use token between the link in a mail and the form. */
-  link: { name: '__Host-tenantry-link', maxAgeSeconds: 600 },
+  /** The links of mails whose forms are open (links.ts). It lives as long as the last of them. */
+  link: { name: '__Host-tenantry-link', maxAgeSeconds: 86_400 },
+  /** What a person typed into a form that was not done, sealed (typed.ts). */
+  typed: { name: '__Host-tenantry-typed', maxAgeSeconds: 600 },
   lang: { name: '__Host-tenantry-lang', maxAgeSeconds: 365 * 86_400 },
 } as const satisfies Readonly<Record<string, { readonly name: string; readonly maxAgeSeconds: number | null }>>
 
 export type CookieName = keyof typeof COOKIES
 
-// The characters of tokens and codes. No value that the front end sets has another one.
-const VALUE = /^[A-Za-z0-9_-]{1,128}$/
+/** Browsers keep a cookie of at most 4096 bytes, with its name. */
+export const MAX_COOKIE_LENGTH = 4000
+// The characters of tokens and codes, and a dot between them. No value that the front end sets has another one.
+const VALUE = new RegExp(`^[A-Za-z0-9_.-]{1,${MAX_COOKIE_LENGTH}}$`)
 
 /** Returns the Set-Cookie header. Throws for a value that could end the cookie or the header. */
-export function setCookie(cookie: CookieName, value: string): string {
+export function setCookie(
+  cookie: CookieName,
+  value: string,
+  maxAgeSeconds: number | null = COOKIES[cookie].maxAgeSeconds,
+): string {
   if (!VALUE.test(value)) throw new Error(`not a value of the cookie ${cookie}`)
-  return line(cookie, value, COOKIES[cookie].maxAgeSeconds)
+  return line(cookie, value, maxAgeSeconds)
 }
 
 /** Returns the Set-Cookie header that deletes the cookie. */

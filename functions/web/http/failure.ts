@@ -1,5 +1,6 @@
 import type { FailureStatus, Problem } from '#shared/base/problem.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
+import { ForeignForm } from '#web/http/foreign-form.ts'
 import { html } from '#web/http/html.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { type View, view } from '#web/http/reply.ts'
@@ -40,9 +41,11 @@ function wordsOf(status: FailureStatus, { failures }: Texts, detail?: string): {
 }
 
 /** The page of a failure, in the layout. */
-export function failurePage({ language, requestId }: WebState, { status, options }: Problem): View {
+export function failurePage({ language, requestId }: WebState, problem: Problem): View {
+  const { status, options } = problem
   const texts = TEXTS[language]
-  const { title, text } = wordsOf(status, texts, options.detail)
+  const { title, text } =
+    problem instanceof ForeignForm ? texts.failures.foreign : wordsOf(status, texts, options.detail)
   return view({
     status,
     title,

@@ -2,15 +2,14 @@ import { shopName } from '#shared/identity/shop-name.ts'
 import { html } from '#web/http/html.ts'
 import type { OtherShop } from '#web/http/middleware/shop.ts'
 import { type View, view } from '#web/http/reply.ts'
+import { returnAddress } from '#web/http/form-address.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import type { Ui } from '#web/view/ui.ts'
 import { actionButton } from '#web/view/form.ts'
-import { withQuery } from '#web/view/parts.ts'
 
 /** The page that stands in the place of a page of another shop. */
 export const otherShop = (state: WebState, { shop }: OtherShop): ((ui: Ui) => View) => {
-  // After a form the browser goes to the start page: what it sent is not done later.
-  const next = state.matched?.page.method === 'GET' ? withQuery(state.path, Object.fromEntries(state.query)) : ''
+  const next = returnAddress(state) ?? ''
   return (ui) => {
     const { otherShop: texts } = ui.t
     const current = shopName(given(ui.session?.tenant ?? null))

@@ -55,9 +55,19 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly callWithEtag: Client['callWithEtag']
   /** Returns the session of somebody who may be signed in, or null. */
   readonly findSession: () => Promise<Me | null>
+  /** Returns the Set-Cookie header after the page's link was used. */
+  readonly useLink: () => string
+  /** Returns the Set-Cookie header that puts the link first that a form of this link page named, or null for no link page. */
+  readonly firstLink: (path: string, field: string) => string | null
   /** The shortest new password. */
   readonly minLength: number
 }
+
+/** What the parts of a link's page need to know of the request. */
+export type LinkContext = Pick<
+  PageContext<'link', unknown, unknown, unknown, unknown>,
+  keyof Ui | 'link' | 'call' | 'findSession' | 'minLength'
+>
 
 /** What `load` may use: the session is not known yet. */
 export type LoadContext<Params, Query> = Client & {
@@ -99,6 +109,8 @@ interface Definition<
   ) => Promise<PageReply>
   /** The field at which a refusal of this kind is shown. Other kinds that name no field stand above the form. */
   readonly fieldOf?: Partial<Record<FormProblem, string>>
+  /** The path of the page that shows the form of a POST, if it is not the GET of the same path. */
+  readonly formAt?: string
 }
 
 /** A page as the pipeline sees it, without its type parameters. */
@@ -114,6 +126,7 @@ export interface Page {
   readonly handle: (context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>
   readonly again: ((context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>) | null
   readonly fieldOf: Partial<Record<FormProblem, string>>
+  readonly formAt: string
 }
 
 const ROUTE = /^(GET|POST) (\/[A-Za-z0-9/{}._-]*)$/
@@ -131,7 +144,7 @@ export function page<
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${route}`)
   if ((typeof access === 'object') !== path.startsWith('/s/{slug}'))
     throw new Error(`A page of a shop has an address below /s/{slug} and a permission, or neither: ${route}`)
-  const defaults = { navigation: null, query: null, form: null, load: null, again: null, fieldOf: {} }
+  const defaults = { navigation: null, query: null, form: null, load: null, again: null, fieldOf: {}, formAt: path }
   // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
   return { ...defaults, ...definition, method, path } as unknown as Page
 }

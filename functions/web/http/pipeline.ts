@@ -20,6 +20,7 @@ import type { WebSource } from '#web/http/runtime.ts'
  */
 export const webPipeline = (pages: readonly Page[], source: WebSource) => {
   const { makeUi, render } = renderer(pages)
+  const running = { makeUi, config: source.config, byRoute: new Map(pages.map((page) => [page.route, page])) }
   return middy<APIGatewayProxyEvent, ProxyResult, Error, WebContext>()
     .use(pageHeaders())
     .use(pageFailures(render))
@@ -29,7 +30,7 @@ export const webPipeline = (pages: readonly Page[], source: WebSource) => {
     .use(session())
     .use(shop())
     .handler(async (_event, { request: state }) => {
-      const { reply, ui } = await runPage(state, makeUi, source.config)
+      const { reply, ui } = await runPage(state, running)
       return render(state, reply, ui)
     })
 }

@@ -1,13 +1,15 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
 import type { FieldError } from '#shared/schema/field-error.ts'
-import { fieldsOf } from '#shared/http/form.ts'
+import { typedValues } from '#web/http/form-data.ts'
 import type { Page } from '#web/http/page.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import type { FormProblem } from '#web/texts/refused.ts'
 import { TEXTS, type Texts } from '#web/texts/texts.ts'
-import { CSRF_FIELD } from '#web/view/form.ts'
 import { duration } from '#web/view/time.ts'
+import { isSame, personField } from '#web/http/csrf.ts'
+import { keepTyped } from '#web/http/typed.ts'
+import { PERSON_FIELD } from '#web/view/form.ts'
 import type { FieldMessage, Refusal } from '#web/view/ui.ts'
 
 /** A refusal of a form that the page itself decides. `field` null: it concerns the whole form. */
@@ -21,19 +23,44 @@ export class FormRefused extends Error {
   }
 }
 
+/** The form is ours, but the page was open for too long, or the person signed in again. */
+export class OldForm extends Error {
+  override name = 'OldForm'
+}
+
+/** Returns why an old form is shown again. What somebody else typed is not shown, but kept for them. */
+export function oldForm(state: WebState): Refusal {
+  const { failures } = TEXTS[state.language]
+  const person = state.form?.get(PERSON_FIELD) ?? ''
+  const user = state.session?.user
+  const isOthers =
+    user !== undefined && person !== '' && !isSame(person, personField(given(state.runtime).webKey, user.id))
+  if (isOthers) keepTyped(state)
+  return {
+    status: 422,
+    kind: null,
+    values: isOthers ? {} : valuesOf(state),
+    errors: [{ field: null, message: isOthers ? failures.otherPerson(user.email) : failures.openTooLong }],
+    retryAfterSeconds: null,
+    labels: new Map(),
+  }
+}
+
 /** Returns why the form is shown again, or null for an error that is no matter of a form. */
 export function refusalOf(error: unknown, state: WebState): Refusal | null {
   const { page } = given(state.matched)
   const texts = TEXTS[state.language]
   const refusal = (
     errors: readonly FieldMessage[],
-    status: 422 | 429 = 422,
+    status: Refusal['status'] = 422,
     retryAfterSeconds: number | null = null,
-  ) => ({
+  ): Refusal => ({
     status,
+    kind: error instanceof ProblemError ? error.kind : null,
     values: valuesOf(state),
     errors,
     retryAfterSeconds,
+    labels: new Map(),
   })
   if (error instanceof FormRefused) return refusal(error.errors)
   if (!(error instanceof ProblemError)) return null
@@ -43,6 +70,8 @@ export function refusalOf(error: unknown, state: WebState): Refusal | null {
     const message = texts.problems['rate-limited'](duration(state.language, seconds))
     return refusal([{ field: null, message }], 429, seconds)
   }
+  if (kind === 'vendor-unreachable')
+    return refusal([{ field: null, message: texts.problems['vendor-unreachable'] }], 503, retryAfterSeconds ?? 60)
   if (![400, 409, 412, 422].includes(status)) return null
   if (errors.length > 0) return refusal(errors.map((invalid) => toMessage(invalid, page, texts)))
   return refusal([
@@ -79,9 +108,4 @@ function toMessage(
   return { field: isField ? name : null, message: typeof text === 'string' ? text : text({ min, max }) }
 }
 
-const valuesOf = ({ form }: WebState): Record<string, string> => {
-  const values: Record<string, string> = {}
-  for (const [name, value] of Object.entries(fieldsOf(form ?? new URLSearchParams())))
-    if (name !== CSRF_FIELD && typeof value === 'string') values[name] = value
-  return values
-}
+const valuesOf = ({ form }: WebState): Record<string, string> => typedValues(form ?? new URLSearchParams())

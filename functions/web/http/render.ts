@@ -1,6 +1,7 @@
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { setCookie } from '#web/http/cookies.ts'
-import { csrfFields } from '#web/http/csrf.ts'
+import { boundFields } from '#web/http/bound-fields.ts'
+import { returnAddress } from '#web/http/form-address.ts'
 import { ownAddress } from '#web/http/next.ts'
 import { destinationsOf } from '#web/http/navigation.ts'
 import { isNotice } from '#web/http/notices.ts'
@@ -13,17 +14,23 @@ import { withQuery } from '#web/view/parts.ts'
 import type { Refusal, Ui } from '#web/view/ui.ts'
 
 /** Returns what the parts of a view need to know of the request. */
-export type MakeUi = (state: WebState, refusal?: Refusal) => Ui
+export type MakeUi = (state: WebState, refusal?: Refusal | null) => Ui
 
 /** Returns the response that a reply becomes. */
 export type Render = (state: WebState, reply: PageReply | ((ui: Ui) => PageReply), ui?: Ui) => ProxyResult
 
-/** A link's token stays in no page, and the address of a form cannot be opened. */
-const canReturn = ({ matched }: WebState): boolean => matched?.page.method === 'GET' && matched.page.access !== 'link'
+/** The address of this page, to come back to. A link's token stays in no page, and the address of a form cannot be opened. */
+function here(state: WebState): string {
+  const { matched, query, path } = state
+  if (matched === null || matched.page.access === 'link') return path
+  const fields = Object.fromEntries(query)
+  delete fields['notice']
+  return matched.page.method === 'GET' ? withQuery(path, fields) : (returnAddress(state) ?? path)
+}
 
 /** Returns the two functions for these pages. */
 export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Render } {
-  const fields = csrfFields(pages)
+  const fields = boundFields(pages)
   const own = ownAddress(pages)
   const destinations = destinationsOf(pages)
   const makeUi: MakeUi = (state, refusal) => ({
@@ -32,7 +39,7 @@ export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Rend
     path: state.path,
     session: state.session,
     destinations,
-    csrf: (to) => fields(state, to),
+    bound: (to) => fields(state, to),
     ownAddress: own,
     refusal: refusal ?? null,
   })
@@ -48,14 +55,12 @@ export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Rend
       case 'view': {
         state.setCookies.push(setCookie('form', state.formSecret))
         const notice = state.query.get('notice')
-        const query = Object.fromEntries(state.query)
-        delete query['notice']
         return {
           statusCode: reply.status,
           headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
           body: layout(ui, reply, {
             notice: isNotice(notice) ? notice : null,
-            here: canReturn(state) ? withQuery(state.path, query) : state.path,
+            here: here(state),
           }),
         }
       }

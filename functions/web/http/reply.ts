@@ -1,4 +1,5 @@
 import type { Html } from '#web/http/html.ts'
+import type { Place } from '#web/texts/notice-text.ts'
 import type { Notice } from '#web/texts/texts.ts'
 
 interface Common {
@@ -13,6 +14,8 @@ export interface View extends Common {
   /** The heading of the page. The layout writes it as the only `h1`, and into the title. */
   readonly title: string
   readonly content: Html
+  /** The shop and the role that the notice of the page names, if they are not those of the session. */
+  readonly about?: Place
   /** Seconds after which the browser loads the page again. */
   readonly refreshSeconds?: number
 }

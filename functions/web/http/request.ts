@@ -10,6 +10,7 @@ import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
 import { type CookieName, deleteCookie, readCookies } from '#web/http/cookies.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { languageOf } from '#web/http/language.ts'
+import { type MailLink, readLinks } from '#web/http/links.ts'
 import type { Me } from '#web/http/me.ts'
 import type { Page } from '#web/http/page.ts'
 import type { WebRuntime } from '#web/http/runtime.ts'
@@ -33,6 +34,14 @@ export interface WebState {
   loader: Client | null
   form: URLSearchParams | null
   session: Me | null
+  /** The links of mails that the browser opened, newest first. */
+  readonly links: readonly MailLink[]
+  /** The link that the page belongs to. */
+  link: MailLink | null
+  /** The browser says that a page of ours sent the form. */
+  fromOurPage: boolean
+  /** The form is ours, but its session or its cookie is gone: the page was open for too long. */
+  isOld: boolean
   /** What `load` of the page returns. */
   loading: Promise<unknown> | null
   /** The random value behind the CSRF fields of forms that need no session. */
@@ -74,6 +83,10 @@ export function beginPage(event: APIGatewayProxyEvent): WebState {
     loader: null,
     form: null,
     session: null,
+    links: readLinks(cookies),
+    link: null,
+    fromOurPage: false,
+    isOld: false,
     loading: null,
     formSecret: FORM_SECRET.test(known) ? known : randomBytes(16).toString('base64url'),
     setCookies: [],

@@ -1,50 +1,95 @@
 import * as v from 'valibot'
-import { ProblemError } from '#shared/client/client.ts'
 import type { Config } from '#shared/base/config.ts'
+import { ProblemError } from '#shared/client/client.ts'
 import { fieldsOf } from '#shared/http/form.ts'
+import { formAddress } from '#web/http/form-address.ts'
 import { parseQuery } from '#web/http/form-data.ts'
-import { invalidForm, refusalOf } from '#web/http/refusal.ts'
-import { keepToken, linkOf } from '#web/http/link.ts'
+import { keepToken, linkOf, MALFORMED_LINK } from '#web/http/link.ts'
+import { namedLink, writeLinks } from '#web/http/links.ts'
+import type { Me } from '#web/http/me.ts'
+import type { Page } from '#web/http/page.ts'
+import { invalidForm, OldForm, oldForm, refusalOf } from '#web/http/refusal.ts'
 import type { MakeUi } from '#web/http/render.ts'
 import type { PageReply } from '#web/http/reply.ts'
 import { forgetSession, given, sentToken, type WebState } from '#web/http/request.ts'
-import type { Me } from '#web/http/me.ts'
+import { forgetTyped, typedHere } from '#web/http/typed.ts'
+import { TEXTS } from '#web/texts/texts.ts'
 import type { Refusal, Ui } from '#web/view/ui.ts'
 
-/** Runs the page. A form that is refused is shown again, if the page says how. */
-export async function runPage(state: WebState, makeUi: MakeUi, config: Config): Promise<{ reply: PageReply; ui: Ui }> {
-  const { page, params } = given(state.matched)
-  const call = given(state.call)
+/** What a page is run with. `pages` by their routes. */
+export interface Running {
+  readonly makeUi: MakeUi
+  readonly config: Config
+  readonly byRoute: ReadonlyMap<string, Page>
+}
+
+/** Runs the page. A form that is refused or old is shown again, by the page itself or by the page that has the form. */
+export async function runPage(state: WebState, running: Running): Promise<{ reply: PageReply; ui: Ui }> {
+  const { page } = given(state.matched)
+  const { makeUi, config } = running
   const query = parseQuery(page, state)
-  const token = keepToken(state)
+  const token = keepToken(state, config)
   if (token !== null) return { reply: token, ui: makeUi(state) }
-  const contextWith = (form: unknown, data: unknown, refusal?: Refusal) => ({
+  state.link = linkOf(state)
+  const contextWith = contextOf(state, { ...running, query })
+  try {
+    if (state.isOld) throw new OldForm()
+    const context = contextWith(parseForm(state), await state.loading, interrupted(state))
+    const reply = await page.handle(context)
+    if (page.method === 'POST' && reply.kind === 'redirect') forgetTyped(state)
+    return { reply, ui: context }
+  } catch (error) {
+    const refusal = error instanceof OldForm ? oldForm(state) : refusalOf(error, state)
+    if (refusal === null || page.method === 'GET') throw error
+    const context = contextWith(null, undefined, refusal)
+    const reply = page.again === null ? await formPage(state, context, running) : await page.again(context)
+    const headers: Record<string, string> = { ...reply.headers }
+    if (refusal.retryAfterSeconds !== null) headers['retry-after'] = String(refusal.retryAfterSeconds)
+    return { reply: reply.kind === 'view' ? { ...reply, status: refusal.status, headers } : reply, ui: context }
+  }
+}
+
+type Context = Parameters<Page['handle']>[0]
+
+function contextOf(state: WebState, { makeUi, config, query }: Running & { readonly query: unknown }) {
+  const { params } = given(state.matched)
+  return (form: unknown, data: unknown, refusal: Refusal | null): Context => ({
     ...makeUi(state, refusal),
     params,
     query,
     form,
     data,
-    link: page.access === 'link' ? linkOf(state) : null,
-    call,
+    link: state.query.has('token') ? MALFORMED_LINK : (state.link?.token ?? null),
+    call: given(state.call),
     minLength: config.password.minLength,
     callWithEtag: given(state.callWithEtag),
     findSession: () => findSession(state),
+    useLink: () => writeLinks(state.links.filter(({ token }) => token !== state.link?.token)),
+    firstLink: (path, field) => {
+      const { webKey } = given(state.runtime)
+      const links = state.links.filter((link) => link.page === path)
+      const named = namedLink(links, field, { webKey, formSecret: state.formSecret, route: `POST ${path}` }) ?? links[0]
+      return named === undefined ? null : writeLinks([named, ...state.links.filter((link) => link !== named)])
+    },
   })
-  try {
-    const context = contextWith(parseForm(state), await state.loading)
-    return { reply: await page.handle(context), ui: context }
-  } catch (error) {
-    const refusal = page.again === null ? null : refusalOf(error, state)
-    if (refusal === null || page.again === null) throw error
-    const context = contextWith(null, undefined, refusal)
-    const reply = await page.again(context)
-    const headers: Record<string, string> = { ...reply.headers }
-    if (refusal.retryAfterSeconds !== null) headers['retry-after'] = String(refusal.retryAfterSeconds)
-    return {
-      reply: reply.kind === 'view' ? { ...reply, status: refusal.status, headers } : reply,
-      ui: context,
-    }
-  }
+}
+
+/** Shows the page that has the form, with the refusal. */
+async function formPage(state: WebState, context: Context, { byRoute }: Running): Promise<PageReply> {
+  const shown = byRoute.get(`GET ${given(state.matched).page.formAt}`)
+  if (shown === undefined) throw new Error('no page shows the form')
+  const query = shown.query === null ? null : v.parse(shown.query, {})
+  const data = await shown.load?.({ params: context.params, query, ...given(state.loader) })
+  return shown.handle({ ...context, path: formAddress(state), query, data })
+}
+
+/** What the person typed before they had to sign in or to change the shop. */
+function interrupted(state: WebState): Refusal | null {
+  const typed = given(state.matched).page.method === 'GET' ? typedHere(state) : null
+  if (typed === null) return null
+  const { notDone, notKept } = TEXTS[state.language].failures
+  const errors = [{ field: null, message: typed.values === null ? notKept : notDone }]
+  return { status: 422, kind: null, values: typed.values ?? {}, errors, retryAfterSeconds: null, labels: new Map() }
 }
 
 function parseForm(state: WebState): unknown {
@@ -59,7 +104,7 @@ async function findSession(state: WebState): Promise<Me | null> {
   if (sentToken(state) === null) return null
   try {
     // A form of the page may need the session's CSRF field.
-    state.session = await given(state.call)('GET /v1/auth/session')
+    state.session ??= await given(state.call)('GET /v1/auth/session')
     return state.session
   } catch (error) {
     if (!(error instanceof ProblemError) || error.status !== 401) throw error

@@ -1,23 +1,19 @@
 import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
-import { deleteCookie } from '#web/http/cookies.ts'
+import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
-import { invalidLink, isInvalidLink } from '#web/http/link.ts'
-import { page } from '#web/http/page.ts'
+import { closedLink, isInvalidLink, openLink } from '#web/http/link.ts'
+import type { Me } from '#web/http/me.ts'
+import { type LinkContext, page } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
-import { redirect, type View, view } from '#web/http/reply.ts'
-import type { Client } from '#shared/client/client.ts'
-import { field, form } from '#web/view/form.ts'
+import { type PageReply, redirect, type View, view } from '#web/http/reply.ts'
+import { signInWith } from '#web/pages/sign-in-with.ts'
+import { accountField, field, form } from '#web/view/form.ts'
+import { withQuery } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 type Invitation = ReplyOf<'POST /v1/auth/invitations/inspect'>
-
-interface Opened extends Ui {
-  readonly link: string | null
-  readonly call: Client['call']
-  readonly minLength: number
-}
 
 export const showInvitation = page({
   route: 'GET /invitation',
@@ -25,42 +21,62 @@ export const showInvitation = page({
   handle: (context) => inspected(context),
 })
 
-/** A newcomer sets a name and a password; an existing user joins. An invitation that is accepted twice is accepted once. */
+/** A newcomer sets a name and a password, and is signed in; an existing user joins. An invitation that is accepted twice is accepted once. */
 export const acceptInvitation = page({
   route: 'POST /invitation',
   access: 'link',
-  form: v.object({ full_name: optional, password: optional }),
+  form: v.object({ full_name: optional, password: optional, username: optional }),
   async handle(context) {
-    const { link, form, call, language } = context
-    if (link === null) return invalidInvitation(context)
+    const { link, form, call, language, useLink } = context
+    const opened = await openInvitation(context)
+    if (link === null || opened.is !== 'open') return inspected(context)
+    const { full_name, password } = form
     try {
-      await call('POST /v1/auth/invitations/accept', { body: { token: link, ...form, language } })
+      await call('POST /v1/auth/invitations/accept', { body: { token: link, full_name, password, language } })
     } catch (error) {
-      if (isInvalidLink(error)) return invalidInvitation(context)
+      if (isInvalidLink(error)) return inspected(context)
       throw error
     }
-    return redirect('/sign-in', { notice: 'sign-in-with-password', cookies: [deleteCookie('link')] })
+    const { email, tenant } = opened.account
+    const cookies = opened.session === null && password !== null ? await signInWith(call, { email, password }) : null
+    return joined(tenant.slug, { session: opened.session, cookies, used: useLink() })
   },
   again: (context) => inspected(context),
 })
 
-/** Reads the invitation, which consumes nothing, and shows it. */
-async function inspected(context: Opened): Promise<View> {
-  const { link, call, minLength } = context
-  if (link === null) return invalidInvitation(context)
-  try {
-    return invitationView(
-      context,
-      await call('POST /v1/auth/invitations/inspect', { body: { token: link } }),
-      minLength,
-    )
-  } catch (error) {
-    if (isInvalidLink(error)) return invalidInvitation(context)
-    throw error
-  }
+/** Leads to the shop, by the choice of a shop if the person is in several, or by the sign-in. */
+function joined(
+  slug: string,
+  { session, cookies, used }: { session: Me | null; cookies: readonly string[] | null; used: string },
+): PageReply {
+  const next = shopPath(slug)
+  if (session !== null) return redirect(withQuery('/shops', { next }), { notice: 'joined', cookies: [used] })
+  if (cookies === null) return redirect(withQuery('/sign-in', { next }), { notice: 'joined-sign-in', cookies: [used] })
+  return redirect(withQuery('/shops', { next }), { notice: 'joined', cookies: [used, ...cookies] })
 }
 
-const invalidInvitation = (ui: Ui): View => invalidLink(ui, html`<p>${ui.t.invitation.again}</p>`)
+const openInvitation = (context: LinkContext) =>
+  openLink(context, (token) => context.call('POST /v1/auth/invitations/inspect', { body: { token } }))
+
+/** Reads the invitation, which consumes nothing, and shows it. */
+async function inspected(context: LinkContext): Promise<View> {
+  const opened = await openInvitation(context)
+  if (opened.is !== 'open')
+    return closedLink(context, opened, { to: '/invitation', way: html`<p>${context.t.invitation.again}</p>` })
+  return opened.account.consumed
+    ? acceptedView(context, opened.account, opened.session)
+    : invitationView(context, opened.account, context.minLength)
+}
+
+function acceptedView(ui: Ui, { tenant, email }: Invitation, session: Me | null): View {
+  const { invitation: t } = ui.t
+  const to = shopPath(tenant.slug)
+  return view({
+    title: t.acceptedTitle(shopName(tenant)),
+    content: html`<p class="prose">${t.accepted(email, shopName(tenant))}</p>
+<p><a class="button" href="${session === null ? withQuery('/sign-in', { next: to }) : to}">${session === null ? ui.t.signIn.title : t.open(shopName(tenant))}</a></p>`,
+  })
+}
 
 function invitationView(
   ui: Ui,
@@ -69,6 +85,7 @@ function invitationView(
 ) {
   const { invitation: t } = ui.t
   const newcomer = [
+    accountField(ui, email),
     field(ui, { name: 'full_name', label: t.name, autocomplete: 'name' }),
     field(ui, {
       name: 'password',
@@ -80,13 +97,13 @@ function invitationView(
   ]
   return view({
     title: t.title(shopName(tenant)),
-    content: html`<dl>
+    content: html`<p class="prose"><strong>${t.meant(email, shopName(tenant))}</strong></p>
+<dl>
 <dt>${t.shop}</dt><dd>${shopName(tenant)}</dd>
 <dt>${t.role}</dt><dd>${role}</dd>
 ${inviter !== null && html`<dt>${t.inviter}</dt><dd>${inviter.full_name === null ? inviter.email : `${inviter.full_name} (${inviter.email})`}</dd>`}
-<dt>${t.email}</dt><dd>${email}</dd>
 </dl>
 <p class="prose">${exists ? t.existing : t.newcomer}</p>
-${form(ui, { to: '/invitation', fields: exists ? null : newcomer, submit: exists ? t.join : t.create })}`,
+${form(ui, { to: '/invitation', fields: exists ? null : newcomer, submit: exists ? t.join : t.create, hidden: exists ? { username: email } : {} })}`,
   })
 }

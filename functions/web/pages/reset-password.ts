@@ -1,53 +1,72 @@
 import * as v from 'valibot'
-import { deleteCookie } from '#web/http/cookies.ts'
 import { html } from '#web/http/html.ts'
-import { invalidLink, isInvalidLink } from '#web/http/link.ts'
-import { page } from '#web/http/page.ts'
+import { closedLink, isInvalidLink, openLink } from '#web/http/link.ts'
+import { type LinkContext, page } from '#web/http/page.ts'
+import { optional } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
-import { field, form } from '#web/view/form.ts'
+import { signInWith } from '#web/pages/sign-in-with.ts'
+import { accountField, field, form } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 export const showResetPassword = page({
   route: 'GET /reset-password',
   access: 'link',
-  handle: async (context) => (context.link === null ? invalidReset(context) : resetView(context, context.minLength)),
+  handle: (context) => showReset(context),
 })
 
-/** A link that is used twice changes nothing, and the API does not say so. The notice is true in both cases. */
+/** Sets the password of the account that the link is for, and signs in with it. A link that was used before changes nothing. */
 export const resetPassword = page({
   route: 'POST /reset-password',
   access: 'link',
-  form: v.object({ password: v.string() }),
+  form: v.object({ password: v.string(), username: optional }),
   async handle(context) {
-    const { link, form, call } = context
-    if (link === null) return invalidReset(context)
+    const { link, form, call, useLink } = context
+    const opened = await openReset(context)
+    if (link === null || opened.is === 'missing' || opened.is === 'of somebody else') return showReset(context)
     try {
       await call('POST /v1/auth/password/reset', { body: { token: link, password: form.password } })
     } catch (error) {
-      if (isInvalidLink(error)) return invalidReset(context)
+      if (isInvalidLink(error)) return showReset(context)
       throw error
     }
-    return redirect('/sign-in', { notice: 'sign-in-with-password', cookies: [deleteCookie('link')] })
+    const isNow = opened.is === 'open'
+    const email = isNow ? opened.account.email : (form.username ?? '')
+    const cookies = await signInWith(call, { email, password: form.password })
+    if (cookies !== null) return redirect('/', { notice: 'password-set', cookies: [useLink(), ...cookies] })
+    return redirect('/sign-in', { notice: isNow ? 'password-set' : 'reset-link-used', cookies: [useLink()] })
   },
-  again: async (context) => resetView(context, context.minLength),
+  again: (context) => showReset(context),
 })
 
-const invalidReset = (ui: Ui): View =>
-  invalidLink(ui, html`<p><a href="/forgot-password">${ui.t.resetPassword.again}</a></p>`)
+const openReset = (context: LinkContext) =>
+  openLink(context, (token) => context.call('POST /v1/auth/password/inspect', { body: { token } }))
 
-function resetView(ui: Ui, minLength: number): View {
+async function showReset(context: LinkContext): Promise<View> {
+  const opened = await openReset(context)
+  if (opened.is === 'open') return resetView(context, opened.account.email, context.minLength)
+  const { again, used } = context.t.resetPassword
+  return closedLink(context, opened, {
+    to: '/reset-password',
+    way: html`<p>${used}</p><p><a href="/forgot-password">${again}</a></p>`,
+  })
+}
+
+function resetView(ui: Ui, email: string, minLength: number): View {
   const { resetPassword: t } = ui.t
   return view({
-    title: t.title,
+    title: t.title(email),
     content: form(ui, {
       to: '/reset-password',
-      fields: field(ui, {
-        name: 'password',
-        label: t.password,
-        hint: t.hint(minLength),
-        type: 'password',
-        autocomplete: 'new-password',
-      }),
+      fields: [
+        accountField(ui, email),
+        field(ui, {
+          name: 'password',
+          label: t.password,
+          hint: t.hint(minLength),
+          type: 'password',
+          autocomplete: 'new-password',
+        }),
+      ],
       submit: t.submit,
     }),
   })

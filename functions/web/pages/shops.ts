@@ -4,7 +4,8 @@ import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import { page } from '#web/http/page.ts'
-import { optional } from '#web/http/query.ts'
+import { isNotice } from '#web/http/notices.ts'
+import { NoticeQuery, optional } from '#web/http/query.ts'
 import { redirect, view } from '#web/http/reply.ts'
 import { actionButton } from '#web/view/form.ts'
 import { badge, empty } from '#web/view/parts.ts'
@@ -18,10 +19,11 @@ const TONES = { trial: 'plain', active: 'good', past_due: 'warn', suspended: 'ba
 export const listShops = page({
   route: 'GET /shops',
   access: 'session',
-  query: v.object({ next: optional }),
+  query: v.object({ ...NoticeQuery.entries, next: optional }),
   load: ({ call }) => call('GET /v1/auth/tenants'),
   async handle(context) {
     const { data, session, call, t, query } = context
+    const notice = isNotice(query.notice) ? query.notice : null
     const [only, second] = data.data
     if (only === undefined)
       return view({
@@ -30,12 +32,22 @@ export const listShops = page({
       })
     if (second === undefined) {
       if (session.tenant === null) await call('POST /v1/auth/tenants/{id}/select', { params: { id: only.tenant.id } })
-      return redirect(nextIn(context, only.tenant.slug, query.next))
+      return redirect(nextIn(context, only.tenant.slug, query.next), { notice })
     }
+    const wanted = data.data.find(({ tenant }) => belongsTo(query.next, tenant.slug))
+    const others = data.data.filter((option) => option !== wanted)
+    const list = (options: readonly Option[]) =>
+      html`<ul class="cards">${options.map((option) => card(context, option, session.tenant?.id, query.next))}</ul>`
     return view({
       title: t.shops.title,
-      content: html`<p class="prose">${t.shops.intro}</p>
-<ul class="cards">${data.data.map((option) => card(context, option, session.tenant?.id, query.next))}</ul>`,
+      ...(wanted === undefined ? {} : { about: { shop: shopName(wanted.tenant), role: wanted.role.label } }),
+      content:
+        wanted === undefined
+          ? html`<p class="prose">${t.shops.intro}</p>${list(others)}`
+          : html`<p class="prose">${notice === 'joined' ? t.shops.intro : t.shops.wanted(shopName(wanted.tenant))}</p>
+${list([wanted])}
+<h2>${t.shops.others}</h2>
+${list(others)}`,
     })
   },
 })
@@ -46,7 +58,7 @@ const card = (ui: Ui, { tenant, role }: Option, current: string | undefined, nex
 <p>${shops.role}: ${role.label} · ${shops.status}: ${badge(shops.statuses[tenant.status], TONES[tenant.status])}</p>
 ${
   tenant.id === current
-    ? html`<p><a href="${shopPath(tenant.slug)}">${shops.current}</a></p>`
+    ? html`<p><a href="${nextIn(ui, tenant.slug, next)}">${shops.current}</a></p>`
     : actionButton(ui, {
         to: '/shops',
         hidden: { tenant: tenant.id, next: next ?? '' },
@@ -69,11 +81,13 @@ export const chooseShop = page({
   },
 })
 
-/** The page that the person wanted, if it belongs to this shop; else the start page of the shop. */
+/** The page that the person wanted, if it belongs to this shop or to none; else the start page of the shop. */
 function nextIn({ ownAddress }: Ui, slug: string, next: string | null): string {
-  const start = shopPath(slug)
   const wanted = ownAddress(next ?? '')
-  return wanted !== null && `${wanted.split('?', 1)[0] ?? ''}/`.toLowerCase().startsWith(`${start}/`.toLowerCase())
-    ? wanted
-    : start
+  const fits = wanted !== null && wanted !== '/' && (belongsTo(wanted, slug) || !wanted.startsWith('/s/'))
+  return fits && !/^\/(shops|sign-in)\b/.test(wanted) ? wanted : shopPath(slug)
 }
+
+/** Whether an address is that of a page of the shop. */
+const belongsTo = (address: string | null, slug: string): boolean =>
+  `${address?.split('?', 1)[0] ?? ''}/`.toLowerCase().startsWith(`${shopPath(slug)}/`.toLowerCase())

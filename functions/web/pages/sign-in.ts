@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
-import { deleteCookie, setCookie } from '#web/http/cookies.ts'
+import { setCookie } from '#web/http/cookies.ts'
 import { html } from '#web/http/html.ts'
 import { isNotice } from '#web/http/notices.ts'
 import { page } from '#web/http/page.ts'
@@ -16,7 +16,10 @@ export const showSignIn = page({
   query: v.object({ ...NoticeQuery.entries, next: optional }),
   async handle(context) {
     const { query, findSession } = context
-    if ((await findSession()) !== null) return redirect('/', { notice: isNotice(query.notice) ? query.notice : null })
+    if ((await findSession()) !== null)
+      return redirect(context.ownAddress(query.next ?? '') ?? '/', {
+        notice: isNotice(query.notice) ? query.notice : null,
+      })
     return signInView(context, query.next)
   },
 })
@@ -37,7 +40,7 @@ export const signIn = page({
       },
     )
     return redirect(ownAddress(form.next ?? '') ?? '/', {
-      cookies: [setCookie('session', token), setCookie('csrf', csrfToken), deleteCookie('form'), deleteCookie('link')],
+      cookies: [setCookie('session', token), setCookie('csrf', csrfToken)],
     })
   },
   again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),

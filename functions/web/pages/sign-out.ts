@@ -1,16 +1,29 @@
+import * as v from 'valibot'
 import { deleteCookie } from '#web/http/cookies.ts'
 import { page } from '#web/http/page.ts'
-import { redirect } from '#web/http/reply.ts'
+import { optional } from '#web/http/query.ts'
+import { redirect, view } from '#web/http/reply.ts'
+import { actionButton } from '#web/view/form.ts'
 
+/** Ends the session. From the page of somebody else's link, it leads back to that link; else it deletes every cookie but the language. */
 export const signOut = page({
   route: 'POST /sign-out',
   access: 'session',
-  async handle({ call }) {
+  formAt: '/',
+  form: v.object({ continue: optional, named: optional }),
+  async handle({ form, call, firstLink }) {
     await call('DELETE /v1/auth/session')
-    return redirect('/sign-in', {
-      notice: 'signed-out',
-      cookies: [deleteCookie('session'), deleteCookie('csrf')],
-      headers: { 'clear-site-data': '"cache", "cookies"' },
-    })
+    const link = form.continue === null ? null : firstLink(form.continue, form.named ?? '')
+    const session = [deleteCookie('session'), deleteCookie('csrf')]
+    const headers = { 'clear-site-data': '"cache"' }
+    if (form.continue !== null && link !== null)
+      return redirect(form.continue, { cookies: [...session, link], headers })
+    const cookies = [...session, deleteCookie('form'), deleteCookie('link'), deleteCookie('typed')]
+    return redirect('/sign-in', { notice: 'signed-out', cookies, headers })
   },
+  again: async (context) =>
+    view({
+      title: context.t.common.signOut,
+      content: actionButton(context, { to: '/sign-out', label: context.t.common.signOut, style: 'main' }),
+    }),
 })

@@ -1,7 +1,8 @@
-import { deleteCookie } from '#web/http/cookies.ts'
-import { html } from '#web/http/html.ts'
-import { invalidLink, isInvalidLink } from '#web/http/link.ts'
-import { page } from '#web/http/page.ts'
+import * as v from 'valibot'
+import { type Html, html } from '#web/http/html.ts'
+import { closedLink, isInvalidLink, openLink } from '#web/http/link.ts'
+import { type LinkContext, page } from '#web/http/page.ts'
+import { optional } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import type { Me } from '#web/http/me.ts'
 import { actionButton } from '#web/view/form.ts'
@@ -10,51 +11,63 @@ import type { Ui } from '#web/view/ui.ts'
 export const showVerifyEmail = page({
   route: 'GET /verify-email',
   access: 'link',
-  async handle(context) {
-    const { t, link, findSession } = context
-    if (link === null) return invalidVerification(context, await findSession())
-    return view({
-      title: t.verifyEmail.title,
-      content: html`<p class="prose">${t.verifyEmail.intro}</p>
-${actionButton(context, { to: '/verify-email', label: t.verifyEmail.submit, style: 'main' })}`,
-    })
-  },
+  handle: (context) => verification(context),
 })
 
+/** Verifies the address that the link is for. A link that was used before changes nothing. */
 export const verifyEmail = page({
   route: 'POST /verify-email',
   access: 'link',
+  form: v.object({ username: optional }),
   async handle(context) {
-    const { link, call, findSession } = context
-    if (link === null) return invalidVerification(context, await findSession())
+    const { link, call, findSession, useLink } = context
+    const opened = await openVerification(context)
+    if (link === null || opened.is === 'missing' || opened.is === 'of somebody else') return verification(context)
     try {
       await call('POST /v1/auth/verify', { body: { token: link } })
     } catch (error) {
-      if (isInvalidLink(error)) return invalidVerification(context, await findSession())
+      if (isInvalidLink(error)) return verification(context)
       throw error
     }
-    return redirect('/sign-in', { notice: 'email-verified', cookies: [deleteCookie('link')] })
+    const to = (await findSession()) === null ? '/sign-in' : '/'
+    return redirect(to, { notice: opened.is === 'open' ? 'email-verified' : 'verify-link-used', cookies: [useLink()] })
   },
+  again: (context) => verification(context),
 })
 
 /** Mails another link to the person who is signed in. */
 export const resendVerification = page({
   route: 'POST /verify-email/resend',
   access: 'session',
+  formAt: '/account',
   async handle({ call }) {
     await call('POST /v1/auth/verify/resend')
-    return redirect('/', { notice: 'verification-sent' })
+    return redirect('/account', { notice: 'verification-sent' })
   },
 })
 
+const openVerification = (context: LinkContext) =>
+  openLink(context, (token) => context.call('POST /v1/auth/verify/inspect', { body: { token } }))
+
+async function verification(context: LinkContext): Promise<View> {
+  const { t, findSession } = context
+  const opened = await openVerification(context)
+  if (opened.is !== 'open')
+    return closedLink(context, opened, { to: '/verify-email', way: newVerification(context, await findSession()) })
+  const { email } = opened.account
+  return view({
+    title: t.verifyEmail.title(email),
+    content: html`<p class="prose">${t.verifyEmail.intro}</p>
+${actionButton(context, { to: '/verify-email', hidden: { username: email }, label: t.verifyEmail.submit, style: 'main' })}`,
+  })
+}
+
 /** Only somebody who is signed in can ask for a new link, because the API mails it to their own address. */
-function invalidVerification(ui: Ui, session: Me | null): View {
+function newVerification(ui: Ui, session: Me | null): Html {
   const { verifyEmail: t } = ui.t
-  const signedIn = { ...ui, session }
-  return invalidLink(
-    ui,
-    session === null
-      ? html`<p>${t.signInFirst}</p><p><a href="/sign-in">${ui.t.signIn.title}</a></p>`
-      : html`<p>${t.again(session.user.email)}</p>${actionButton(signedIn, { to: '/verify-email/resend', label: t.resend, style: 'main' })}`,
-  )
+  if (session === null) return html`<p>${t.signInFirst}</p><p><a href="/sign-in">${ui.t.signIn.title}</a></p>`
+  const { email, email_verified_at: at } = session.user
+  return at === null
+    ? html`<p>${t.again(email)}</p>${actionButton({ ...ui, session }, { to: '/verify-email/resend', label: t.resend, style: 'main' })}`
+    : html`<p>${t.isVerified(email)}</p>`
 }

@@ -17,4 +17,5 @@ export type FormProblem = Exclude<
 /** What people read of a problem that names no field. `other` is for kinds of a later version of the API. */
 export type ProblemTexts = Readonly<Record<FormProblem | 'other', string>> & {
   readonly 'rate-limited': (wait: string) => string
+  readonly 'vendor-unreachable': string
 }

@@ -8,7 +8,6 @@ const en = {
   notices: {
     'signed-out': 'You are signed out.',
     'session-ended': 'Your session has ended. Sign in again.',
-    'sign-in-with-password': 'You can sign in with your password.',
   },
 }
 
@@ -22,7 +21,6 @@ const es: typeof en = {
   notices: {
     'signed-out': 'Ha cerrado la sesión.',
     'session-ended': 'Su sesión ha terminado. Inicie sesión de nuevo.',
-    'sign-in-with-password': 'Puede iniciar sesión con su contraseña.',
   },
 }
 

@@ -17,6 +17,7 @@ import { start } from '#web/texts/start.ts'
 import { sync } from '#web/texts/sync.ts'
 import { vendors } from '#web/texts/vendors.ts'
 import { verifyEmail } from '#web/texts/verify-email.ts'
+import type { NoticeText } from '#web/texts/notice-text.ts'
 import * as enCommon from '#web/texts/en/common.ts'
 import * as enProblems from '#web/texts/en/problems.ts'
 import * as esCommon from '#web/texts/es/common.ts'
@@ -60,7 +61,7 @@ export type Notice = { [Name in With<'notices'>]: keyof Subjects[Name]['notices'
 const common = { ...enCommon, ...enProblems }
 
 /** Every text of the pages in one language. */
-export type Texts = Subjects & typeof common & { readonly notices: Readonly<Record<Notice, string>> }
+export type Texts = Subjects & typeof common & { readonly notices: Readonly<Record<Notice, NoticeText>> }
 
 function textsOf(language: Language, others: typeof common): Texts {
   const subjects = Object.fromEntries(Object.entries(SUBJECTS).map(([name, texts]) => [name, texts[language]]))

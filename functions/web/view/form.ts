@@ -3,6 +3,14 @@ import type { Ui } from '#web/view/ui.ts'
 
 /** The name of the hidden field against cross-site requests. */
 export const CSRF_FIELD = 'csrf'
+/** The name of the hidden field that says which link of a mail a form belongs to. */
+export const LINK_FIELD = 'link'
+/** The name of the hidden field that says whom a form was shown to. */
+export const PERSON_FIELD = 'person'
+
+/** The fields of secrets. They are never filled in, and never kept. */
+export const SECRET_FIELDS = ['password', 'current_password', 'new_password', 'repeated', 'secret'] as const
+type SecretField = (typeof SECRET_FIELDS)[number]
 
 /** The id of a field, to which the summary of errors links. */
 export const idOf = (name: string): string => `field-${name}`
@@ -11,7 +19,8 @@ export const idOf = (name: string): string => `field-${name}`
 export const errorsOf = ({ refusal }: Ui, name: string): readonly string[] =>
   (refusal?.errors ?? []).flatMap(({ field, message }) => (field === name ? [message] : []))
 
-const hiddenFields = (fields: Readonly<Record<string, string>>): Html[] =>
+/** Returns hidden fields. */
+export const hiddenFields = (fields: Readonly<Record<string, string>>): Html[] =>
   Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
 
 interface FormParts {
@@ -32,7 +41,7 @@ export const form = (
   }: FormParts & { readonly fields: Content; readonly submit: string; readonly back?: string },
 ): Html =>
   html`<form class="form" method="post" action="${to}" novalidate>
-${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}
+${hiddenFields({ ...ui.bound(to), ...hidden })}
 ${fields}
 <div class="actions"><button type="submit">${submit}</button>${back !== undefined && html` <a href="${back}">${ui.t.common.cancel}</a>`}</div>
 </form>`
@@ -45,7 +54,7 @@ export const actionButton = (
   parts: FormParts & { readonly label: string; readonly about?: string; readonly style?: 'plain' | 'danger' | 'main' },
 ): Html => {
   const { to, hidden = {}, label, about, style = 'plain' } = parts
-  return html`<form class="action" method="post" action="${to}">${hiddenFields({ [CSRF_FIELD]: ui.csrf(to), ...hidden })}<button type="submit" class="${style}">${label}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</button></form>`
+  return html`<form class="action" method="post" action="${to}">${hiddenFields({ ...ui.bound(to), ...hidden })}<button type="submit" class="${style}">${label}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</button></form>`
 }
 
 /** A choice, as the form sends it and as people read it. */
@@ -79,6 +88,7 @@ interface FieldParts {
 /** The label, the hint and the errors of a field, around its control. */
 function around(ui: Ui, { name, label, hint, optional }: FieldParts, control: (attributes: Html) => Html): Html {
   const id = idOf(name)
+  ui.refusal?.labels.set(name, label)
   const errors = errorsOf(ui, name)
   const describedBy = [...(hint === undefined ? [] : [`${id}-hint`]), ...(errors.length === 0 ? [] : [`${id}-error`])]
   const attributes = html`id="${id}" name="${name}"${optional === undefined && html` required`}${describedBy.length > 0 && html` aria-describedby="${describedBy.join(' ')}"`}${errors.length > 0 && html` aria-invalid="true"`}`
@@ -94,20 +104,33 @@ ${control(attributes)}
 export const field = (
   ui: Ui,
   parts: FieldParts & {
-    readonly type?: 'text' | 'email' | 'password' | 'search'
+    /** The person can read and copy it, and not change it. */
+    readonly readonly?: true
     readonly autocomplete: 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
-  },
+  } & ({ readonly type?: 'text' | 'email' | 'search' } | { readonly type: 'password'; readonly name: SecretField }),
 ): Html => {
-  const { name, type = 'text', autocomplete } = parts
-  const value = type === 'password' ? '' : (ui.refusal?.values[name] ?? parts.value ?? '')
+  const { name, type = 'text', autocomplete, readonly } = parts
+  const typed = readonly === undefined ? ui.refusal?.values[name] : undefined
+  const value = type === 'password' ? '' : (typed ?? parts.value ?? '')
   const plain = type === 'email' || type === 'password' || autocomplete === 'off'
   return around(
     ui,
     parts,
     (attributes) =>
-      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}>`,
+      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${readonly === true && html` readonly`}>`,
   )
 }
+
+/** The account that a form is about, which the person cannot change. Password managers read it. */
+export const accountField = (ui: Ui, email: string): Html =>
+  field(ui, {
+    name: 'username',
+    label: ui.t.common.account,
+    type: 'email',
+    value: email,
+    autocomplete: 'username',
+    readonly: true,
+  })
 
 /** A choice from a list. */
 export const select = (ui: Ui, parts: FieldParts & { readonly options: readonly Option[] }): Html => {
@@ -127,6 +150,7 @@ export const radios = (
   },
 ): Html => {
   const { name, legend, value, options } = parts
+  ui.refusal?.labels.set(name, legend)
   const errors = errorsOf(ui, name)
   const chosen = ui.refusal?.values[name] ?? value
   return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}"><legend>${legend}</legend>
@@ -164,9 +188,12 @@ ${options.map(
 /** What was wrong with the form, with a link to each field. Nothing without a refusal. */
 export function errorSummary({ refusal, t }: Ui): Html | null {
   if (refusal === null) return null
-  const items = refusal.errors.map(({ field: name, message }) =>
-    name === null ? html`<li>${message}</li>` : html`<li><a href="#${idOf(name)}">${message}</a></li>`,
-  )
+  const items = refusal.errors.map(({ field: name, message }) => {
+    const label = refusal.labels.get(name ?? '')
+    return name === null || label === undefined
+      ? html`<li>${message}</li>`
+      : html`<li><a href="#${idOf(name)}">${label}: ${message}</a></li>`
+  })
   return html`<div class="summary" role="alert" aria-labelledby="summary-title" tabindex="-1" autofocus>
 <h2 id="summary-title">${t.common.errorSummary}</h2>
 <ul>${items}</ul>

@@ -1,9 +1,10 @@
 import { type Html, html } from '#web/http/html.ts'
 import { LANGUAGES } from '#web/http/language.ts'
 import { linksFor } from '#web/http/navigation.ts'
+import type { NoticeText, Place } from '#web/texts/notice-text.ts'
 import type { Notice } from '#web/texts/texts.ts'
 import type { View } from '#web/http/reply.ts'
-import { actionButton, CSRF_FIELD, errorSummary } from '#web/view/form.ts'
+import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
 import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -12,13 +13,14 @@ const PRODUCT = 'Tenantry'
 /** Returns the whole page. `notice` is the code in its address; `here` is its address with the query. */
 export function layout(
   ui: Ui,
-  { status, title, content, refreshSeconds }: View,
+  { status, title, content, refreshSeconds, about }: View,
   { notice, here }: { readonly notice: Notice | null; readonly here: string },
 ): string {
   const { t, language, session } = ui
   const shop = session?.tenant?.legal_name
+  const said = notice === null ? null : noticeText(t.notices[notice], about ?? placeOf(session))
   const heading = [
-    status === 422 || status === 429 ? `${t.common.errorPrefix} ${title}` : title,
+    status === 422 || status === 429 || ui.refusal !== null ? `${t.common.errorPrefix} ${title}` : title,
     shop === title ? undefined : shop,
     PRODUCT,
   ]
@@ -41,15 +43,14 @@ ${session !== null && account(ui, session)}
 ${session?.tenant !== null && session?.tenant !== undefined && navigation(ui, session.tenant.slug, session.permissions)}
 </header>
 <main id="main" tabindex="-1">
-${notice !== null && html`<p class="notice" role="status">${t.notices[notice]}</p>`}
+${said !== null && html`<p class="notice" role="status">${said}</p>`}
 ${errorSummary(ui)}
 <h1>${title}</h1>
 ${content}
 </main>
 <footer class="bottom">
 <form class="languages" method="post" action="/language" aria-label="${t.common.language}">
-<input type="hidden" name="${CSRF_FIELD}" value="${ui.csrf('/language')}">
-<input type="hidden" name="next" value="${here}">
+${hiddenFields({ ...ui.bound('/language'), next: here })}
 ${Object.entries(LANGUAGES).map(
   ([code, name]) =>
     html`<button type="submit" class="link" name="lang" value="${code}" lang="${code}"${code === language && html` aria-current="true"`}>${name}</button>`,
@@ -73,4 +74,15 @@ function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html 
     return html`<li><a href="${to}"${current !== false && html` aria-current="${current}"`}>${ui.t[name].navigation.label}</a></li>`
   })
   return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
+}
+
+/** The shop and the role that a notice names. */
+const placeOf = (session: Ui['session']): Place | null =>
+  session === null || session.tenant === null || session.role === null
+    ? null
+    : { shop: session.tenant.legal_name, role: session.role.label }
+
+const noticeText = (text: NoticeText, place: Place | null): string | null => {
+  if (typeof text === 'string') return text
+  return place === null ? null : text(place)
 }

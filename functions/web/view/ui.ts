@@ -19,8 +19,8 @@ export interface Ui {
   readonly session: Me | null
   /** The pages that the navigation of a shop leads to, for every permission. */
   readonly destinations: readonly Destination[]
-  /** Returns the hidden field of a form that is sent to this address of ours. Throws when no form may be sent there. */
-  readonly csrf: (to: string) => string
+  /** Returns the hidden fields that bind a form to its session or browser, its person and its link. Throws when no form may be sent there. */
+  readonly bound: (to: string) => Readonly<Record<string, string>>
   /** Returns an address to go to next if it is one of ours, else null. */
   readonly ownAddress: (text: string) => string | null
   /** Why the form is shown again, and what the person typed. */
@@ -29,12 +29,16 @@ export interface Ui {
 
 /** Why a form was refused. */
 export interface Refusal {
-  /** 422, or 429 when the person has to wait. */
-  readonly status: 422 | 429
+  /** 422, 429 when the person has to wait, or 503 when a vendor does not reply. */
+  readonly status: 422 | 429 | 503
+  /** The kind of the API's problem, or null when the page itself refuses. */
+  readonly kind: string | null
   /** What the person typed, by field. A field of a secret never shows it. */
   readonly values: Readonly<Record<string, string>>
   readonly errors: readonly FieldMessage[]
   readonly retryAfterSeconds: number | null
+  /** The labels of the fields that the form shows. The form fills them in, and the summary above it names them. */
+  readonly labels: Map<string, string>
 }
 
 /** What is wrong with a field; with null, what is wrong with the whole form. */

@@ -113,7 +113,7 @@ function expectHeaders({ headers, cookies }: PageAnswer, cache = 'no-store'): vo
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   for (const cookie of cookies)
     expect(cookie).toMatch(
-      /^__Host-tenantry(-[a-z]+)?=[\w-]*; Path=\/; Secure; HttpOnly; SameSite=Lax(; Max-Age=\d+)?$/,
+      /^__Host-tenantry(-[a-z]+)?=[\w.-]*; Path=\/; Secure; HttpOnly; SameSite=Lax(; Max-Age=\d+)?$/,
     )
 }
 
@@ -128,39 +128,54 @@ describe.each(forms)('%s', (_route, page) => {
     expect((await send(browser, page, [['csrf', field]], old)).body).toBe(HANDLED)
   })
 
-  it('refuses every forged form with 403, and does nothing', async () => {
+  it('refuses every forged form with 403, shows an old form of ours again with 422, and does nothing', async () => {
     const { browser, field } = await sender(page)
     const own: [string, string][] = [['csrf', field]]
     const forged: [string, PageAnswer][] = []
-    const add = async (fault: string, answer: Promise<PageAnswer>) => forged.push([fault, await answer])
-    await add('no field', send(browser, page, []))
-    await add('an empty field', send(browser, page, [['csrf', '']]))
-    await add('the field twice', send(browser, page, [...own, ...own]))
-    await add('a shortened field', send(browser, page, [['csrf', field.slice(1)]]))
+    const old: [string, PageAnswer][] = []
+    const add = async (fault: string, sender: Browser, fields: [string, string][]) => {
+      old.push([fault, await send(copyOf(sender), page, fields)])
+      // Nothing says that our own page sent it.
+      forged.push([fault, await send(copyOf(sender), page, fields, { 'sec-fetch-site': undefined, origin: undefined })])
+    }
+    await add('no field', browser, [])
+    await add('an empty field', browser, [['csrf', '']])
+    await add('the field twice', browser, [...own, ...own])
+    await add('a shortened field', browser, [['csrf', field.slice(1)]])
+    const from = async (fault: string, headers: Sent['headers']) =>
+      forged.push([fault, await send(browser, page, own, headers)])
     for (const site of ['cross-site', 'same-site', 'none', ''])
-      await add(`Sec-Fetch-Site: ${site}`, send(browser, page, own, { 'sec-fetch-site': site }))
-    await add('Sec-Fetch-Site twice', send(browser, page, own, { 'sec-fetch-site': ['cross-site', 'same-origin'] }))
+      await from(`Sec-Fetch-Site: ${site}`, { 'sec-fetch-site': site })
+    await from('Sec-Fetch-Site twice', { 'sec-fetch-site': ['cross-site', 'same-origin'] })
     for (const origin of ['https://evil.test', 'null', `${WEB_ORIGIN}.evil.test`, 'http://app.tenantry.test', ''])
-      await add(`Origin: ${origin}`, send(browser, page, own, { 'sec-fetch-site': undefined, origin }))
+      await from(`Origin: ${origin}`, { 'sec-fetch-site': undefined, origin })
     if (needsSession(page)) {
-      await add("another session's field", send(browser, page, [['csrf', otherCsrf]]))
+      await add("another session's field", browser, [['csrf', otherCsrf]])
       const planted = copyOf(browser)
       planted.cookies.set(COOKIES.csrf.name, otherCsrf)
-      await add("another session's field and cookie", send(planted, page, [['csrf', otherCsrf]]))
+      await add("another session's field and cookie", planted, [['csrf', otherCsrf]])
       const without = copyOf(browser)
       without.cookies.delete(COOKIES.csrf.name)
-      await add('no cookie', send(without, page, own))
+      await add('no cookie', without, own)
     } else {
       const secret = browser.cookies.get(COOKIES.form.name) ?? ''
-      await add("another form's field", send(browser, page, [['csrf', web.formField(secret, 'POST /other')]]))
+      await add("another form's field", browser, [['csrf', web.formField(secret, 'POST /other')]])
       const other = await sender(page)
-      await add("another browser's field", send(browser, page, [['csrf', other.field]]))
+      await add("another browser's field", browser, [['csrf', other.field]])
       const without = copyOf(browser)
       without.cookies.delete(COOKIES.form.name)
-      await add('no cookie', send(without, page, own))
+      await add('no cookie', without, own)
     }
     for (const [fault, answer] of forged) {
       expect(answer.status, fault).toBe(403)
+      expect(answer.body, fault).not.toContain('Your role')
+      expectHeaders(answer)
+    }
+    for (const [fault, answer] of old) {
+      // The form of an example that is not there.
+      if (answer.status === 404) continue
+      expect(answer.status, fault).toBe(422)
+      expect(answer.body, fault).toMatch(/open for too long|Open the link in the mail again/)
       expectHeaders(answer)
     }
     expect(handled).toEqual([])

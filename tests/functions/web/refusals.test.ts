@@ -37,6 +37,7 @@ async function refused(lang: string, kind: keyof typeof PROBLEMS, members: objec
   return body.replaceAll('&#39;', "'")
 }
 
+const label = { en: 'Email address', es: 'Correo electrónico' } as const
 const codes = Object.keys(FIELD_ERRORS) as FieldErrorCode[]
 
 it.each(codes)(
@@ -47,7 +48,9 @@ it.each(codes)(
       const text = TEXTS[lang].fieldErrors[code]
       const expected = typeof text === 'string' ? text : text({ min, max })
       const errors = [{ pointer: '#/email', code, min, max, detail: WORDS }]
-      expect(await refused(lang, 'validation-failed', { errors })).toContain(`<a href="#field-email">${expected}</a>`)
+      expect(await refused(lang, 'validation-failed', { errors })).toContain(
+        `<a href="#field-email">${label[lang]}: ${expected}</a>`,
+      )
       return expected
     }
     expect(await shown('es')).not.toBe(await shown('en'))
@@ -66,7 +69,7 @@ it('treats a code and a kind of a later version of the API as any other refusal'
   for (const code of ['canary-1f9b7c', 'constructor', 'toString'])
     expect(
       await refused('es', 'validation-failed', { errors: [{ pointer: '#/email', code, detail: WORDS }] }),
-    ).toContain(`<a href="#field-email">Escriba un valor válido.</a>`)
+    ).toContain(`<a href="#field-email">${label.es}: Escriba un valor válido.</a>`)
   for (const kind of ['later', 'other', 'constructor', 'rate-limited'])
     expect(await refused('es', 'last-owner', { type: `https://problems.test/${kind}` })).toContain(
       TEXTS.es.problems.other,

@@ -61,7 +61,7 @@ it('sends no form of a shop to another, when another tab selects it in between',
   const answer = await switching(() => browser.post(to, fields))
   const rows = await web.service
     .sql`select t.slug from app.tokens i join app.tenants t on t.id = i.tenant_id where i.email = 'for-first@shops.test'`
-  expect([answer.location, rows.map(({ slug }) => slug)]).toEqual(['/shops', []])
+  expect([answer.location, rows.map(({ slug }) => slug)]).toEqual([`/shops?next=${encodeURIComponent(to)}`, []])
 })
 
 it('shows the shop of the session that the read itself had', async () => {

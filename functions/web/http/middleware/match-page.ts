@@ -3,6 +3,7 @@ import { type ClientRequest, createClient, ProblemError, type Send } from '#shar
 import { decodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { notFound, Problem, unavailable } from '#shared/base/problem.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
+import { FormElsewhere } from '#web/http/form-elsewhere.ts'
 import type { Me } from '#web/http/me.ts'
 import { type Page, PARAMS } from '#web/http/page.ts'
 import { sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
@@ -21,7 +22,8 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
       Object.assign(state, openClient(event, state, state.runtime, source))
       // HEAD is a GET whose body API Gateway does not send.
       const method = event.httpMethod === 'HEAD' ? 'GET' : event.httpMethod
-      const page = byRoute.get(`${method} ${event.resource}`)
+      const wanted = byRoute.get(`${method} ${event.resource}`)
+      const page = wanted ?? (method === 'GET' ? byRoute.get(`POST ${event.resource}`) : undefined)
       if (page === undefined) {
         const allowed = pages.filter(({ path }) => path === event.resource).map(({ method }) => method)
         if (allowed.length === 0) throw notFound('no such page')
@@ -33,6 +35,7 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
         params[name] = value
       }
       state.matched = { page, params }
+      if (wanted === undefined) throw new FormElsewhere('the address only takes a form')
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Config } from '#shared/base/config.ts'
-import { forbidden } from '#shared/base/problem.ts'
+import { ForeignForm } from '#web/http/foreign-form.ts'
 import { given, type WebMiddleware, type WebState } from '#web/http/request.ts'
 
 /** Refuses a form that a page of another site sent, by what the browser says about it. The CSRF field is checked as well. */
@@ -9,9 +9,11 @@ export const ownOrigin = ({ mail: { webBaseUrl } }: Config): WebMiddleware => {
     before: ({ context: { request: state } }) => {
       if (given(state.matched).page.method === 'GET') return
       const sites = state.headers.all('sec-fetch-site')
-      if (sites.some((site) => site !== 'same-origin')) throw forbidden('Sec-Fetch-Site names another site')
-      if (sites.length === 0 && state.headers.all('origin').some((origin) => !isOurs(origin, own, state)))
-        throw forbidden('Origin names another site')
+      if (sites.some((site) => site !== 'same-origin')) throw new ForeignForm('Sec-Fetch-Site names another site')
+      const origins = state.headers.all('origin')
+      if (sites.length === 0 && origins.some((origin) => !isOurs(origin, own, state)))
+        throw new ForeignForm('Origin names another site')
+      state.fromOurPage = sites.length + origins.length > 0
     },
   }
 }

@@ -3,11 +3,14 @@ import { describeError, log } from '#shared/base/log.ts'
 import { countMetric } from '#shared/base/metrics.ts'
 import { Problem, unavailable } from '#shared/base/problem.ts'
 import { bareFailure, failurePage } from '#web/http/failure.ts'
+import { FormElsewhere } from '#web/http/form-elsewhere.ts'
+import { formAddress, returnAddress } from '#web/http/form-address.ts'
 import { NoShop, OtherShop } from '#web/http/middleware/shop.ts'
 import { otherShop } from '#web/http/other-shop.ts'
 import { refusalOf } from '#web/http/refusal.ts'
 import type { Render } from '#web/http/render.ts'
 import { redirect } from '#web/http/reply.ts'
+import { keepTyped } from '#web/http/typed.ts'
 import { forgetSession, hasSessionCookie, type WebMiddleware, type WebState } from '#web/http/request.ts'
 import { withQuery } from '#web/view/parts.ts'
 
@@ -17,10 +20,16 @@ export const pageFailures = (render: Render): WebMiddleware => ({
     const { error } = request
     const state = request.context.request
     try {
+      if (error instanceof FormElsewhere) {
+        request.response = render(state, redirect(formAddress(state)))
+        return
+      }
       if (error instanceof NoShop || (error instanceof ProblemError && error.kind === 'tenant-not-selected')) {
+        keepTyped(state)
         request.response = render(state, redirect(withQuery('/shops', { next: returnAddress(state) })))
         return
       }
+      if (error instanceof OtherShop) keepTyped(state)
       request.response =
         error instanceof OtherShop
           ? render(state, otherShop(state, error))
@@ -52,12 +61,9 @@ function record(state: WebState, problem: Problem): void {
 function signedOut(state: WebState) {
   const ended = hasSessionCookie(state)
   forgetSession(state)
+  keepTyped(state)
   return redirect(withQuery('/sign-in', { next: returnAddress(state) }), { notice: ended ? 'session-ended' : null })
 }
-
-/** The address to come back to. A form is not sent again. */
-const returnAddress = ({ matched, path, query }: WebState): string | null =>
-  matched?.page.method === 'GET' ? withQuery(path, Object.fromEntries(query)) : null
 
 /** What the API refuses, the front end refuses too. A failure of the API is a 503, after which the session goes on. */
 function toProblem(error: unknown, state: WebState): Problem {

@@ -1,14 +1,15 @@
 import { ProblemError } from '#shared/client/client.ts'
-import { forbidden, unauthorized } from '#shared/base/problem.ts'
+import { unauthorized } from '#shared/base/problem.ts'
 import { setCookie } from '#web/http/cookies.ts'
 import { formField, isSame, needsSession } from '#web/http/csrf.ts'
+import { ForeignForm } from '#web/http/foreign-form.ts'
 import { parseQuery } from '#web/http/form-data.ts'
 import { given, sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
 import { CSRF_FIELD } from '#web/view/form.ts'
 
 /**
- * Reads the session, where the page needs one, and checks the CSRF field of every form: against the cookie first, and then
- * against what the API derives from the session's secret. Nothing is done before that.
+ * Reads the session, where the page needs one, and checks the CSRF field of every form: against the cookie, and against what the
+ * API derives from the session's secret. A form of ours whose field is missing or old is shown again, and nothing is done.
  */
 export const session = (): WebMiddleware => ({
   before: async ({ context: { request: state } }) => {
@@ -19,7 +20,6 @@ export const session = (): WebMiddleware => ({
       return
     }
     if (sentToken(state) === null) throw unauthorized('the browser sent no session token')
-    if (page.method === 'POST') checkField(state, state.cookies.get('csrf') ?? '')
     if (page.load !== null) {
       state.loading = page.load({ params, query: parseQuery(page, state), ...given(state.loader) })
       // The page meets a refusal later. Without a session or a response, there is nothing to show it in.
@@ -30,8 +30,9 @@ export const session = (): WebMiddleware => ({
     }
     state.session ??= await call('GET /v1/auth/session')
     const { csrf_token: csrfToken } = state.session
-    if (page.method === 'POST') checkField(state, csrfToken)
-    else if (state.cookies.get('csrf') !== csrfToken) state.setCookies.push(setCookie('csrf', csrfToken))
+    const cookie = state.cookies.get('csrf') ?? ''
+    if (page.method === 'POST') checkField(state, isSame(cookie, csrfToken) ? csrfToken : '')
+    if (cookie !== csrfToken) state.setCookies.push(setCookie('csrf', csrfToken))
   },
 })
 
@@ -42,5 +43,7 @@ const expectedOfBrowser = (state: WebState): string =>
 
 function checkField(state: WebState, expected: string): void {
   const sent = given(state.form).getAll(CSRF_FIELD)
-  if (sent.length !== 1 || !isSame(sent[0] ?? '', expected)) throw forbidden('the CSRF field is missing or not ours')
+  if (sent.length === 1 && isSame(sent[0] ?? '', expected)) return
+  if (!state.fromOurPage) throw new ForeignForm('the CSRF field is missing or not ours')
+  state.isOld = true
 }

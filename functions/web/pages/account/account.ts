@@ -7,7 +7,7 @@ import { NoticeQuery } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import type { Me } from '#web/http/me.ts'
-import { field, form, select } from '#web/view/form.ts'
+import { accountField, actionButton, field, form, select } from '#web/view/form.ts'
 import { badge } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -21,6 +21,7 @@ export const showAccount = page({
 export const changePassword = page({
   route: 'POST /account/password',
   access: 'session',
+  formAt: '/account',
   form: v.object({ current_password: v.string(), new_password: v.string(), repeated: v.string() }),
   async handle({ form, call, t }) {
     const { current_password, new_password, repeated } = form
@@ -34,6 +35,7 @@ export const changePassword = page({
 export const changeMailLanguage = page({
   route: 'POST /account/language',
   access: 'session',
+  formAt: '/account',
   form: v.object({ language: Language }),
   async handle({ form, call }) {
     await call('PATCH /v1/auth/profile', { body: form })
@@ -48,6 +50,7 @@ function accountView(ui: Ui & { readonly session: Me }, minLength: number): View
   return view({
     title: texts.title,
     content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${user.email} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
+${user.email_verified_at === null && actionButton(ui, { to: '/verify-email/resend', label: ui.t.verifyEmail.resend })}
 <p><a href="/account/sessions">${texts.sessions}</a></p>
 <h2>${texts.mails}</h2>
 ${form(ui, {
@@ -66,6 +69,7 @@ ${form(ui, {
 ${form(ui, {
   to: '/account/password',
   fields: [
+    accountField(ui, user.email),
     field(ui, { name: 'current_password', label: texts.current, type: 'password', autocomplete: 'current-password' }),
     field(ui, {
       name: 'new_password',

@@ -5,6 +5,7 @@ import { html } from '#web/http/html.ts'
 import { page } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, view } from '#web/http/reply.ts'
+import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton } from '#web/view/form.ts'
 import { badge, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
@@ -59,8 +60,9 @@ ${paging(context, { query: {}, cursor: query.cursor, next: data.next_cursor })}
 export const endSession = page({
   route: 'POST /account/sessions/{id}/end',
   access: 'session',
+  formAt: '/account/sessions',
   async handle({ params, call }) {
-    await call('DELETE /v1/auth/sessions/{id}', { params: { id: params.id } })
+    await unlessGone(call('DELETE /v1/auth/sessions/{id}', { params: { id: params.id } }))
     return redirect('/account/sessions', { notice: 'other-session-ended' })
   },
 })
@@ -68,6 +70,7 @@ export const endSession = page({
 export const endOtherSessions = page({
   route: 'POST /account/sessions/end-others',
   access: 'session',
+  formAt: '/account/sessions',
   async handle({ call }) {
     await call('DELETE /v1/auth/sessions')
     return redirect('/account/sessions', { notice: 'other-sessions-ended' })

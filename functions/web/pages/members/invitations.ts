@@ -5,6 +5,7 @@ import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
+import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton, field, form, select } from '#web/view/form.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
@@ -51,6 +52,7 @@ export const invite = page({
 export const resendInvitation = page({
   route: 'POST /s/{slug}/invitations/{id}/resend',
   access: { permission: 'member.manage' },
+  formAt: '/s/{slug}/invitations',
   async handle({ params, call }) {
     await call('POST /v1/members/invitations/{id}/resend', { params: { id: params.id } })
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
@@ -61,8 +63,9 @@ export const resendInvitation = page({
 export const cancelInvitation = page({
   route: 'POST /s/{slug}/invitations/{id}/cancel',
   access: { permission: 'member.manage' },
+  formAt: '/s/{slug}/invitations',
   async handle({ params, call }) {
-    await call('DELETE /v1/members/invitations/{id}', { params: { id: params.id } })
+    await unlessGone(call('DELETE /v1/members/invitations/{id}', { params: { id: params.id } }))
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled' })
   },
   again: firstInvitations,

@@ -2,6 +2,7 @@ import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
+import { unlessGone } from '#web/http/unless-gone.ts'
 import { confirmation } from '#web/view/parts.ts'
 import { type Member, nameOf } from '#web/pages/members/people.ts'
 
@@ -16,7 +17,7 @@ export const removeMember = page({
   route: 'POST /s/{slug}/members/{id}/remove',
   access: { permission: 'member.manage' },
   async handle({ params, call }) {
-    await call('DELETE /v1/members/{id}', { params: { id: params.id } })
+    await unlessGone(call('DELETE /v1/members/{id}', { params: { id: params.id } }))
     return redirect(shopPath(params.slug, '/members'), { notice: 'member-removed' })
   },
   again: async (context) =>

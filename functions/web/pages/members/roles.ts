@@ -6,6 +6,7 @@ import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
+import { unlessGone } from '#web/http/unless-gone.ts'
 import { checkboxes, field, form, select } from '#web/view/form.ts'
 import { badge, confirmation, table } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
@@ -66,8 +67,9 @@ export const updateRole = page({
 export const deleteRole = page({
   route: 'POST /s/{slug}/roles/{role}/delete',
   access: { permission: 'member.manage' },
+  formAt: '/s/{slug}/roles/{role}',
   async handle({ params, call }) {
-    await call('DELETE /v1/roles/{id}', { params: { id: params.role } })
+    await unlessGone(call('DELETE /v1/roles/{id}', { params: { id: params.role } }))
     return redirect(shopPath(params.slug, '/roles'), { notice: 'role-deleted' })
   },
   again: async (context) => {

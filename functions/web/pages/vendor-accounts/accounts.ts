@@ -6,6 +6,7 @@ import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
+import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton, field, form } from '#web/view/form.ts'
 import { badge, confirmation, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
@@ -66,6 +67,7 @@ export const replaceSecret = page({
 export const verifyAccount = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/verify',
   access: { permission: 'vendor.manage' },
+  formAt: '/s/{slug}/vendor-accounts',
   async handle({ params, call }) {
     const { status } = await call('POST /v1/vendor-accounts/{id}/verify', { params: { id: params.id } })
     return redirect(shopPath(params.slug, '/vendor-accounts'), {
@@ -98,7 +100,7 @@ export const revokeAccount = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/revoke',
   access: { permission: 'vendor.manage' },
   async handle({ params, call }) {
-    await call('DELETE /v1/vendor-accounts/{id}', { params: { id: params.id } })
+    await unlessGone(call('DELETE /v1/vendor-accounts/{id}', { params: { id: params.id } }))
     return redirect(shopPath(params.slug, '/vendor-accounts'), { notice: 'vendor-revoked' })
   },
 })
@@ -106,6 +108,7 @@ export const revokeAccount = page({
 export const startSync = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/sync',
   access: { permission: 'vendor.manage' },
+  formAt: '/s/{slug}/vendor-accounts',
   form: v.object({ withdraw_most: v.optional(v.literal('yes')) }),
   async handle({ params, form, call }) {
     try {

@@ -16,6 +16,7 @@ export const newAccount = page({
 export const connectAccount = page({
   route: 'POST /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
+  formAt: '/s/{slug}/vendor-accounts/new',
   form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
   async handle({ params, form, call }) {
     const { vendor, label, account_number, secret } = form

@@ -9,6 +9,8 @@ export const common = {
   firstPage: 'First page',
   nextPage: 'Next page',
   cancel: 'Cancel',
+  back: 'Back',
+  account: 'Account',
   language: 'Language',
   signOut: 'Sign out',
   switchShop: 'Switch shop',
@@ -22,8 +24,17 @@ export const failures = {
   invalid: { title: 'This request is not valid', text: 'Go back, reload the page and try again.' },
   forbidden: {
     title: 'You cannot do this',
-    text: 'Your role may not allow it, or the page was open for too long. Go back, reload the page and try again.',
+    text: 'Your role does not allow it. Ask an owner or an admin of your shop.',
   },
+  foreign: {
+    title: 'This was not sent from our page',
+    text: 'Nothing was done. Open the page again, and send it from there.',
+  },
+  openTooLong: 'This page was open for too long. Nothing was done. Send it again.',
+  otherPerson: (email: string) =>
+    `You are signed in as ${email} now. Somebody else filled in this form. Nothing was done.`,
+  notDone: 'This was not done yet. Check it, and send it again.',
+  notKept: 'This was not done, and it was too long to be kept. Enter it again.',
   notFound: { title: 'Page not found', text: 'Check the address, or begin at the start page.' },
   method: { title: 'This address does not accept that', text: 'Begin at the start page.' },
   tooLarge: { title: 'The form is too large', text: 'Go back and enter less text.' },
@@ -75,7 +86,7 @@ export const fieldErrors: FieldErrorTexts = {
   'settings-too-large': invalid,
   'invalid-cursor': invalid,
   'wrong-password': 'This is not your current password.',
-  'refused-by-vendor': 'The vendor refused these credentials.',
+  'refused-by-vendor': 'The vendor did not accept this account number and key. Check both.',
   'no-visible-character': 'Enter at least one visible character.',
   'like-known': ({ min }) =>
     `Enter at least ${min} characters besides your email address, your name or your shop's name.`,
@@ -93,10 +104,12 @@ export const problems: ProblemTexts = {
   'role-exists': 'The shop has a role of this code already.',
   'role-in-use': 'Members or invitations use this role.',
   'role-limit': 'The shop has as many roles as it may have.',
-  'last-owner': 'A shop needs at least one owner.',
+  'last-owner': 'A shop needs at least one owner. Make somebody else an owner first.',
+  'vendor-unreachable': 'The vendor did not reply. Try again later.',
   'sync-active': 'A sync is running already.',
   'currency-in-use': 'Prices use the currency, so it cannot be changed.',
   'deal-locked': 'The deal cannot be changed any more.',
-  'precondition-failed': 'Somebody changed this in the meantime. Reload the page and try again.',
+  'precondition-failed':
+    'Somebody else saved this while your page was open. What they saved stands at each field that differs. Send it again to replace it.',
   'rate-limited': (wait) => `Too many attempts. Try again in ${wait}.`,
 }

@@ -1,0 +1,25 @@
+import { addressPattern } from '#web/http/addresses.ts'
+import { formField, linkField, needsSession, personField } from '#web/http/csrf.ts'
+import type { Page } from '#web/http/page.ts'
+import { given, type WebState } from '#web/http/request.ts'
+import { CSRF_FIELD, LINK_FIELD, PERSON_FIELD } from '#web/view/form.ts'
+
+/** Returns what writes the hidden fields of a form, by the address that the form is sent to. */
+export function boundFields(pages: readonly Page[]): (state: WebState, to: string) => Readonly<Record<string, string>> {
+  const forms = pages
+    .filter(({ method }) => method === 'POST')
+    .map((page) => ({ page, pattern: addressPattern(page.path) }))
+  return (state, to) => {
+    const page = forms.find(({ page: { path }, pattern }) => path === to || pattern.test(to))?.page
+    if (page === undefined) throw new Error('a form is sent to no page')
+    const { webKey } = given(state.runtime)
+    if (needsSession(page)) {
+      const { csrf_token: csrf, user } = given(state.session)
+      return { [CSRF_FIELD]: csrf, [PERSON_FIELD]: personField(webKey, user.id) }
+    }
+    const { route, path } = page
+    const csrf: Readonly<Record<string, string>> = { [CSRF_FIELD]: formField(webKey, state.formSecret, route) }
+    if (page.access !== 'link' || state.link?.page !== path) return csrf
+    return { ...csrf, [LINK_FIELD]: linkField(webKey, state.formSecret, { route, token: state.link.token }) }
+  }
+}

@@ -1,0 +1,10 @@
+import { Problem } from '#shared/base/problem.ts'
+
+/** A form that no page of ours sent, as far as anybody can tell. It is a 403 that concerns no role. */
+export class ForeignForm extends Problem {
+  override name = 'ForeignForm'
+
+  constructor(reason: string) {
+    super(403, { reason })
+  }
+}

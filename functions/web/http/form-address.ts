@@ -1,0 +1,16 @@
+import { given, type WebState } from '#web/http/request.ts'
+import { withQuery } from '#web/view/parts.ts'
+
+/** Returns the address of the page that shows the form of a POST. */
+export function formAddress({ matched }: Pick<WebState, 'matched'>): string {
+  const { page, params } = given(matched)
+  return page.formAt.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+}
+
+/** Returns the address to come back to. A form is not sent again: the person comes back to the page that shows it. */
+export const returnAddress = (state: WebState): string | null => {
+  if (state.matched === null) return null
+  return state.matched.page.method === 'GET'
+    ? withQuery(state.path, Object.fromEntries(state.query))
+    : formAddress(state)
+}
