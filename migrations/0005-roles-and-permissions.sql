@@ -74,13 +74,26 @@ comment on function app.collect_permissions is
   'owner: identity_gate; proof: none; callers: none; '
   'definer: reads the permissions of roles of the platform and of all tenants';
 
--- The second update sees the roles that the first one waited for. Only a role of the platform can be a base.
+-- Returns the key of the advisory lock of a role.
+create function app.lock_of_role(p_role integer) returns bigint
+  language sql immutable
+  return hashtextextended('role ' || p_role, 0);
+comment on function app.lock_of_role is 'callers: identity_gate';
+
+-- Before a role loses a permission, it waits for the writes in progress of all who have the role, and blocks later ones: app.enter_to_write
+-- shares the lock. The second update sees the roles that the first one waited for. Only a role of the platform can be a base.
 create function app.update_permissions() returns trigger
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 begin
+  if tg_op = 'DELETE' then
+    perform pg_advisory_xact_lock(app.lock_of_role(l.id))
+       from (select r.id from app.roles r
+              where r.id in (select c.role_id from changed c) or r.based_on in (select c.role_id from changed c where c.tenant_id is null)
+              order by r.id) l;
+  end if;
   update app.roles r set permissions = r.permissions where r.id in (select c.role_id from changed c);
   if exists (select from changed c where c.tenant_id is null) then
     update app.roles r set permissions = r.permissions where r.based_on in (select c.role_id from changed c);
@@ -166,4 +179,4 @@ comment on function app.holds is 'callers: identity_gate';
 comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
 comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';
 
-select app.give('app.collect_permissions', 'app.update_permissions', 'app.grant_permission', 'app.holds');
+select app.give('app.lock_of_role', 'app.collect_permissions', 'app.update_permissions', 'app.grant_permission', 'app.holds');

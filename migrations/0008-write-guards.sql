@@ -1,7 +1,8 @@
 -- The first statement of every write: it locks the request's session and membership, and checks them and the permission
 -- again. No write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
 --
--- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row.
+-- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row, role
+-- (advisory).
 -- A transaction that takes these locks in another order can deadlock.
 --
 -- Row locks alone are not enough. While a change waits for a row, later FOR SHARE locks still succeed. So a user who never
@@ -37,8 +38,8 @@ comment on function app.mark_revocation is
 -- It takes no argument: it finds the marked transactions and what blocks them itself. A revocation waits for rows and tables of this
 -- service, and for advisory locks of one key. So a transaction that has touched a table of another service, or waits for any other lock,
 -- is none, and its mark does not help it to end others.
--- A revocation that waits is not ended, but what blocks it is. One that does not wait is ended like any other transaction. It never
--- ends a connection of the owner.
+-- A revocation that waits is not ended, but what blocks it is. One that does not wait is ended after a second: it may have got its lock
+-- just now. It never ends a connection of the owner.
 create function app.end_blockers() returns table (pid integer, login name)
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -49,28 +50,28 @@ declare
   v record;
 begin
   for v in
-    with recursive waiting as (
-      select w.pid, w.waitstart from pg_locks w
+    with recursive marked as (
+      select m.pid from pg_locks m
+       where m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock' and m.relation = 'revocation.under_way'::regclass
+         and m.database = (select d.oid from pg_database d where d.datname = current_database())
+    ), waiting as (
+      select w.pid, w.waitstart from pg_locks w join marked m on m.pid = w.pid
        where not w.granted and w.locktype in ('relation', 'tuple', 'transactionid', 'advisory')
          and not (w.locktype = 'advisory' and w.objsubid = 2)
          and not exists (
            select from pg_locks t join pg_class c on c.oid = t.relation
             where t.pid = w.pid and c.relowner <> 'identity_owner'::regrole
               and (not t.granted or c.relnamespace not in ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)))
-         and exists (
-           select from pg_locks m
-            where m.pid = w.pid and m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock'
-              and m.relation = 'revocation.under_way'::regclass
-              and m.database = (select d.oid from pg_database d where d.datname = current_database()))
     ), stuck as (
-      select w.pid from waiting w join pg_stat_activity a on a.pid = w.pid and a.usename = session_user
+      select w.pid, w.waitstart from waiting w join pg_stat_activity a on a.pid = w.pid and a.usename = session_user
        where w.waitstart < clock_timestamp() - interval '400 milliseconds'
       union
-      select w.pid from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), waiting w where w.pid = b.pid
+      select w.pid, w.waitstart from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), waiting w where w.pid = b.pid
     )
     select a.pid, a.usename as login, min(s.pid) as revocation
       from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), pg_stat_activity a
      where a.pid = b.pid and b.pid not in (select s.pid from stuck s)
+       and (s.waitstart < clock_timestamp() - interval '1 second' or b.pid not in (select m.pid from marked m))
        and not pg_has_role(a.usesysid, 'identity_owner', 'member')
      group by a.pid, a.usename
   loop
@@ -111,7 +112,8 @@ comment on function app.lock_member is 'callers: identity_app';
 --   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns. One that manages members
 --                may be a revocation, and is marked as one
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
--- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not.
+-- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not. Shares the lock of the role, which who takes a
+-- permission from it waits for (app.update_permissions).
 -- The ticket of a job or an operator holds no permission and has nothing to lock.
 create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusive boolean) returns void
   language plpgsql security definer
@@ -155,6 +157,7 @@ begin
   if v_bound is distinct from v_ticket.tenant_id then
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
+  perform pg_advisory_xact_lock_shared(app.lock_of_role(v_role));
   perform from app.roles r
     where r.id = v_role and v_role = v_ticket.role_id and app.holds(r.permissions, p_permission);
   if not found then

@@ -11,6 +11,7 @@ export const cancelInvitation = endpoint({
   route: 'DELETE /v1/members/invitations/{id}',
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Cancel an open invitation',
+  revokes: true,
   reply: Invitation,
   async handle(context) {
     const { params, sql } = context

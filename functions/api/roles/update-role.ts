@@ -15,6 +15,7 @@ export const updateRole = endpoint({
   params: v.object({ id: IntegerId }),
   access: { permission: 'member.manage', exclusive: true },
   summary: 'Change the label of a role of the tenant, or replace the permissions that it adds',
+  revokes: true,
   body: v.object({ label: v.optional(RoleLabel), add: v.optional(AddedPermissions) }),
   reply: ListedRole,
   etag: true,

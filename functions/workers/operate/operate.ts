@@ -23,7 +23,12 @@ export type TenantCommand = Exclude<Command, KeyCommand | { command: 'sql' | 'do
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
 /** The commands that take access from somebody. */
-const REVOKING = new Set<Command['command']>(['set-status', 'disable-user', 'revoke-service-tenant'])
+const REVOKING = new Set<Command['command']>([
+  'set-status',
+  'disable-user',
+  'revoke-service-tenant',
+  'revoke-service-key',
+])
 
 /**
  * Runs an operator's command, its audit entries and its mail job in one transaction. A refusal changes nothing.

@@ -1,16 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { operate, type TenantCommand } from '#functions/workers/operate/operate.ts'
 import type { Database } from '#shared/db/connect.ts'
 import { connectTo } from '#tests/support/access.ts'
-import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { INSTRUCTION } from '#tests/support/operator.ts'
 import { variants } from '#tests/support/rounds.ts'
 import { ticketOf } from '#tests/support/proof.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { createServiceLogin, type ServiceLogin } from '#tests/support/service-login.ts'
 import { useService } from '#tests/support/test.ts'
+import {
+  connectWithoutTimeouts,
+  HOLDERS,
+  HOLDERS_OF_ALL,
+  lateDesigns,
+  leave,
+  newPerson,
+  type Person,
+  proofOf,
+} from './held.ts'
 
 const WITHIN_MS = 2000
 
@@ -31,25 +40,6 @@ afterAll(async () => {
   await service.sql`drop schema if exists planted cascade`
   await service.sql.unsafe(`drop role ${shop.role}`)
 })
-
-/** A member whose access ends, in a tenant of their own. */
-interface Person {
-  readonly slug: string
-  readonly tenantId: string
-  readonly email: string
-  readonly member: TestMember
-  readonly owner: TestMember
-  readonly other: MintedSession
-}
-
-async function newPerson(): Promise<Person> {
-  const { slug, id, owner, sales } = await service.newTenant('owner', 'sales')
-  const email = `sales@${slug}.test`
-  await service.sql`
-    update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test')
-     where email = ${email}`
-  return { slug, tenantId: id, email, member: sales, owner, other: await mintSession(service.sql, { email }) }
-}
 
 const request = async (route: string, token: string, body?: object): Promise<boolean> =>
   (await service.request(route, { token, body })).status < 300
@@ -76,96 +66,30 @@ const REVOCATIONS: Readonly<Record<string, (person: Person) => Promise<boolean>>
   'suspending a tenant': ({ slug }) => command({ command: 'set-status', slug, status: 'suspended' }),
 }
 
-/** Opens a connection that has no timeouts. */
+/** Opens a connection that has no timeouts, until the end of the test. */
 function connection(url: string): postgres.Sql {
-  const sql = postgres(url, {
-    max: 1,
-    onnotice: () => {},
-    connection: { statement_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: 0 },
-  })
+  const sql = connectWithoutTimeouts(url)
   connections.push(sql)
   return sql
 }
 
-const proofOf = async (person: Person): Promise<Buffer> => {
-  const ticket = await ticketOf(service.sql, person.member.id)
-  const [row] = await service.sql<{ proof: Buffer }[]>`select app.service_proof(${ticket}) as proof`
-  if (row === undefined) throw new Error('no proof')
-  return row.proof
-}
-
-/** Begins to write a design. */
-async function writing(sql: postgres.ISql, person: Person): Promise<void> {
-  await sql`select app.enter_to_write(${await ticketOf(service.sql, person.member.id)}, 'deal.write', false)`
-  await sql`insert into app.designs (tenant_id, name) values (${person.tenantId}, 'late')`
-}
-
-/** Runs a statement and leaves it running. */
-const leave = (statement: PromiseLike<unknown>): void => void Promise.resolve(statement).catch(() => {})
-
-/** Each opens a transaction that nothing ends, with a lock that revocations of the person need. */
-const HOLDERS: Readonly<Record<string, (person: Person) => Promise<void>>> = {
-  'another service that entered and does nothing': async (person) => {
-    const sql = connection(shop.url)
-    await sql`begin`
-    await sql`select app.enter(${await proofOf(person)}, 'catalog.read')`
-  },
-  'a write that has a long statement': async (person) => {
-    const sql = connection(service.database.appUrl)
-    await sql`begin`
-    await writing(sql, person)
-    leave(sql`select pg_sleep(60)`)
-  },
-  'two writes': async (person) => {
-    for (let count = 0; count < 2; count += 1) {
-      const sql = connection(service.database.appUrl)
-      await sql`begin`
-      await writing(sql, person)
-    }
-  },
-  'a revocation that does not end': async (person) => {
-    const sql = connection(service.database.urls.auth)
-    await sql`begin`
-    await sql`select app.enter_session(${await ticketOf(service.sql, person.member.id)})`
-  },
-  'an exclusive write of the tenant': async (person) => {
-    const sql = connection(service.database.appUrl)
-    await sql`begin`
-    await sql`select app.enter_to_write(${await ticketOf(service.sql, person.owner.id)}, 'member.manage', true)`
-    await sql`select from app.memberships where id = ${person.member.membershipId} for no key update`
-  },
-  'a lock on the whole queue': async () => {
-    const sql = connection(service.database.workerUrl)
-    await sql`begin`
-    await sql`lock table app.jobs in access exclusive mode`
-  },
-  'a login without privileges that takes the advisory locks': async (person) => {
-    const sql = connection(service.database.urls.services)
-    await sql`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0)),
-                     pg_advisory_lock(hashtextextended(${person.tenantId + person.member.userId}, 0))`
-  },
-}
-
-const lateDesigns = async ({ tenantId }: Person): Promise<number> =>
-  (await service.sql`select from app.designs where tenant_id = ${tenantId} and name = 'late'`).length
-
 const eachWay = Object.entries(REVOCATIONS)
 // Each holder begins with another revocation: `npm test` takes the first alone.
-const underHolders = Object.entries(HOLDERS).map(
+const underHolders = Object.entries({ ...HOLDERS, ...HOLDERS_OF_ALL }).map(
   ([holder, hold], n) => [holder, hold, variants([...eachWay.slice(n), ...eachWay.slice(0, n)])] as const,
 )
 it.each(underHolders)('answers a revocation within 2 s under %s', async (_holder, hold, ways) => {
   for (const [how, revoke] of ways) {
-    const person = await newPerson()
-    await hold(person)
+    const person = await newPerson(service)
+    await hold({ service, shop, person, open: connection })
     const begun = performance.now()
     expect.soft(await revoke(person), how).toBe(true)
     expect.soft(performance.now() - begun, how).toBeLessThan(WITHIN_MS)
-    const before = await lateDesigns(person)
+    const before = await lateDesigns(service, person)
     await Promise.all(
       connections.splice(0).map((sql) => sql`commit`.catch(() => {}).then(() => sql.end({ timeout: 0 }))),
     )
-    expect.soft(await lateDesigns(person), `${how}: no write commits after the answer`).toBe(before)
+    expect.soft(await lateDesigns(service, person), `${how}: no write commits after the answer`).toBe(before)
   }
 })
 
@@ -173,8 +97,8 @@ it.each([
   ['of 1.9 s', 1, 1.9],
   ['of 2 s that three writers repeat in turn', 3, 2],
 ])('removes a member within 2 s during writes %s', async (_what, writers, seconds) => {
-  const person = await newPerson()
-  const proof = await proofOf(person)
+  const person = await newPerson(service)
+  const proof = await proofOf(service, person)
   const done = new AbortController()
   const entered = Promise.withResolvers<void>()
   const loops = Array.from({ length: writers }, async (_, index) => {
@@ -218,7 +142,7 @@ describe('app.end_blockers', () => {
   }
 
   it('ends no connection that blocks a write which is no revocation', async () => {
-    const person = await newPerson()
+    const person = await newPerson(service)
     const holder = connection(service.database.appUrl)
     await holder`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0))`
     const ticket = await ticketOf(service.sql, person.member.id)
@@ -228,7 +152,7 @@ describe('app.end_blockers', () => {
   })
 
   it('ends no connection of the owner', async () => {
-    const person = await newPerson()
+    const person = await newPerson(service)
     const owner = await service.sql.reserve()
     await owner`begin`
     await owner`select pg_advisory_xact_lock(hashtextextended(${person.member.userId}, 0))`
@@ -241,7 +165,7 @@ describe('app.end_blockers', () => {
   })
 
   it('ends what blocks a revocation that waits, and neither the revocation nor anybody else', async () => {
-    const person = await newPerson()
+    const person = await newPerson(service)
     const [holder, bystander, waiting] = [connection(services()), connection(services()), connection(auth())]
     await bystander`select pg_advisory_lock(1)`
     await holder`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0))`
@@ -253,7 +177,7 @@ describe('app.end_blockers', () => {
   })
 
   it('ends nothing for a revocation of another login', async () => {
-    const person = await newPerson()
+    const person = await newPerson(service)
     const [holder, waiting] = [connection(services()), connection(auth())]
     await holder`select pg_advisory_lock(hashtextextended(${person.member.userId}, 0))`
     const ticket = await ticketOf(service.sql, person.member.id)
@@ -285,7 +209,7 @@ describe('app.end_blockers', () => {
 })
 
 it('serves a session while another transaction has a lock on its row', async () => {
-  const person = await newPerson()
+  const person = await newPerson(service)
   await service.sql`update app.sessions set last_seen_at = now() - interval '1 hour' where id = ${person.member.id}`
   const sql = connection(service.database.operatorUrl)
   await sql`begin`
