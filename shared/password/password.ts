@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import type { Fault } from '#shared/schema/field-error.ts'
 import type { PasswordGuesses } from '#shared/password/password-guesses.ts'
+import { othersBesides } from '#shared/password/known-texts.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { hasVisible } from '#shared/schema/text.ts'
 
 const MAX_CODE_POINTS = 128
-/** A password that contains a known text needs so many other characters. */
+/** A password that contains a known text needs so many other letters and digits. */
 const MIN_OTHER_CHARACTERS = 8
 const MIN_GUESSES = 1e8
 
@@ -47,10 +48,11 @@ export function weakness(password: string, { minLength, known, guesses }: Passwo
   if (length < minLength) return { code: 'too-short', min: minLength }
   if (length > MAX_CODE_POINTS) return { code: 'too-long', max: MAX_CODE_POINTS }
   if (!hasVisible(password)) return { code: 'no-visible-character' }
-  const folded = fold(password)
-  const isLittleMoreThan = (text: string): boolean =>
-    text !== '' && folded.includes(text) && lengthOf(folded) - lengthOf(text) < MIN_OTHER_CHARACTERS
-  if (known.some((text) => text !== null && isLittleMoreThan(fold(text.trim()))))
+  const others = othersBesides(
+    password,
+    known.filter((text) => text !== null),
+  )
+  if (others !== null && others < MIN_OTHER_CHARACTERS)
     return { code: 'like-known', min: MIN_OTHER_CHARACTERS, known: "your email address, your name or your shop's name" }
   if (guesses.isCommon(password.toLowerCase())) return { code: 'common' }
   if (guesses.count(password) < MIN_GUESSES) return { code: 'guessable' }
@@ -58,6 +60,3 @@ export function weakness(password: string, { minLength, known, guesses }: Passwo
 }
 
 const lengthOf = (text: string): number => Array.from(text).length
-
-// Upper case, because lower case depends on the position: a Greek word ends with another sigma.
-const fold = (text: string): string => normalize(text).toUpperCase()
