@@ -20,6 +20,7 @@ create domain app.one_line as text constraint one_line_check check (value collat
 create domain app.email_address as text collate app.case_insensitive constraint email_address_check check (
   length(value) <= 254
   and strpos(value collate "C", '=?') = 0
+  and right(value collate "C", 64) !~ '[.][0-9]+$'
   and strpos(value collate "C", '@') <= 65
   and value collate "C" ~ ('^[\w!#$%&''*+/=?^`{|}~-]+(\.[\w!#$%&''*+/=?^`{|}~-]+)*'
                            '@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$')

@@ -35,7 +35,7 @@ create table app.design_assets (
   id         uuid primary key default gen_random_uuid(),
   tenant_id  uuid not null references app.tenants,
   design_id  uuid not null,
-  file_name  app.one_line not null check (length(file_name) between 1 and 255),
+  file_name  app.one_line not null check (length(file_name) between 1 and 255 and file_name !~ '[/\\]|^[.]{1,2}$'),
   media_type text not null check (media_type ~ '^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$'),
   size_bytes bigint not null check (size_bytes between 1 and 1099511627776),
   sha256     text not null check (sha256 ~ '^[0-9a-f]{64}$'),

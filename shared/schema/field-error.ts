@@ -26,6 +26,7 @@ export const FIELD_ERRORS = {
   slash: 'must not contain a slash, except between two single letters as in "s/o"',
   'web-address': 'must not contain a dot or a colon within a word, as a web address does',
   'long-number': 'must not contain seven or more digits without a letter between them',
+  'not-a-file-name': 'must be the name of a file, without a slash or a backslash',
   'no-letter': 'must contain a letter',
   unknown: 'is not {kind}',
   nonexistent: 'names {kind} that does not exist',

@@ -14,11 +14,13 @@ export const forgotPassword = endpoint({
   body: v.object({ email: v.pipe(v.string(), v.examples(['ann@acme.example'])) }),
   handle: (context) => {
     const { email } = context.body
-    const wanted = v.is(Email, email)
+    const parsed = v.safeParse(Email, email)
+    const wanted = parsed.success
+    const recipient = wanted ? parsed.output : email
     return requestMail(context, {
       route: 'forgot',
-      recipient: normalizeEmail(email),
-      payload: { template: 'password-reset', email: wanted ? email : 'nobody', nonce: newNonce() },
+      recipient: normalizeEmail(recipient),
+      payload: { template: 'password-reset', email: wanted ? recipient : 'nobody', nonce: newNonce() },
       wanted,
       write: (work) => work(context.sql),
     })

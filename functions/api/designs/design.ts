@@ -8,9 +8,18 @@ const MAX_SIZE_BYTES = 2 ** 40
 
 export const DesignName = text({ max: 120, example: 'Team shirt, front' })
 
+// A path, or a name of a folder, in the NFKC form too.
+const NO_FILE_NAME = /[/\\\u2044\u2215]|^\.{1,2}$/u
+
+/** The name of a file, without its folder: whoever saves it under this name stays in the folder of their choice. */
+const FileName = v.pipe(
+  text({ max: 255, example: 'front.svg' }),
+  v.check((name) => !NO_FILE_NAME.test(name.normalize('NFKC')), fault({ code: 'not-a-file-name' })),
+)
+
 /** The description of a file. The file itself is stored elsewhere. */
 export const NewAsset = v.object({
-  file_name: text({ max: 255, example: 'front.svg' }),
+  file_name: FileName,
   media_type: v.pipe(
     v.string(),
     v.regex(

@@ -24,16 +24,81 @@ export function mergePatch(target: unknown, patch: Settings): Settings {
 /** Returns whether the settings are small enough to be stored. */
 export const fit = (settings: Settings): boolean => Buffer.byteLength(JSON.stringify(settings)) <= MAX_BYTES
 
-const SECRET = /password|passwd|passphrase|secret|token|apikey|privatekey|credential/
+const SECRET =
+  /password|passwd|passphrase|passcode|passkey|pwd|secret|token|credential|authorization|bearer|(?:api|private|access|signing|encryption|master|shared|auth|ssh|hmac|session)key/
+// Short words for a secret are parts of other words, so they count as the last word of a key: `pin`, `smtp_pw`, `mailPass`.
+const SHORT_SECRET = /(?:^|[^a-z])(pass|pw|pin|otp)$/
+
+// Letters that look like a Latin one, after NFKD without marks, in lower case.
+const LIKE_LATIN = new Map(
+  Object.entries({
+    а: 'a',
+    с: 'c',
+    ԁ: 'd',
+    е: 'e',
+    һ: 'h',
+    і: 'i',
+    ј: 'j',
+    к: 'k',
+    ӏ: 'l',
+    о: 'o',
+    р: 'p',
+    ԛ: 'q',
+    ѕ: 's',
+    т: 't',
+  })
+    .concat(
+      Object.entries({
+        ѵ: 'v',
+        ԝ: 'w',
+        х: 'x',
+        у: 'y',
+        α: 'a',
+        ε: 'e',
+        η: 'n',
+        ι: 'i',
+        κ: 'k',
+        ν: 'v',
+        ο: 'o',
+        ρ: 'p',
+        τ: 't',
+      }),
+    )
+    .concat(
+      Object.entries({
+        υ: 'u',
+        χ: 'x',
+        γ: 'y',
+        ω: 'w',
+        ı: 'i',
+        ɡ: 'g',
+        ɑ: 'a',
+        ո: 'n',
+        ѡ: 'w',
+        օ: 'o',
+        ѐ: 'e',
+        п: 'n',
+        г: 'r',
+      }),
+    ),
+)
+
+/** Returns a name in small Latin letters, with a line between its words: `smtpPassword` is `smtp_password`. */
+const plainOf = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .replace(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, '_')
+    .toLowerCase()
+    .replace(/\P{ASCII}/gu, (letter) => LIKE_LATIN.get(letter) ?? letter)
 
 /** Returns the word for a secret in the name of a key, in any spelling: `smtp_password`, `API-Key`, `clientSecret`. */
-const secretIn = (name: string): string | undefined =>
-  SECRET.exec(
-    name
-      .normalize('NFKC')
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}]/gu, ''),
-  )?.[0]
+function secretIn(name: string): string | undefined {
+  const plain = plainOf(name)
+  return (
+    SECRET.exec(plain.replace(/[^\p{L}\p{N}]/gu, ''))?.[0] ?? SHORT_SECRET.exec(plain.replace(/[^\p{L}]+$/u, ''))?.[1]
+  )
+}
 
 /** Returns what is wrong with a key or a value at any depth, without repeating it, or null. */
 function faultIn(value: unknown): Fault | null {
@@ -43,6 +108,8 @@ function faultIn(value: unknown): Fault | null {
     return Number.isFinite(value) ? null : { code: 'not-storable', must: 'have only numbers that can be stored' }
   if (typeof value !== 'object' || value === null) return null
   for (const [name, part] of Object.entries(value)) {
+    // Code that copies objects key by key would change the prototype of the copy.
+    if (name === '__proto__') return { code: 'not-storable', must: 'have no key __proto__' }
     const secret = secretIn(name)
     if (secret !== undefined)
       return { code: 'not-storable', must: `hold no secrets, but has a key that contains ${secret}` }

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
@@ -97,11 +98,11 @@ function invitationView(
   ]
   return view({
     title: t.title(shopName(tenant)),
-    content: html`<p class="prose"><strong>${t.meant(email, shopName(tenant))}</strong></p>
+    content: html`<p class="prose"><strong>${t.meant(shownEmail(email), shopName(tenant))}</strong></p>
 <dl>
 <dt>${t.shop}</dt><dd>${shopName(tenant)}</dd>
 <dt>${t.role}</dt><dd>${role}</dd>
-${inviter !== null && html`<dt>${t.inviter}</dt><dd>${inviter.full_name === null ? inviter.email : `${inviter.full_name} (${inviter.email})`}</dd>`}
+${inviter !== null && html`<dt>${t.inviter}</dt><dd>${inviter.full_name === null ? shownEmail(inviter.email) : `${inviter.full_name} (${shownEmail(inviter.email)})`}</dd>`}
 </dl>
 <p class="prose">${exists ? t.existing : t.newcomer}</p>
 ${form(ui, { to: '/invitation', fields: exists ? null : newcomer, submit: exists ? t.join : t.create, hidden: exists ? { username: email } : {} })}`,

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
@@ -28,7 +29,10 @@ export const listShops = page({
     if (only === undefined)
       return view({
         title: t.shops.title,
-        content: empty(t.shops.noneTitle, html`<p>${t.shops.none} <strong>${session.user.email}</strong></p>`),
+        content: empty(
+          t.shops.noneTitle,
+          html`<p>${t.shops.none} <strong>${shownEmail(session.user.email)}</strong></p>`,
+        ),
       })
     if (second === undefined) {
       if (session.tenant === null) await call('POST /v1/auth/tenants/{id}/select', { params: { id: only.tenant.id } })

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import { html } from '#web/http/html.ts'
 import { linksFor } from '#web/http/navigation.ts'
 import { page } from '#web/http/page.ts'
@@ -14,7 +15,7 @@ export const start = page({
     const links = linksFor(context, tenant.slug, permissions).filter(({ name }) => name !== 'start')
     return view({
       title: tenant.legal_name,
-      content: html`<p>${t.start.greeting(user.full_name ?? user.email)}</p>
+      content: html`<p>${t.start.greeting(user.full_name ?? shownEmail(user.email))}</p>
 <dl><dt>${t.start.role}</dt><dd>${role.label}</dd><dt>${t.start.status}</dt><dd>${t.shops.statuses[tenant.status]}</dd><dt>${t.start.timezone}</dt><dd>${tenant.timezone}</dd></dl>
 <h2>${t.start.mayDo}</h2>
 ${

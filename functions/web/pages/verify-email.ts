@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { type Html, html } from '#web/http/html.ts'
 import { closedLink, isInvalidLink, openLink } from '#web/http/link.ts'
@@ -56,7 +57,7 @@ async function verification(context: LinkContext): Promise<View> {
     return closedLink(context, opened, { to: '/verify-email', way: newVerification(context, await findSession()) })
   const { email } = opened.account
   return view({
-    title: t.verifyEmail.title(email),
+    title: t.verifyEmail.title(shownEmail(email)),
     content: html`<p class="prose">${t.verifyEmail.intro}</p>
 ${actionButton(context, { to: '/verify-email', hidden: { username: email }, label: t.verifyEmail.submit, style: 'main' })}`,
   })
@@ -68,6 +69,6 @@ function newVerification(ui: Ui, session: Me | null): Html {
   if (session === null) return html`<p>${t.signInFirst}</p><p><a href="/sign-in">${ui.t.signIn.title}</a></p>`
   const { email, email_verified_at: at } = session.user
   return at === null
-    ? html`<p>${t.again(email)}</p>${actionButton({ ...ui, session }, { to: '/verify-email/resend', label: t.resend, style: 'main' })}`
-    : html`<p>${t.isVerified(email)}</p>`
+    ? html`<p>${t.again(shownEmail(email))}</p>${actionButton({ ...ui, session }, { to: '/verify-email/resend', label: t.resend, style: 'main' })}`
+    : html`<p>${t.isVerified(shownEmail(email))}</p>`
 }

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { LANGUAGES } from '#web/http/language.ts'
 import { linksFor } from '#web/http/navigation.ts'
@@ -64,7 +65,7 @@ ${Object.entries(LANGUAGES).map(
 const account = (ui: Ui, { user, tenant }: NonNullable<Ui['session']>): Html =>
   html`<div class="who">
 ${tenant !== null && html`<span class="shop">${tenant.legal_name}</span> <a href="/shops">${ui.t.common.switchShop}</a>`}
-<a class="person" href="/account">${user.full_name ?? user.email}</a>
+<a class="person" href="/account">${user.full_name ?? shownEmail(user.email)}</a>
 ${actionButton(ui, { to: '/sign-out', label: ui.t.common.signOut })}
 </div>`
 

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import * as templates from '#shared/mail/templates.ts'
@@ -67,7 +68,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
         to,
         language,
         shop: shopName(open),
-        inviter,
+        inviter: inviter && shownEmail(inviter),
         role,
         expiresAt,
         timeZone,

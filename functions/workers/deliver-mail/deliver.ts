@@ -79,6 +79,8 @@ async function deliver(
       Destination: { ToAddresses: [email.to] },
       Content: {
         Simple: {
+          // So that no program answers it (RFC 3834, 5).
+          Headers: [{ Name: 'Auto-Submitted', Value: 'auto-generated' }],
           Subject: { Data: oneLine(email.subject), Charset: 'UTF-8' },
           Body: {
             Text: { Data: renderText(email), Charset: 'UTF-8' },

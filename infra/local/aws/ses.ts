@@ -22,6 +22,7 @@ const SendEmailInput = v.object({
   Destination: v.object({ ToAddresses: Addresses, CcAddresses: Addresses, BccAddresses: Addresses }),
   Content: v.object({
     Simple: v.object({
+      Headers: v.optional(v.array(v.object({ Name: v.string(), Value: v.string() })), []),
       Subject: Content,
       Body: v.object({ Text: v.optional(Content), Html: v.optional(Content) }),
     }),
@@ -172,6 +173,7 @@ function emailOf({ FromEmailAddress, Destination, Content: { Simple } }: SendEma
     from: FromEmailAddress,
     copies: copies.join(', '),
     subject: Simple.Subject.Data,
+    headers: Simple.Headers.map(({ Name, Value }) => `${Name}: ${Value}`),
     text: Simple.Body.Text?.Data ?? null,
     html: Simple.Body.Html?.Data ?? null,
   }

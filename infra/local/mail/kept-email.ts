@@ -7,6 +7,7 @@ export const KeptEmail = v.object({
   from: v.string(),
   copies: v.string(),
   subject: v.string(),
+  headers: v.optional(v.array(v.string()), []),
   text: v.nullable(v.string()),
   html: v.nullable(v.string()),
   received_at: v.string(),

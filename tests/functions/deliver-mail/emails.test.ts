@@ -58,11 +58,12 @@ describe('emails with hostile names', () => {
     'escapes hostile tenant and user names in the email “%s”',
     async (kind) => {
       const message = (await sendAllKinds(`emails-${kind}`))[kind]
-      const { subject, text, html, to, copies } = message ?? {}
+      const { subject, text, html, to, copies, headers } = message ?? {}
       if (subject === undefined || typeof text !== 'string' || typeof html !== 'string') throw new Error('no email')
       expect(subject).toMatch(/^[^\p{Cc}\u2028\u2029]+$/u)
       expect(to).toMatch(/^(new|owner)@emails-\w+\.test$/)
       expect(copies).toBe('')
+      expect(headers).toEqual(['Auto-Submitted: auto-generated'])
       const tags = tagsOf(html)
       expect(tags.slice(0, SHELL.length)).toEqual(SHELL)
       expect(tags.slice(SHELL.length, -2).every((tag) => ['p', '/p', 'a', '/a'].includes(tag))).toBe(true)

@@ -96,6 +96,13 @@ describe('a design', () => {
     ['media_type', 'svg'],
     ['media_type', 'image/svg+xml; charset=utf-8'],
     ['file_name', 'a'.repeat(256)],
+    ['file_name', '../front.svg'],
+    ['file_name', 'a\\b.svg'],
+    ['file_name', '.'],
+    ['file_name', '..'],
+    ['file_name', 'a／b.svg'],
+    ['file_name', '．．'],
+    ['file_name', '/etc/passwd'],
   ])('rejects an asset with a wrong %s: %s', async (name, value) => {
     const { call } = await newDesign(0)
     const { status, body } = await call('POST', '/assets', { ...ASSET, [name]: value })

@@ -68,11 +68,13 @@ describe('the tenant', () => {
     expect((await read()).headers.get('etag')).toBe(before.headers.get('etag'))
   })
 
-  it('keeps a key named __proto__ from changing an object', async () => {
-    const body = '{"settings":{"__proto__":{"polluted":1},"a":{"__proto__":{"polluted":1}}}}'
-    expect((await patch(body)).status).toBe(200)
-    expect(Reflect.get({}, 'polluted')).toBeUndefined()
-  })
+  it.each(['{"__proto__":{"polluted":1}}', '{"a":{"__proto__":{"polluted":1}}}', '{"a":[{"__proto__":null}]}'])(
+    'refuses a key named __proto__ at any depth: %s',
+    async (settings) => {
+      expect(pointers(await patch(`{"settings":${settings}}`))).toEqual([422, '#/settings'])
+      expect(Reflect.get({}, 'polluted')).toBeUndefined()
+    },
+  )
 
   it.each([
     [{ currency: 'eur' }, '#/currency'],
@@ -110,12 +112,21 @@ describe('the tenant', () => {
   })
 
   it.each(
-    'password Password smtp_password smtpPassword SMTP-PASSWORD secret client_secret clientSecrets token accessToken api_key apiKey APIKEY x-api-key ａｐｉＫｅｙ'.split(
+    'password Password smtp_password smtpPassword SMTP-PASSWORD secret client_secret clientSecrets token accessToken api_key apiKey APIKEY x-api-key ａｐｉＫｅｙ pwd pass smtp_pw smtpPass mail.pass access_key_id signing_key authorization Authorization pin card_pin userPin db_pwd otp ssh-key encryptionKey passkey bearer pin1 pässword pаssword ѕесrеt tοken sec\u034fret'.split(
       ' ',
     ),
   )('keeps no secret under the key %s, at any depth', async (key) => {
     expect(pointers(await patch({ settings: { [key]: 'x' } }))).toEqual([422, '#/settings'])
     expect(pointers(await patch({ settings: { a: [{ b: { [key]: 'x' } }] } }))).toEqual([422, '#/settings'])
+  })
+
+  it.each(
+    'passport_size pass_through compass pinned spinning shipping_days pin_colors opinion key keys keyboard author authors monkey пароль_нет пин größe'.split(
+      ' ',
+    ),
+  )('takes the key %s, which is no secret', async (key) => {
+    expect((await patch({ settings: { [key]: 'x' } })).status).toBe(200)
+    expect((await patch({ settings: { [key]: null } })).status).toBe(200)
   })
 
   it('keeps its currency once a deal exists, also when both are concurrent', async () => {

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { Language } from '#shared/schema/language.ts'
 import { html } from '#web/http/html.ts'
@@ -49,7 +50,7 @@ function accountView(ui: Ui & { readonly session: Me }, minLength: number): View
   const { account: texts } = ui.t
   return view({
     title: texts.title,
-    content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${user.email} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
+    content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${shownEmail(user.email)} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
 ${user.email_verified_at === null && actionButton(ui, { to: '/verify-email/resend', label: ui.t.verifyEmail.resend })}
 <p><a href="/account/sessions">${texts.sessions}</a></p>
 <h2>${texts.mails}</h2>

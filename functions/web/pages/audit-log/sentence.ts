@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { Named } from '#shared/audit/actions.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import type { Texts } from '#web/texts/texts.ts'
@@ -12,7 +13,11 @@ export function sentence(texts: Texts['auditLog'], entry: Entry, names: Readonly
     return typeof found === 'string' || typeof found === 'number' ? String(found) : ''
   }
   const who = actor === null ? texts.system : (actor.full_name ?? actor.email)
-  const named: Named = { who, target: names.get(target.id ?? '') ?? (value('email') || texts.somebody), value }
+  const named: Named = {
+    who,
+    target: names.get(target.id ?? '') ?? (shownEmail(value('email')) || texts.somebody),
+    value,
+  }
   const known: Readonly<Record<string, Texts['auditLog']['actions'][keyof Texts['auditLog']['actions']]>> =
     texts.actions
   const [, say] = (Object.hasOwn(known, action) ? known[action] : undefined) ?? []

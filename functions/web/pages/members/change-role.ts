@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
@@ -42,7 +43,7 @@ function roleView(ui: ShopUi, { member, roles }: Found): View {
   const back = shopPath(session.tenant.slug, '/members')
   return view({
     title: t.members.roleOf(nameOf(member)),
-    content: html`<p class="quiet">${member.user.email}</p>
+    content: html`<p class="quiet">${shownEmail(member.user.email)}</p>
 ${form(ui, {
   to: `${back}/${member.id}/role`,
   fields: radios(ui, {

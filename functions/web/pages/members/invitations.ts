@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import type { Client, ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
@@ -84,7 +85,7 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
     {
       caption: texts.caption,
       columns: [
-        { head: texts.email, cell: ({ email }) => email },
+        { head: texts.email, cell: ({ email }) => shownEmail(email) },
         { head: members.role, cell: ({ role }) => labelOf.get(role) ?? role },
         {
           head: members.status,
@@ -96,7 +97,7 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
           head: members.actions,
           cell: (invitation) =>
             mayChange(invitation) &&
-            html`<div class="actions">${actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: invitation.email })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: invitation.email })}</div>`,
+            html`<div class="actions">${actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: shownEmail(invitation.email) })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: shownEmail(invitation.email) })}</div>`,
         },
       ],
     },

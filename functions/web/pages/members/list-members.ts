@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
@@ -39,7 +40,7 @@ export const listMembers = page({
           {
             head: texts.person,
             cell: (member) =>
-              html`${nameOf(member)}${member.user.full_name !== null && html` <span class="quiet">${member.user.email}</span>`}`,
+              html`${nameOf(member)}${member.user.full_name !== null && html` <span class="quiet">${shownEmail(member.user.email)}</span>`}`,
           },
           {
             head: texts.status,

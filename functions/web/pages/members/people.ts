@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 
 export type Member = ReplyOf<'GET /v1/members'>['data'][number]
@@ -15,7 +16,7 @@ export function stateOf({ accepted_at, revoked_at, user }: Member): 'removed' | 
 
 /** The name of a person, or the address of one who has none yet. */
 export const nameOf = ({ user }: { readonly user: Pick<Member['user'], 'full_name' | 'email'> }): string =>
-  user.full_name ?? user.email
+  user.full_name ?? shownEmail(user.email)
 
 /** The roles that a person of this rank may give, as options. */
 export const optionsOf = (roles: readonly ListedRole[], rank: number): { value: string; label: string }[] =>

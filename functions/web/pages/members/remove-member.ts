@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
@@ -32,7 +33,7 @@ function removalView(ui: ShopUi, member: Member): View {
     title: texts.removeTitle(nameOf(member)),
     content: confirmation(ui, {
       text: html`<p>${texts.removeText(nameOf(member), ui.session.tenant.legal_name)}</p>
-<dl><dt>${texts.email}</dt><dd>${member.user.email}</dd><dt>${texts.role}</dt><dd>${member.role.label}</dd></dl>`,
+<dl><dt>${texts.email}</dt><dd>${shownEmail(member.user.email)}</dd><dt>${texts.role}</dt><dd>${member.role.label}</dd></dl>`,
       to,
       label: texts.removeConfirm,
       back,

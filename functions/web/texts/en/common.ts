@@ -77,6 +77,7 @@ export const fieldErrors: FieldErrorTexts = {
   slash: 'Remove the slash. A name has one only between two single letters, as in s/o.',
   'web-address': 'A name has no dot or colon within a word, as a web address does. Put a space after it.',
   'long-number': 'A name has no long number. Use at most six digits.',
+  'not-a-file-name': 'Enter the name of a file, without a slash or a backslash.',
   'no-letter': 'Enter at least one letter.',
   unknown: 'This does not exist. Choose another one.',
   nonexistent: 'This does not exist any more. Choose another one.',

@@ -78,6 +78,7 @@ export const fieldErrors: typeof en.fieldErrors = {
   'web-address':
     'Un nombre no lleva puntos ni dos puntos dentro de una palabra, como una dirección web. Ponga un espacio detrás.',
   'long-number': 'Un nombre no lleva números largos. Use seis cifras como máximo.',
+  'not-a-file-name': 'Escriba el nombre de un archivo, sin barras.',
   'no-letter': 'Escriba al menos una letra.',
   unknown: 'Esto no existe. Elija otra opción.',
   nonexistent: 'Esto ya no existe. Elija otra opción.',
