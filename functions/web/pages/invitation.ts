@@ -74,7 +74,7 @@ function acceptedView(ui: Ui, { tenant, email }: Invitation, session: Me | null)
   const to = shopPath(tenant.slug)
   return view({
     title: t.acceptedTitle(shopName(tenant)),
-    content: html`<p class="prose">${t.accepted(email, shopName(tenant))}</p>
+    content: html`<p class="prose">${t.accepted(shownEmail(email), shopName(tenant))}</p>
 <p><a class="button" href="${session === null ? withQuery('/sign-in', { next: to }) : to}">${session === null ? ui.t.signIn.title : t.open(shopName(tenant))}</a></p>`,
   })
 }

@@ -1,3 +1,4 @@
+import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { html } from '#web/http/html.ts'
 import { closedLink, isInvalidLink, openLink } from '#web/http/link.ts'
@@ -54,7 +55,7 @@ async function showReset(context: LinkContext): Promise<View> {
 function resetView(ui: Ui, email: string, minLength: number): View {
   const { resetPassword: t } = ui.t
   return view({
-    title: t.title(email),
+    title: t.title(shownEmail(email)),
     content: form(ui, {
       to: '/reset-password',
       fields: [
