@@ -175,8 +175,58 @@ end
 $$;
 comment on function app.holds is 'callers: identity_gate';
 
+-- Raise TN430 when a person makes, changes, hides or shows a role that they may not give (app.may_give, 0006), or adds a permission to
+-- it that they do not hold. They run before the change, because a person may change the role that they hold themselves. Without a
+-- person the platform writes. A new role permits what its base does.
+create function app.keep_role_within_reach() returns trigger
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_actor uuid := app.current_actor();
+begin
+  if v_actor is not null
+     and (not app.may_give(new.tenant_id, v_actor, new.based_on)
+          or tg_op = 'UPDATE' and not app.may_give(old.tenant_id, v_actor, old.id)) then
+    raise exception 'a person makes and changes only roles that they may give' using errcode = 'TN430';
+  end if;
+  return new;
+end
+$$;
+comment on function app.keep_role_within_reach is
+  'owner: identity_gate; proof: scope; callers: none; definer: locks the roles that it compares';
+create trigger roles_keep_within_reach before insert or update of tenant_id, code, label, rank, based_on, deleted_at on app.roles
+  for each row execute function app.keep_role_within_reach();
+
+create function app.keep_permission_within_reach() returns trigger
+  language plpgsql security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_actor uuid := app.current_actor();
+begin
+  if tg_op = 'DELETE' then
+    if v_actor is not null and not app.may_give(old.tenant_id, v_actor, old.role_id) then
+      raise exception 'a person takes permissions only from roles that they may give' using errcode = 'TN430';
+    end if;
+    return old;
+  end if;
+  if v_actor is not null and not app.may_give(new.tenant_id, v_actor, new.role_id, new.permission) then
+    raise exception 'a person adds only permissions that they hold to roles that they may give' using errcode = 'TN430';
+  end if;
+  return new;
+end
+$$;
+comment on function app.keep_permission_within_reach is
+  'owner: identity_gate; proof: scope; callers: none; definer: locks the roles that it compares';
+create trigger role_permissions_keep_within_reach before insert or delete on app.role_permissions
+  for each row execute function app.keep_permission_within_reach();
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
 comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';
 
-select app.give('app.lock_of_role', 'app.collect_permissions', 'app.update_permissions', 'app.grant_permission', 'app.holds');
+select app.give('app.lock_of_role', 'app.collect_permissions', 'app.update_permissions', 'app.grant_permission', 'app.holds',
+                'app.keep_role_within_reach', 'app.keep_permission_within_reach');

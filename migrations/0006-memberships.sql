@@ -50,9 +50,9 @@ create policy people_of_tenant on app.users for select to identity_app
   using (exists (select from app.memberships m where m.user_id = users.id and m.accepted_at is not null));
 
 -- Returns whether a user may give a role in a tenant, and so take it away: they manage members there, the role does not outrank their
--- own, and their own holds every permission of it. Roles of a tenant may share a rank and differ in permissions. Locks what it read,
--- so that a user who is losing a permission either gives the role before, or not at all.
-create function app.may_give(p_tenant uuid, p_user uuid, p_role integer) returns boolean
+-- own, and their own holds every permission of it, and p_added. Roles of a tenant may share a rank and differ in permissions. Locks what
+-- it read, so that a user who is losing a permission either gives the role before, or not at all.
+create function app.may_give(p_tenant uuid, p_user uuid, p_role integer, p_added text default null) returns boolean
   language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   -- As app.authenticate: one plan by indexes, also while a table is small.
@@ -64,6 +64,7 @@ begin
     join app.roles own on own.id = m.role_id and own.permissions ?| array['member.manage', '*']
     join app.roles given on given.id = p_role and given.rank <= own.rank
      and (own.permissions ? '*' or own.permissions @> given.permissions)
+     and (p_added is null or app.holds(own.permissions, p_added))
    where m.tenant_id = p_tenant and m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
      for share of m, own, given;
   return found;

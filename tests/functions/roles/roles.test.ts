@@ -109,6 +109,14 @@ it('is refused to those who hold less than it permits', async () => {
   const { body: high } = await create(owner.token, { based_on: 'sales' })
   expect((await change(shop.viewer.token, high.id, { label: 'Mine' })).status).toBe(403)
   expect((await remove(shop.viewer.token, high.id)).status).toBe(403)
+  // Of one rank, but it permits more. To take from it asks for as much as to add to it.
+  const { body: wide } = await create(owner.token, { based_on: 'production', add: ['member.manage', 'vendor.manage'] })
+  for (const body of [{ label: 'Mine' }, { add: [] }, { add: ['member.manage'] }])
+    expect((await change(shop.viewer.token, wide.id, body)).status).toBe(403)
+  expect((await remove(shop.viewer.token, wide.id)).status).toBe(403)
+  const { body: equal } = await create(owner.token, { based_on: 'production', add: ['member.manage'] })
+  expect((await change(shop.viewer.token, equal.id, { label: 'Theirs', add: [] })).status).toBe(200)
+  expect((await remove(shop.viewer.token, equal.id)).status).toBe(200)
   // Their own role.
   expect((await change(shop.viewer.token, manager.id, { add: [] })).status).toBe(403)
   expect((await change(owner.token, 7, { label: 'Mine' })).status).toBe(403)

@@ -43,7 +43,8 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'delete on app.memberships': {},
   'update on app.tenants.status': { identity_operator: 'suspends and closes tenants' },
   'insert on app.role_permissions.permission': {
-    identity_app: 'adds permissions to a role of the tenant; a constraint refuses `*`',
+    identity_app:
+      'adds permissions to a role of the tenant: a constraint refuses `*`, and a trigger what the person lacks',
   },
   'update on app.role_permissions.permission': {},
   'insert on app.roles.permissions': {},

@@ -1,6 +1,7 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
+import { mayGive } from '#shared/identity/may-give.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
@@ -37,7 +38,7 @@ export const changeMemberRole = page({
   again: async (context) => roleView(context, await findMember(context.call, context.params.id)),
 })
 
-/** Offers the roles up to the rank of the person, each with what it may do. */
+/** Offers the roles that the person may give, each with what it may do. */
 function roleView(ui: ShopUi, { member, roles }: Found): View {
   const { t, session } = ui
   const back = shopPath(session.tenant.slug, '/members')
@@ -51,7 +52,7 @@ ${form(ui, {
     legend: t.members.role,
     value: member.role.code,
     options: roles
-      .filter(({ rank }) => rank <= session.role.rank)
+      .filter((role) => mayGive(session, role))
       .map(({ code, label, permissions }) => ({
         value: code,
         label,

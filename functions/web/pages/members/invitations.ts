@@ -78,8 +78,8 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
   const { session } = ui
   const { invitations: texts, members } = ui.t
   const base = shopPath(session.tenant.slug, '/invitations')
-  const rankOf = new Map(roles.map(({ code, rank }) => [code, rank]))
-  const mayChange = ({ role }: Invitation) => (rankOf.get(role) ?? Infinity) <= session.role.rank
+  const givable = optionsOf(session, roles)
+  const mayChange = ({ role }: Invitation) => givable.some(({ value }) => value === role)
   const labelOf = new Map(roles.map(({ code, label }) => [code, label]))
   const list = table<Invitation>(
     {
@@ -114,7 +114,7 @@ ${form(ui, {
       name: 'role',
       label: members.role,
       value: 'viewer',
-      options: optionsOf(roles, session.role.rank),
+      options: givable,
     }),
   ],
   submit: texts.send,

@@ -1,5 +1,7 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
+import { mayGive } from '#shared/identity/may-give.ts'
+import type { ShopUi } from '#web/http/page.ts'
 
 export type Member = ReplyOf<'GET /v1/members'>['data'][number]
 export type ListedRole = ReplyOf<'GET /v1/roles'>['data'][number]
@@ -18,6 +20,9 @@ export function stateOf({ accepted_at, revoked_at, user }: Member): 'removed' | 
 export const nameOf = ({ user }: { readonly user: Pick<Member['user'], 'full_name' | 'email'> }): string =>
   user.full_name ?? shownEmail(user.email)
 
-/** The roles that a person of this rank may give, as options. */
-export const optionsOf = (roles: readonly ListedRole[], rank: number): { value: string; label: string }[] =>
-  roles.filter((role) => role.rank <= rank).map(({ code, label }) => ({ value: code, label }))
+/** The roles that the person of the session may give, as options. */
+export const optionsOf = (
+  session: ShopUi['session'],
+  roles: readonly ListedRole[],
+): { value: string; label: string }[] =>
+  roles.filter((role) => mayGive(session, role)).map(({ code, label }) => ({ value: code, label }))

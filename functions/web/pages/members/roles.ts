@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { notFound } from '#shared/base/problem.ts'
+import { mayGive } from '#shared/identity/may-give.ts'
 import { EVERY_PERMISSION, holds, PERMISSIONS, type Permission } from '#shared/identity/permissions.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
@@ -110,8 +111,10 @@ function rolesView(ui: ShopUi, roles: readonly ListedRole[]): View {
       columns: [
         {
           head: texts.role,
-          cell: ({ id, label, rank, tenant_role: own }) =>
-            own && rank <= session.role.rank ? html`<a href="${base}/${id}">${label}</a>` : label,
+          cell: (role) =>
+            role.tenant_role && mayGive(session, role)
+              ? html`<a href="${base}/${role.id}">${role.label}</a>`
+              : role.label,
         },
         {
           head: texts.kind,
@@ -132,7 +135,7 @@ ${form(ui, {
   fields: [
     field(ui, { name: 'label', label: texts.label, autocomplete: 'off' }),
     field(ui, { name: 'code', label: texts.code, hint: texts.codeHint, autocomplete: 'off' }),
-    select(ui, { name: 'based_on', label: texts.basedOn, options: optionsOf(bases, session.role.rank) }),
+    select(ui, { name: 'based_on', label: texts.basedOn, options: optionsOf(session, bases) }),
     checkboxes(ui, { legend: texts.adds, prefix: PREFIX, options: addable(ui) }, []),
   ],
   submit: texts.create,
