@@ -22,6 +22,12 @@ function cryptography(source: string): string[] {
   return [...calls, ...global]
 }
 
+/** Returns the functions of cryptography that a migration calls: those of Postgres, and of pgcrypto. */
+const cryptographyOfSql = (source: string): string[] =>
+  [...source.matchAll(/\b(sha(?:224|256|384|512)|md5|hmac|crypt|digest|gen_salt|gen_random_bytes|random)\(/g)].map(
+    ([, name = '']) => name,
+  )
+
 it('names only files and folders that exist', () => {
   const named = [...page.matchAll(/`((?:functions|infra|migrations|shared|tests)\/[\w./-]+)`/g)].map(
     ([, file = '']) => file,
@@ -32,8 +38,11 @@ it('names only files and folders that exist', () => {
 
 it('lists each file that calls cryptography, and what it calls', async () => {
   const found = new Map<string, string>()
-  for await (const file of glob('{functions,shared,infra}/**/*.ts', { cwd: root })) {
-    const names = file.startsWith('infra/local/') ? [] : cryptography(text(file))
+  for await (const file of glob(['{functions,shared,infra}/**/*.ts', 'packages/*/src/**/*.ts', 'migrations/*.sql'], {
+    cwd: root,
+  })) {
+    if (file.startsWith('infra/local/')) continue
+    const names = file.endsWith('.sql') ? cryptographyOfSql(text(file)) : cryptography(text(file))
     if (names.length > 0) found.set(file, [...new Set(names)].toSorted().join(' '))
   }
   const table = page.slice(page.indexOf('| File | Calls'), page.indexOf('### Rules for keys'))
