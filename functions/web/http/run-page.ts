@@ -62,6 +62,7 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     link: state.query.has('token') ? MALFORMED_LINK : (state.link?.token ?? null),
     call: given(state.call),
     minLength: config.password.minLength,
+    inviteTtlSeconds: config.invite.ttlSeconds,
     callWithEtag: given(state.callWithEtag),
     findSession: () => findSession(state),
     useLink: () => writeLinks(state.links.filter(({ token }) => token !== state.link?.token)),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { ReplyOf } from '#shared/client/client.ts'
+import { ProblemError, type ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery } from '#web/http/query.ts'
@@ -29,8 +29,15 @@ export const changeSettings = page({
   form: v.object({ legal_name: v.string(), timezone: v.string(), currency: v.string(), etag: v.string() }),
   fieldOf: { 'currency-in-use': 'currency' },
   async handle({ params, form, call }) {
-    const { etag, legal_name, timezone, currency } = form
-    await call('PATCH /v1/tenant', { body: { legal_name, timezone, currency }, ifMatch: etag })
+    const { etag, ...body } = form
+    try {
+      await call('PATCH /v1/tenant', { body, ifMatch: etag })
+    } catch (error) {
+      if (!(error instanceof ProblemError) || error.kind !== 'precondition-failed') throw error
+      // A second press finds what the first has saved.
+      const saved: Readonly<Record<string, unknown>> = await call('GET /v1/tenant')
+      if (Object.entries(body).some(([name, value]) => saved[name] !== value)) throw error
+    }
     return redirect(shopPath(params.slug, '/settings'), { notice: 'settings-saved' })
   },
   again: async (context) => settingsView(context, await context.callWithEtag('GET /v1/tenant')),
@@ -47,24 +54,36 @@ const withPresent = (options: readonly Option[], present: string) =>
 
 function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
   const { settings: texts } = ui.t
+  /** What somebody else saved while the person typed another value. */
+  const hintOf = (name: 'legal_name' | 'timezone' | 'currency', hint?: string) => {
+    const isOther = ui.refusal?.kind === 'precondition-failed' && ui.refusal.values[name] !== shop[name]
+    const hints = [...(isOther ? [texts.savedMeanwhile(shop[name])] : []), ...(hint === undefined ? [] : [hint])]
+    return hints.length === 0 ? {} : { hint: hints.join(' ') }
+  }
   return view({
     title: texts.title,
     content: form(ui, {
       to: shopPath(ui.session.tenant.slug, '/settings'),
       hidden: { etag },
       fields: [
-        field(ui, { name: 'legal_name', label: texts.name, value: shop.legal_name, autocomplete: 'off' }),
+        field(ui, {
+          name: 'legal_name',
+          label: texts.name,
+          ...hintOf('legal_name'),
+          value: shop.legal_name,
+          autocomplete: 'off',
+        }),
         select(ui, {
           name: 'timezone',
           label: texts.timezone,
-          hint: texts.timezoneHint,
+          ...hintOf('timezone', texts.timezoneHint),
           value: shop.timezone,
           options: withPresent(zones(), shop.timezone),
         }),
         select(ui, {
           name: 'currency',
           label: texts.currency,
-          hint: texts.currencyHint,
+          ...hintOf('currency', texts.currencyHint),
           value: shop.currency,
           options: withPresent(currencies(ui.language), shop.currency),
         }),

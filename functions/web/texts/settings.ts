@@ -5,6 +5,7 @@ const en = {
   timezoneHint: 'Pages show times in it.',
   currency: 'Currency',
   currencyHint: 'It cannot be changed once the shop has deals.',
+  savedMeanwhile: (value: string) => `Saved by somebody else meanwhile: ${value}.`,
   save: 'Save',
   navigation: { label: 'Settings', purpose: 'Name, time zone and currency of the shop.' },
   notices: {
@@ -19,6 +20,7 @@ const es: typeof en = {
   timezoneHint: 'Las páginas muestran las horas en ella.',
   currency: 'Moneda',
   currencyHint: 'No se puede cambiar cuando la tienda ya tiene pedidos.',
+  savedMeanwhile: (value) => `Otra persona guardó mientras tanto: ${value}.`,
   save: 'Guardar',
   navigation: { label: 'Ajustes', purpose: 'Nombre, zona horaria y moneda de la tienda.' },
   notices: {

@@ -14,7 +14,7 @@ const PRODUCT = 'Tenantry'
 /** Returns the whole page. `notice` is the code in its address; `here` is its address with the query. */
 export function layout(
   ui: Ui,
-  { status, title, content, refreshSeconds, about }: View,
+  { status, title, content, about }: View,
   { notice, here }: { readonly notice: Notice | null; readonly here: string },
 ): string {
   const { t, language, session } = ui
@@ -30,7 +30,6 @@ export function layout(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-${refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
 <title>${heading.filter((part) => part !== undefined).join(' · ')}</title>
 <link rel="stylesheet" href="${STYLE_PATH}">
 <link rel="icon" href="${ICON_PATH}" type="image/svg+xml">

@@ -1,6 +1,6 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
-import type { Client, ReplyOf } from '#shared/client/client.ts'
+import { type Client, ProblemError, type ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
@@ -38,13 +38,34 @@ export const listInvitations = page({
 const firstInvitations = async (context: ShopUi & { readonly call: Client['call'] }): Promise<View> =>
   invitationsView(context, await findInvitations(context.call, null))
 
+const JUST_MS = 60_000
+
+/** Sends an invitation. The API mails none twice within minutes: after a second press, the first is on its way. */
+async function unlessJustSent(
+  sending: Promise<unknown>,
+  { call, inviteTtlSeconds }: { readonly call: Client['call']; readonly inviteTtlSeconds: number },
+  isIt: (invitation: Invitation) => boolean,
+): Promise<void> {
+  try {
+    await sending
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.status !== 429) throw error
+    const { data } = await call('GET /v1/members/invitations', {})
+    const sentAt = Date.parse(data.find(isIt)?.expires_at ?? '') - inviteTtlSeconds * 1000
+    if (!(Date.now() - sentAt < JUST_MS)) throw error
+  }
+}
+
 export const invite = page({
   route: 'POST /s/{slug}/invitations',
   access: { permission: 'member.manage' },
   form: v.object({ email: v.string(), role: v.string() }),
   fieldOf: { 'already-member': 'email' },
-  async handle({ params, form, call }) {
-    await call('POST /v1/members/invite', { body: { email: form.email.trim(), role: form.role } })
+  async handle(context) {
+    const { params, form, call } = context
+    const [email, role] = [form.email.trim(), form.role]
+    const isIt = (open: Invitation) => open.email.toLowerCase() === email.toLowerCase() && open.role === role
+    await unlessJustSent(call('POST /v1/members/invite', { body: { email, role } }), context, isIt)
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
   },
   again: firstInvitations,
@@ -54,8 +75,10 @@ export const resendInvitation = page({
   route: 'POST /s/{slug}/invitations/{id}/resend',
   access: { permission: 'member.manage' },
   formAt: '/s/{slug}/invitations',
-  async handle({ params, call }) {
-    await call('POST /v1/members/invitations/{id}/resend', { params: { id: params.id } })
+  async handle(context) {
+    const { params, call } = context
+    const sending = call('POST /v1/members/invitations/{id}/resend', { params: { id: params.id } })
+    await unlessJustSent(sending, context, ({ id }) => id === params.id)
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
   },
   again: firstInvitations,

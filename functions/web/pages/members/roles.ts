@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { ProblemError } from '#shared/client/client.ts'
 import { notFound } from '#shared/base/problem.ts'
 import { mayGive } from '#shared/identity/may-give.ts'
 import { EVERY_PERMISSION, holds, PERMISSIONS, type Permission } from '#shared/identity/permissions.ts'
@@ -37,7 +38,16 @@ export const createRole = page({
   fieldOf: { 'role-exists': 'code' },
   async handle({ params, form, call }) {
     const { code, label, based_on } = form
-    await call('POST /v1/roles', { body: { code, label, based_on, add: addedOf(form) } })
+    const add = addedOf(form)
+    try {
+      await call('POST /v1/roles', { body: { code, label, based_on, add } })
+    } catch (error) {
+      if (!(error instanceof ProblemError) || error.kind !== 'role-exists') throw error
+      // A second press finds the role that the first has added.
+      const same = (await call('GET /v1/roles')).data.find((role) => role.code === code)
+      if (same?.label !== label || same.based_on !== based_on || !add.every((each) => holds(same.permissions, each)))
+        throw error
+    }
     return redirect(shopPath(params.slug, '/roles'), { notice: 'role-created' })
   },
   again: async (context) => rolesView(context, (await context.call('GET /v1/roles')).data),

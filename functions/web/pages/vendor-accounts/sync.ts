@@ -50,10 +50,9 @@ ${paging(context, { query: {}, cursor: query.cursor, next: runs.next_cursor })}
   },
 })
 
-const REFRESH_SECONDS = 3
 const numberOf = kept((language) => new Intl.NumberFormat(language))
 
-/** A sync run. While it runs, the browser loads the page again every few seconds. */
+/** A sync run. No page loads again by itself (WCAG 2.2.1): while it runs, the page says when it looked, and has a link. */
 export const showRun = page({
   route: 'GET /s/{slug}/sync-runs/{id}',
   access: { permission: 'vendor.manage' },
@@ -66,8 +65,7 @@ export const showRun = page({
     const number = numberOf(context.language)
     return view({
       title: texts.title(run.vendor.name),
-      ...(active ? { refreshSeconds: REFRESH_SECONDS } : {}),
-      content: html`<p role="status">${badge(texts.states[run.status], TONES[run.status])} ${active && texts.refreshes(REFRESH_SECONDS)}</p>
+      content: html`<p role="status">${badge(texts.states[run.status], TONES[run.status])} ${active && html`${texts.looked} ${when(context, new Date().toISOString())} <a href="${context.path}">${texts.loadAgain}</a>`}</p>
 ${run.error !== null && html`<p class="error">${texts.errors[run.error]}</p>`}
 <dl><dt>${texts.products}</dt><dd>${number.format(run.styles)}</dd><dt>${texts.variants}</dt><dd>${number.format(run.variants)}</dd><dt>${texts.prices}</dt><dd>${number.format(run.prices)}</dd><dt>${texts.unresolved}</dt><dd>${number.format(run.unresolved_sizes)}</dd><dt>${texts.withdrawn}</dt><dd>${number.format(run.withdrawn)}</dd><dt>${texts.begun}</dt><dd>${when(context, run.created_at)}</dd>${run.finished_at !== null && html`<dt>${texts.finished}</dt><dd>${when(context, run.finished_at)}</dd>`}</dl>
 ${run.withheld > 0 && withheld(context, run, number.format(run.withheld))}
