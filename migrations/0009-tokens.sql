@@ -52,12 +52,10 @@ create trigger tokens_expire_in_time before update of expires_at on app.tokens
 -- identity_gate finds a token by its hash, and issues the tokens that are no invitations for the mailer (app.mail_of_user). The policies of
 -- invitations are in 0024.
 alter table app.tokens enable row level security, force row level security;
-create policy worker_expired on app.tokens to identity_worker using (expires_at < now());
 create policy gate on app.tokens to identity_gate using (true);
 
 grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at),
-  update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at) on app.tokens to identity_gate;
-grant select (id, expires_at), delete on app.tokens to identity_worker;
+  update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at), delete on app.tokens to identity_gate;
 
 -- Returns whether a token with these values may still be consumed.
 create function app.is_open_token(
@@ -186,9 +184,29 @@ comment on function app.reset_password is
   'owner: identity_gate; proof: token hash; callers: identity_auth; '
   'definer: finds a token by its hash, and writes a password hash';
 
+-- For the job `maintain`: deletes up to p_batch tokens that expired 30 days ago, and returns how many. The order makes Postgres read the index
+-- by expiry.
+create function app.delete_old_tokens(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_deleted integer;
+begin
+  delete from app.tokens where id = any (array(
+    select t.id from app.tokens t where t.expires_at < now() - interval '30 days' order by t.expires_at limit p_batch));
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end
+$$;
+comment on function app.delete_old_tokens is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes tokens of all tenants, which no login may';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
   'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at';
 
-select app.give('app.is_open_token', 'app.verify_email', 'app.find_verification', 'app.find_reset', 'app.reset_password');
+select app.give('app.is_open_token', 'app.verify_email', 'app.find_verification', 'app.find_reset', 'app.reset_password',
+  'app.delete_old_tokens');

@@ -30,12 +30,12 @@ create index jobs_due on app.jobs (kind, run_at) where completed_at is null and 
 create index jobs_ended on app.jobs (coalesce(completed_at, dead_at)) where completed_at is not null or dead_at is not null;
 select app.enforce_tenant('app.jobs');
 
--- The worker counts and deletes the jobs of every tenant. The functions below lease and end them: a worker sees no lease of
--- another.
-create policy worker_queue on app.jobs to identity_worker using (true);
-grant select (id, kind, run_at, attempts, leased_until, completed_at, dead_at, last_error, created_at), delete on app.jobs to identity_worker;
+-- The worker counts the jobs of every tenant. The functions below lease, end and delete them: a worker sees no lease of another, and a job
+-- that has not ended stays.
+create policy worker_queue on app.jobs for select to identity_worker using (true);
+grant select (id, kind, run_at, attempts, leased_until, completed_at, dead_at, last_error, created_at) on app.jobs to identity_worker;
 create policy gate on app.jobs to identity_gate using (true);
-grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error)
+grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error), delete
   on app.jobs to identity_gate;
 
 -- Adds a job for the transaction's tenant, or for the platform when none is set, and returns its id. When the idempotency key
@@ -227,6 +227,28 @@ comment on function app.lease_ticket is
   'owner: identity_gate; proof: lease; callers: identity_worker, identity_vault; '
   'definer: compares a lease, and seals a ticket';
 
+-- For the job `maintain`: deletes up to p_batch jobs that were completed or dead-lettered 30 days ago, and returns how many. The order makes
+-- Postgres read the index of jobs that ended.
+create function app.delete_old_jobs(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_deleted integer;
+begin
+  delete from app.jobs where id = any (array(
+    select j.id from app.jobs j
+     where (j.completed_at is not null or j.dead_at is not null)
+       and coalesce(j.completed_at, j.dead_at) < now() - interval '30 days'
+     order by coalesce(j.completed_at, j.dead_at) limit p_batch));
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end
+$$;
+comment on function app.delete_old_jobs is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes jobs of all tenants, which no login may';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.jobs is
   'personal: payload; linked: idempotency_key; tenant: tenant_id; '
@@ -234,4 +256,4 @@ comment on table app.jobs is
 
 select app.give(
   'app.enqueue', 'app.rehearse_enqueue', 'app.lease_jobs', 'app.claimant_of', 'app.claim_jobs', 'app.renew_lease',
-  'app.end_lease', 'app.return_job', 'app.lease_ticket');
+  'app.end_lease', 'app.return_job', 'app.lease_ticket', 'app.delete_old_jobs');

@@ -75,19 +75,19 @@ create table app.deleted_events (
   id   uuid not null default '00000000-0000-0000-0000-000000000000'
 );
 insert into app.deleted_events default values;
-grant select (xact, id), update (xact, id) on app.deleted_events to identity_worker;
+grant select (xact, id), update (xact, id) on app.deleted_events to identity_gate;
 grant select (xact, id) on app.deleted_events to identity_resolver;
 
--- The worker counts and deletes the events of every tenant. The functions below add them, give them to jobs and show them to a lease.
-create policy worker_queue on app.events to identity_worker using (true);
-grant select (xact, id, occurred_at, job_id), delete on app.events to identity_worker;
+-- The worker counts the events of every tenant. The functions below add them, give them to jobs, show them to a lease and delete them.
+create policy worker_queue on app.events for select to identity_worker using (true);
+grant select (xact, id, occurred_at, job_id) on app.events to identity_worker;
 create policy resolver_queue on app.events to identity_resolver using (true);
 grant select,
     insert (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, target_user_id, before, after),
     update (job_id)
   on app.events to identity_resolver;
-create policy gate on app.events for select to identity_gate using (true);
-grant select on app.events to identity_gate;
+create policy gate on app.events to identity_gate using (true);
+grant select, delete on app.events to identity_gate;
 grant update (payload) on app.jobs to identity_gate;
 
 -- Returns what may leave of `before` or `after`: the keys of the action, and of these only ids, codes, numbers, truth values and
@@ -227,6 +227,40 @@ comment on function app.keep_events is
 -- A new partition of the audit log gets the trigger from the owner, who therefore is a caller of app.add_event.
 create trigger audit_log_adds_event after insert on app.audit_log for each row execute function app.add_event();
 
+-- For the job `maintain`: deletes up to p_batch events, in their order, and returns how many: those before the first that has no job, or whose job
+-- is there. A job stays for 30 days after its end (app.delete_old_jobs), so each of these events was sent, or given up, 30 days ago. The
+-- subquery in parentheses is one that Postgres cannot turn into a read of all jobs.
+create function app.delete_old_events(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_deleted integer;
+begin
+  with first_kept as (
+    select place from (
+      select e.xact, e.id, e.job_id, row_number() over (order by e.xact, e.id) as place
+        from app.events e order by e.xact, e.id limit p_batch) as oldest
+     where job_id is null or (select true from app.jobs j where j.id = oldest.job_id)
+     order by xact, id limit 1
+  ), gone as (
+    delete from app.events where (xact, id) in (
+      select e.xact, e.id from app.events e
+       order by e.xact, e.id limit coalesce((select place - 1 from first_kept), p_batch))
+    returning xact, id
+  ), last as (
+    select xact, id from gone order by xact desc, id desc limit 1
+  ), moved as (
+    update app.deleted_events d set xact = l.xact, id = l.id from last l where (d.xact, d.id) < (l.xact, l.id)
+  )
+  select count(*) into v_deleted from gone;
+  return v_deleted;
+end
+$$;
+comment on function app.delete_old_events is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes events of all tenants, which no login may';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.event_actions is 'platform: action, keys';
 comment on table app.deleted_events is 'platform: singleton, xact, id';
@@ -234,4 +268,5 @@ comment on table app.events is
   'linked: actor_user_id, target_id, target_user_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
   'platform: job_id';
 
-select app.give('app.leaving', 'app.add_event', 'app.enqueue_events', 'app.leased_events', 'app.keep_events');
+select app.give('app.leaving', 'app.add_event', 'app.enqueue_events', 'app.leased_events', 'app.keep_events',
+  'app.delete_old_events');

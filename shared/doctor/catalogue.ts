@@ -41,8 +41,8 @@ interface OpenPolicy {
 
 /** The worker sees every job and event. Operators see all tenants, memberships, users and sessions. No other policy may be open. */
 export const OPEN_POLICIES: readonly OpenPolicy[] = [
-  { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'all' },
-  { policy: 'app.events worker_queue', role: 'identity_worker', command: 'all' },
+  { policy: 'app.jobs worker_queue', role: 'identity_worker', command: 'select' },
+  { policy: 'app.events worker_queue', role: 'identity_worker', command: 'select' },
   { policy: 'app.tenants operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.memberships operator_read', role: 'identity_operator', command: 'select' },
   { policy: 'app.users operator_all', role: 'identity_operator', command: 'all' },

@@ -4,7 +4,6 @@ import { createPartitions, DELETIONS } from './queries.ts'
 
 /** Small enough that a batch holds its locks for less than 100 ms. */
 const BATCH = 200
-const KEPT_DAYS = 30
 const WHEN_BUSY = { tries: 3, pauseMs: 500 }
 
 /**
@@ -21,7 +20,7 @@ export async function maintain(
   let deleted = 0
   for (const deleteBatch of DELETIONS) {
     for (let gone = BATCH; gone === BATCH && !shouldStop(); deleted += gone) {
-      gone = (await deleteBatch(sql, KEPT_DAYS, BATCH)).length
+      gone = (await deleteBatch(sql, BATCH)).length
     }
   }
   if (created.status === 'rejected') throw created.reason

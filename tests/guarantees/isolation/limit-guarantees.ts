@@ -43,20 +43,43 @@ export const limitGuarantee = (_world: unknown, name: string): Guarantee => ({
   },
 })
 
+/** What each function of the job that deletes may delete. */
+const OLD: Readonly<Record<string, readonly [table: string, condition: string]>> = {
+  delete_old_attempts: ['rate_limits', `window_start < now() - interval '2 days'`],
+  delete_old_networks: ['known_networks', `seen_at < now() - interval '30 days'`],
+  delete_old_sessions: ['sessions', `absolute_expires_at < now() - interval '30 days'`],
+  delete_old_tokens: ['tokens', `expires_at < now() - interval '30 days'`],
+  delete_old_jobs: [
+    'jobs',
+    `coalesce(completed_at, dead_at) is not null and coalesce(completed_at, dead_at) < now() - interval '30 days'`,
+  ],
+  delete_old_events: ['events', 'job_id is not null and not exists (select from app.jobs j where j.id = job_id)'],
+}
+
 /** The functions of the job that deletes, while there is what is not old enough. */
 export const deletionGuarantee = (_world: unknown, name: string): Guarantee => ({
   title: `guarantee 6: ${name} deletes for the job that maintains alone, and nothing that is still in use`,
   holds: async (sql) => {
     const call = `select app.${name}(1000)`
-    const table = { delete_old_attempts: 'rate_limits', delete_old_networks: 'known_networks' }[name] ?? 'sessions'
-    const old = {
-      rate_limits: `window_start < now() - interval '2 days'`,
-      known_networks: `seen_at < now() - interval '30 days'`,
-    }
-    const condition = old[table as keyof typeof old] ?? `absolute_expires_at < now() - interval '30 days'`
+    const [table, condition] = OLD[name] ?? assert.fail(name)
     const kept = () =>
       as(sql, 'none', async () => (await sql.unsafe(`select from app.${table} where not (${condition})`)).length)
     await as(sql, 'none', async () => {
+      await sql`delete from app.events`
+      await sql`
+        insert into app.jobs (kind, payload, idempotency_key, created_at, run_at, completed_at, dead_at)
+        select 'mail', '{}'::jsonb, 'ended ' || n, now() - interval '90 days', now() - interval '90 days',
+               case when n % 2 = 0 then now() - make_interval(days => n) end, case when n % 2 = 1 then now() - make_interval(days => n) end
+          from unnest(array[1, 28, 29, 31, 32]) as n
+        union all select 'mail', '{}', 'has not ended', now() - interval '90 days', now() - interval '90 days', null, null`
+      await sql`
+        insert into app.events (id, tenant_id, occurred_at, action, target_type, job_id)
+        select gen_random_uuid(), (select id from app.tenants limit 1), now() - interval '90 days', 'deal.created', 'deal', job
+          from unnest(array[gen_random_uuid(), (select id from app.jobs where idempotency_key = 'ended 1'), null]) as job`
+      await sql`
+        insert into app.tokens (token_hash, purpose, user_id, expires_at)
+        select sha256(n::text::bytea), 'email_verify', (select id from app.users limit 1), now() - make_interval(days => n)
+          from unnest(array[29, 31]) as n`
       await sql`insert into app.rate_limits values (sha256('kept'), now() - interval '47 hours', 1), (sha256('old'), now() - interval '3 days', 1)`
       await sql`insert into app.known_networks values (sha256('kept'), now() - interval '29 days'), (sha256('old'), now() - interval '31 days')`
     })
@@ -77,4 +100,7 @@ export const FUNCTIONS: FunctionGuarantees = {
   delete_old_attempts: deletionGuarantee,
   delete_old_networks: deletionGuarantee,
   delete_old_sessions: deletionGuarantee,
+  delete_old_tokens: deletionGuarantee,
+  delete_old_jobs: deletionGuarantee,
+  delete_old_events: deletionGuarantee,
 }

@@ -234,8 +234,6 @@ const REACHED: readonly (readonly [role: string, command: string, table: string,
   ['identity_app', 'select', 'app.tokens', 'id', INVITES],
   ['identity_app', 'update', 'app.tokens', 'role_id', INVITES],
   ['identity_app', 'delete', 'app.tokens', 'id', INVITES],
-  ['identity_worker', 'select', 'app.tokens', 'id', 'expires_at < now()'],
-  ['identity_worker', 'delete', 'app.tokens', 'id', 'expires_at < now()'],
   ['identity_operator', 'select', 'app.tokens', 'id', INVITES],
   ['identity_gate', 'update', 'app.tokens', 'consumed_at', 'true'],
 ]
@@ -274,6 +272,8 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
         ['identity_operator', token('invite', own), REFUSED],
         ['identity_operator', token('password_reset', null), REFUSED],
         ['identity_worker', token('password_reset', null), REFUSED],
+        ['identity_worker', 'select id from app.tokens', REFUSED],
+        ['identity_worker', 'delete from app.tokens where expires_at < now()', REFUSED],
       ] as const) {
         const outcome = await as(sql, role, () => attempt(sql, statement))
         assert.equal(outcome.code, code, `${role} ${statement} [${tenant}]`)
