@@ -51,10 +51,39 @@ grant select, insert (email, full_name, password_hash, email_verified_at, langua
 -- No password hash leaves the database. The service computes the digest of the password that a client sends, and the database
 -- compares it. The functions below run as identity_gate.
 
+-- The highest cost of a password hash that was ever stored: every comparison does at least this work, so that neither its time nor a salt
+-- tells who has an account, also after the cost was lowered. An owner may lower it when no such hash is left.
+create table app.password_cost (
+  single     boolean primary key default true check (single),
+  memory_kib integer not null default 8 check (memory_kib between 8 and 262144),
+  iterations integer not null default 1 check (iterations between 1 and 16)
+);
+insert into app.password_cost default values;
+grant select, update (memory_kib, iterations) on app.password_cost to identity_gate;
+
+-- Raises that cost to the one of a new hash. The service computes no costlier hash than the constraints allow.
+create function app.keep_highest_cost() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_cost bigint[] := regexp_match(new.password_hash, '^[$]argon2id[$]v=19[$]m=([0-9]{1,6}),t=([0-9]{1,2}),p=1[$]');
+begin
+  if v_cost[1] between 8 and 262144 and v_cost[2] between 1 and 16 then
+    update app.password_cost c set memory_kib = v_cost[1], iterations = v_cost[2]
+     where c.memory_kib::bigint * c.iterations < v_cost[1] * v_cost[2];
+  end if;
+  return null;
+end
+$$;
+comment on function app.keep_highest_cost is 'callers: none';
+create trigger users_keep_highest_cost after insert or update of password_hash on app.users
+  for each row when (new.password_hash is not null) execute function app.keep_highest_cost();
+
 -- Returns a user's password hash without its digest: the scheme, the cost and the salt. For an address without a password it
--- returns p_parameters and a salt that is the same each time.
-create function app.password_salt(p_email text, p_parameters text) returns text
-  language plpgsql stable security definer
+-- returns the highest cost and a salt that is the same each time. Returns the highest cost too.
+create function app.password_salt(p_email text) returns table (salt text, memory_kib integer, iterations integer)
+  language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
@@ -63,14 +92,15 @@ declare
   v_decoy text;
   v_stored text;
 begin
-  select p_parameters || '$' || rtrim(encode(substr(sha256(s.salt_key ||
-           sha256(convert_to(lower(p_email collate "C"), 'UTF8'))), 1, 16), 'base64'), '=')
-    into v_decoy from app.seal s;
+  select format('$argon2id$v=19$m=%s,t=%s,p=1$', c.memory_kib, c.iterations) || rtrim(encode(substr(sha256(s.salt_key ||
+           sha256(convert_to(lower(p_email collate "C"), 'UTF8'))), 1, 16), 'base64'), '='), c.memory_kib, c.iterations
+    into v_decoy, memory_kib, iterations from app.seal s, app.password_cost c;
   select u.password_hash into v_stored from app.users u where u.email = p_email;
   -- The same work for an address without a password. The digest has 43 characters, counted after the search: a count in a pattern
   -- costs ten times as much.
   v_stored := coalesce(v_stored, v_decoy || '$' || repeat('A', 43));
-  return case when v_stored ~ v_hash and substr(v_stored, length(v_stored) - 43, 1) = '$' then left(v_stored, -44) else v_decoy end;
+  salt := case when v_stored ~ v_hash and substr(v_stored, length(v_stored) - 43, 1) = '$' then left(v_stored, -44) else v_decoy end;
+  return next;
 end
 $$;
 comment on function app.password_salt is
@@ -168,10 +198,11 @@ comment on function app.rehash_password is
   'owner: identity_gate; proof: password digest; callers: identity_auth; definer: writes a password hash';
 
 -- The class of each column (infra/data-classification.md).
+comment on table app.password_cost is 'platform: single, memory_kib, iterations';
 comment on table app.users is
   'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, language, last_login_at, created_at, '
   'disabled_at, resets_valid_from, bounced_at; linked: id';
 
 select app.give(
-  'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
+  'app.keep_highest_cost', 'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
   'app.rehash_password');

@@ -39,9 +39,9 @@ const DUMMY_SALT = randomBytes(SALT_BYTES)
 
 /**
  * Computes the digest of a password with the salt and the cost of a stored hash: `salt` is its PHC string without the digest.
- * Does the work of at least one hash at the current cost, so that response time does not reveal how old the hash is: without a
- * usable salt (another scheme, a cost above MAX) it derives at the current cost, and after a cheaper hash it derives once more,
- * at the difference.
+ * Does the work of at least one hash at `cost`, which is the highest of all stored hashes, so that response time does not reveal how old the
+ * hash is: without a usable salt (another scheme, a cost above MAX) it derives at that cost, and after a cheaper hash it derives once
+ * more, at the difference.
  */
 export async function digestPassword(password: string, salt: string, cost: Cost): Promise<Buffer> {
   const parsed = parseSalt(salt)

@@ -26,11 +26,11 @@ export const changePassword = endpoint({
     const { body, principal, sql, runtime } = context
     const { config } = runtime
     const { ticket, user } = principal
-    const { salt, tenants } = await sql.read(async (tx) => ({
-      salt: await findSalt(tx, user.email, config.argon2),
+    const { found, tenants } = await sql.read(async (tx) => ({
+      found: await findSalt(tx, user.email),
       tenants: await listTenants(tx, ticket),
     }))
-    const digest = await digestPassword(normalize(body.current_password), salt, config.argon2)
+    const digest = await digestPassword(normalize(body.current_password), found.salt, found.cost)
     if (!(await sql.read((tx) => isOwnPassword(tx, ticket, digest)))) {
       throw invalid([{ pointer: '#/current_password', code: 'wrong-password' }])
     }

@@ -50,12 +50,12 @@ export const login = endpoint({
     const asked = { email: body.email, client, config, pepper }
     const [limits, failures] = [loginLimits(asked), failureLimit(asked)]
     const password = normalize(body.password)
-    const reading = () => findSalt(call.repeatable, body.email, config.argon2)
+    const reading = () => findSalt(call.repeatable, body.email)
     const counted = await limiter.attemptWhileReading(limits, reading)
     if ('limit' in counted) throw rateLimited(counted)
-    const { found: salt, taken } = counted
+    const { found, taken } = counted
     // Another thread computes it. What does not depend on it is prepared at the same time.
-    const digesting = digestPassword(password, salt, config.argon2)
+    const digesting = digestPassword(password, found.salt, found.cost)
     const token = newToken()
     const csrfSecret = new CsrfSecret()
     const source = requestSource({ client, requestId, runtime })
@@ -97,7 +97,7 @@ export const login = endpoint({
       session_id: session.id,
       ip_hash: source.ipHash.toString('hex'),
     })
-    if (isOutdated(salt, config.argon2))
+    if (isOutdated(found.salt, config.argon2))
       await rehashPassword(sql, body.email, digest, await hashPassword(password, config.argon2))
     return ok({ token, token_type: 'Bearer', csrf_token: csrfSecret.tokenOf(session.id), session, user })
   },

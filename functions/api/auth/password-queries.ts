@@ -3,19 +3,25 @@ import { sourceValue } from '#shared/db/composite.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Run } from '#shared/db/run.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
-import { phcParameters } from '#shared/password/argon2.ts'
 import type { Cost } from '#shared/password/cost.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 
+/** The salt of a password, as a PHC string without the digest, and the cost that every comparison has at least. */
+export interface FoundSalt {
+  readonly salt: string
+  readonly cost: Cost
+}
+
 /**
- * Returns the scheme, cost and salt of the password of the user with this address, regardless of case. For an address without a
- * password it returns the current cost and a salt that is the same each time.
+ * Returns the salt of the user with this address, regardless of case. For an address without a password it returns one that is the same
+ * each time, at the highest cost of all stored passwords.
  */
-export async function findSalt(sql: Run, email: string, cost: Cost): Promise<string> {
-  const [row] = await sql<{ salt: string }>`select app.password_salt(${email}, ${phcParameters(cost)}) as salt`
+export async function findSalt(sql: Run, email: string): Promise<FoundSalt> {
+  const [row] = await sql<{ salt: string; memory_kib: number; iterations: number }>`
+    select * from app.password_salt(${email})`
   if (row === undefined) throw new Error('the database returned no salt')
-  return row.salt
+  return { salt: row.salt, cost: { memoryKib: row.memory_kib, iterations: row.iterations } }
 }
 
 /** Returns whether the digest is the one of the password of the ticket's user. */

@@ -74,8 +74,8 @@ export const deletionGuarantee = (_world: unknown, name: string): Guarantee => (
         union all select 'mail', '{}', 'has not ended', now() - interval '90 days', now() - interval '90 days', null, null`
       await sql`
         insert into app.events (id, tenant_id, occurred_at, action, target_type, job_id)
-        select gen_random_uuid(), (select id from app.tenants limit 1), now() - interval '90 days', 'deal.created', 'deal', job
-          from unnest(array[gen_random_uuid(), (select id from app.jobs where idempotency_key = 'ended 1'), null]) as job`
+        select ('00000000-0000-0000-0000-00000000000' || place)::uuid, (select id from app.tenants limit 1), now() - interval '90 days', 'deal.created', 'deal', job
+          from unnest(array[gen_random_uuid(), (select id from app.jobs where idempotency_key = 'ended 1'), null]) with ordinality as e(job, place)`
       await sql`
         insert into app.tokens (token_hash, purpose, user_id, expires_at)
         select sha256(n::text::bytea), 'email_verify', (select id from app.users limit 1), now() - make_interval(days => n)

@@ -23,8 +23,6 @@ export function passwordOf(password: string) {
   return { salt, digest, hash: `${salt}$${digest.toString('base64').replaceAll('=', '')}` }
 }
 
-const PARAMETERS = '$argon2id$v=19$m=99,t=9,p=1'
-
 /** A digest acts for its user, and no function returns one. */
 export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee => ({
   title:
@@ -45,11 +43,12 @@ export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee =>
       () => sql`update app.users set password_hash = '$2b$12$unusable' where email = 'nobody@shops.test'`,
     )
     const saltOf = async (of: string) =>
-      (await sql<{ salt: string }[]>`select app.password_salt(${of}, ${PARAMETERS}) as salt`)[0]?.salt ?? ''
+      (await sql<{ salt: string }[]>`select salt from app.password_salt(${of})`)[0]?.salt ?? ''
     assert.equal(await saltOf(email.toUpperCase()), salt)
+    await as(sql, 'none', () => sql`update app.password_cost set memory_kib = 999, iterations = 2`)
     const invented = new Set<string>()
     for (const of of ['unknown@shops.test', 'unknown2@shops.test', 'nobody@shops.test']) {
-      assert.match(await saltOf(of), /^\$argon2id\$v=19\$m=99,t=9,p=1\$[A-Za-z0-9+/]{22}$/)
+      assert.match(await saltOf(of), /^\$argon2id\$v=19\$m=999,t=2,p=1\$[A-Za-z0-9+/]{22}$/)
       assert.equal(await saltOf(of), await saltOf(of.toUpperCase()))
       invented.add(await saltOf(of))
     }
@@ -85,6 +84,25 @@ export const passwordGuarantee = ({ users, sessions }: TwoTenants): Guarantee =>
       await sql`select app.rehash_password(${email}, ${wrong}, 'x')`
       assert.equal(await stored(), before)
     }
+    await sql`savepoint guessed`
+    const guesses = () =>
+      as(sql, 'none', async () => {
+        const [counted] = await sql<{ attempts: number; most: number }[]>`
+          select r.attempts, l.most from app.guesses_of(${email.toUpperCase()}) l join app.rate_limits r on r.key = l.key`
+        return counted
+      })
+    assert.ok(
+      (await guesses())?.attempts === 6,
+      'every wrong digest counts for its address, whatever limits the caller names',
+    )
+    await as(
+      sql,
+      'none',
+      () => sql`update app.rate_limits r set attempts = 1000 from app.guesses_of(${email}) l where r.key = l.key`,
+    )
+    assert.deepEqual((await outcomes(email, digest))[0], [null], 'the right digest after too many guesses')
+    assert.equal((await guesses())?.attempts, 1000)
+    await sql`rollback to savepoint guessed`
     await sql`savepoint correct`
     for (const of of ['unknown@shops.test', 'nobody@shops.test']) assert.deepEqual((await outcomes(of, digest))[0], [])
     await sql`rollback to savepoint correct`

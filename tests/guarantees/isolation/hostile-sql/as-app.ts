@@ -125,7 +125,7 @@ export const AS_APP: readonly Attack[] = [
       `select app.claim_jobs('mail', 9, 9, 9)`,
       `select app.enforce_tenant('app.styles')`,
       'select app.guard_partitions()',
-      `select app.password_salt('{email}', '')`,
+      `select app.password_salt('{email}')`,
       `select app.is_digest_of(sha256('x'), '')`,
       `select app.find_invitation(sha256('x'), null)`,
       `select app.lock_user('{person}')`,

@@ -6,7 +6,7 @@ export const AS_AUTH: readonly Attack[] = [
     'reads',
     [
       'reads what the functions for a proof return without one',
-      `select app.password_salt('{email}', '')`,
+      `select app.password_salt('{email}')`,
       `select app.is_own_password(decode(repeat('00', 90), 'hex'), sha256('x'))`,
       `select * from app.sign_in('{email}', sha256('x'), sha256('mine'), sha256('x'), sha256('x'), null, 9, 9, 9, row('x', null, null)::app.source)`,
       `select * from app.find_invitation(sha256('x'), null)`,
@@ -21,7 +21,7 @@ export const AS_AUTH: readonly Attack[] = [
     ],
     [
       'makes definer functions fail with rows of others',
-      `select app.password_salt(null, null)`,
+      `select app.password_salt(null)`,
       `select app.rehash_password('{email}', null, 'x')`,
       `select * from app.sign_in('{email}', null, null, null, null, null, null, null, null, row(repeat('x', 200), null, null)::app.source)`,
       `select * from app.sign_in('{email}', sha256('x'), null, null, null, null, 9, 9, 9, row('x', repeat('x', 200), null)::app.source)`,
@@ -32,7 +32,7 @@ export const AS_AUTH: readonly Attack[] = [
     [
       'prints the plans inside definer functions',
       ...PRINTED,
-      `select app.password_salt('{email}', '')`,
+      `select app.password_salt('{email}')`,
       `select * from app.sign_in('{email}', sha256('x'), sha256('mine'), sha256('x'), sha256('x'), null, 9, 9, 9, row('x', null, null)::app.source)`,
       `select app.rehash_password('{email}', sha256('x'), 'x')`,
       `select * from app.find_reset(sha256('x'), null)`,

@@ -82,7 +82,7 @@ export const AS_MAILER: readonly Attack[] = [
       `select app.renew_lease('{session}', '{session}', 9)`,
       `select app.record_bounce('{session}', '{email}', 'x')`,
       `select * from app.authenticate(sha256('x'), 60)`,
-      `select app.password_salt('{email}', '')`,
+      `select app.password_salt('{email}')`,
       `select app.issue_invitation(decode(repeat('00', 103), 'hex'), '{email}', 'viewer', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
       `select * from app.reset_password(sha256('x'), null, 'x', row('x', null, null)::app.source)`,
       'select app.renew_seal()',
