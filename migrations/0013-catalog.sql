@@ -30,10 +30,10 @@ select app.enforce_tenant('app.styles', p_system_rows => true);
 grant select on app.styles to identity_app;
 
 -- Returns up to p_most styles of the platform and of the tenant of the transaction after a position, by number, without withdrawn ones:
--- all, or those that contain all words of p_words or whose number in lower case is like p_prefix. It has the rights of its caller, so the policies apply.
+-- all, or those that contain all words of p_words or whose number in lower case is like p_part. It has the rights of its caller, so the policies apply.
 -- It reads a page of the platform's styles and one of the tenant's, each in the order of the index, and merges them. With sorting on,
 -- Postgres would often read all styles of both.
-create function app.search_styles(p_words text, p_prefix text, p_after text, p_after_id uuid, p_most integer)
+create function app.search_styles(p_words text, p_part text, p_after text, p_after_id uuid, p_most integer)
   returns table (id uuid, style_number text, name text, brand text, category text, vendors jsonb)
   language plpgsql stable rows 50
   set search_path = pg_catalog, pg_temp
@@ -50,7 +50,7 @@ begin
           from app.styles s
          where s.scope = read.scope and s.withdrawn_at is null and (s.style_number collate "C", s.id) > (p_after, p_after_id)
            and (p_words is null or s.search @@ (select websearch_to_tsquery('english', p_words))
-                or lower(s.style_number collate "C") like p_prefix)
+                or lower(s.style_number collate "C") like p_part)
          order by s.style_number collate "C", s.id
          limit p_most) found
      order by found.style_number, found.id

@@ -29,24 +29,24 @@ export interface StyleSearch {
 const searchable = (q: string): string => q.replace(/-(?![\p{L}\p{N}"])/gu, ' ')
 
 /**
- * Returns the styles of the platform and of the tenant that contain all words of `q`, or whose number begins with `q`.
+ * Returns the styles of the platform and of the tenant that contain all words of `q`, or whose number has `q` in it.
  * Ordered by style number: up to `limit` + 1 of them. Without a search it reads at most `limit` + 1 of each.
  */
 export async function searchStyles(
   sql: TenantTransaction,
   { q, after, limit }: StyleSearch,
 ): Promise<ListRow<Style>[]> {
-  const prefix =
+  const part =
     q === null
       ? null
-      : `${q
+      : `%${q
           .trim()
           // Only ASCII, as the search lowers the numbers.
           .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
           .replace(/[\\%_]/g, '\\$&')}%`
   const words = q === null ? null : searchable(q)
   const [number, id] = after ?? ['', BEGINNING[1]]
-  const rows = await sql<Style>`select * from app.search_styles(${words}, ${prefix}, ${number}, ${id}, ${limit + 1})`
+  const rows = await sql<Style>`select * from app.search_styles(${words}, ${part}, ${number}, ${id}, ${limit + 1})`
   return rows.map((item) => ({ item, key: [item.style_number, item.id] }))
 }
 

@@ -35,12 +35,15 @@ describe('GET /v1/catalog/styles', () => {
     expect(await numbers('gildan nothingofthekind')).toEqual([])
   })
 
-  it('finds styles by the beginning of their number in any case, with wildcards as plain characters', async () => {
+  it('finds styles by any part of their number in any case, with wildcards as plain characters', async () => {
     const found = await numbers('180')
-    expect(found).toEqual(expect.arrayContaining(['18000']))
-    expect(found.every((number) => number.startsWith('180'))).toBe(true)
+    expect(found).toEqual(expect.arrayContaining(['18000', '5180', 'P180']))
+    expect(found.every((number) => number.includes('180'))).toBe(true)
+    expect(await numbers('7_')).toEqual([`Q-7_${tenant.slice(0, 4)}`])
+    expect(await numbers('p18')).toEqual(['P180', 'P180B', 'P180L'])
     expect(await numbers(' q-7_')).toEqual([`Q-7_${tenant.slice(0, 4)}`])
-    for (const q of ['%', '_', '18_00', '80%0']) expect(await numbers(q), q).toEqual([])
+    expect(await numbers('_')).toEqual([`Q-7_${tenant.slice(0, 4)}`])
+    for (const q of ['%', '18_00', '80%0']) expect(await numbers(q), q).toEqual([])
   })
 
   it('finds a style by the beginning of its number with a capital beyond ASCII', async () => {
