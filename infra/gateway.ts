@@ -58,6 +58,12 @@ export const PAYLOAD_LIMIT_BYTES = 10 * 1024 * 1024
 /** API Gateway's quota for all headers of a request together. */
 export const HEADERS_LIMIT_BYTES = 10_240
 
+/**
+ * The size from which API Gateway compresses a response of the API, if the client takes gzip. It compresses no page: a page has a
+ * CSRF field beside what its address says, and the compressed size would tell how much of both is equal (BREACH).
+ */
+export const COMPRESSION_FROM_BYTES = 1024
+
 /** How long API Gateway waits for a function. */
 export const INTEGRATION_TIMEOUT_MS = 10_000
 

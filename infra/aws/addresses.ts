@@ -10,6 +10,8 @@ export const Addresses = v.strictObject({
   mailDomain: v.string(),
   /** The base URL of the problem type documents. Default: `webBaseUrl` + `/problems`. */
   problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
+  /** Where people report a vulnerability, for `security.txt`: an `https:` or `mailto:` address. */
+  securityContact: v.optional(v.pipe(v.string(), v.url())),
   /**
    * Receives the alarms once the address has confirmed its subscription. A stage that keeps its data requires it. Without it,
    * subscribe to the topic by hand.

@@ -1,4 +1,4 @@
-import { Stack } from 'aws-cdk-lib'
+import { Size, Stack } from 'aws-cdk-lib'
 import {
   AccessLogField,
   AccessLogFormat,
@@ -74,6 +74,8 @@ export class Api extends Construct {
       domain: Domain
       /** Whether API Gateway also serves it at an address of its own. */
       ownAddress: boolean
+      /** The size from which API Gateway compresses a response. Null: it compresses none. */
+      compressionFromBytes: number | null
       /** Whether it sets the role with which all APIs of the account write logs. One of them does. */
       cloudWatchRole: boolean
       accessLog: string
@@ -81,7 +83,16 @@ export class Api extends Construct {
     },
   ) {
     super(scope, id)
-    const { name: restApiName, routes, domain, ownAddress, cloudWatchRole, accessLog, logs } = props
+    const {
+      name: restApiName,
+      routes,
+      domain,
+      ownAddress,
+      compressionFromBytes,
+      cloudWatchRole,
+      accessLog,
+      logs,
+    } = props
     this.apiName = restApiName
     const { partition, region } = Stack.of(this)
     // Never set dataTraceEnabled: it logs bodies, which contain passwords. Metrics of each method cost 0.30 USD a month each,
@@ -93,6 +104,7 @@ export class Api extends Construct {
       apiDefinition: ApiDefinition.fromInline(
         apiDefinition(restApiName, { functionArns, failure: routes.failure, aws: { partition, region } }),
       ),
+      ...(compressionFromBytes === null ? {} : { minCompressionSize: Size.bytes(compressionFromBytes) }),
       endpointTypes: [EndpointType.REGIONAL],
       disableExecuteApiEndpoint: !ownAddress,
       cloudWatchRole,

@@ -1,7 +1,7 @@
 import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib'
 import { StringParameter } from 'aws-cdk-lib/aws-ssm'
 import type { Construct } from 'constructs'
-import { gatewayResponse, INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
+import { gatewayResponse, INTEGRATION_TIMEOUT_MS, pageResponse, COMPRESSION_FROM_BYTES } from '#infra/gateway.ts'
 import type { DeployedFrontEnd, DeployedGroup, DeployedJob } from '#infra/route-groups.ts'
 import { stageParameter } from '#infra/stage-parameters.ts'
 import type { Stage } from '#infra/stages.ts'
@@ -68,6 +68,7 @@ export class Tenantry extends Stack {
       STAGE: stage,
       ...(props.restart === undefined ? {} : { RESTART: props.restart }),
       WEB_BASE_URL: addresses.webBaseUrl,
+      SECURITY_CONTACT: addresses.securityContact ?? '',
       PROBLEM_BASE_URL: problemBaseUrl,
       PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
       SESSION_SLIDE_STEP_SECONDS: String(config.slideStepSeconds),
@@ -110,6 +111,7 @@ export class Tenantry extends Stack {
       throttle,
       domain: apiDomain,
       ownAddress: apiDomain === null,
+      compressionFromBytes: COMPRESSION_FROM_BYTES,
       cloudWatchRole: true,
       accessLog: `/tenantry/${stage}/access`,
       logs,
@@ -121,6 +123,7 @@ export class Tenantry extends Stack {
       domain: webDomain,
       // API Gateway's own address begins each path with the name of its stage, and no link would work.
       ownAddress: false,
+      compressionFromBytes: null,
       cloudWatchRole: false,
       accessLog: `/tenantry/${stage}/web-access`,
       logs,

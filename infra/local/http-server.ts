@@ -81,7 +81,8 @@ function send(outgoing: ServerResponse, { status, headers, body = '' }: LocalRep
 }
 
 // Another site can resolve its own name to 127.0.0.1 and then read the replies (DNS rebinding). The Host header names it.
-const isLoopback = (host: string | undefined): boolean => /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '')
+export const isLoopback = (host: string | undefined): boolean =>
+  /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '')
 
 function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>()

@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
-import { INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
+import { COMPRESSION_FROM_BYTES, INTEGRATION_TIMEOUT_MS, pageResponse } from '#infra/gateway.ts'
 import { type DeployedFrontEnd, frontEnd, pagePaths } from '#infra/route-groups.ts'
 import { parseConfig, SETTINGS, settingsIn } from '#shared/base/config.ts'
 import { MigrationError } from '#shared/db/migrate.ts'
@@ -160,7 +160,15 @@ export async function startStack(options: {
       opened,
     })
     invokeWeb = started.invokeWeb
-    const gateway = opened(await startGateway({ port: options.port, problemBaseUrl, integrations }))
+    const gateway = opened(
+      await startGateway({
+        port: options.port,
+        problemBaseUrl,
+        integrations,
+        compressionFromBytes: COMPRESSION_FROM_BYTES,
+        onlyLoopbackHosts: true,
+      }),
+    )
     return {
       info: {
         gateway_url: gateway.url,
@@ -212,6 +220,7 @@ async function openDatabase(options: {
 const serveFrontEnd = (port: number, pages: DeployedFrontEnd['pages'], invoke: Invoke) =>
   serveApi({
     port,
+    onlyLoopbackHosts: true,
     api: {
       methods: pagePaths(pages).map((path) => ({ method: 'ANY', path, timeoutMs: INTEGRATION_TIMEOUT_MS, invoke })),
       failure: pageResponse,

@@ -185,6 +185,11 @@ export const SETTINGS = {
     description: 'proxies whose `X-Forwarded-For` names the client; empty: none',
     schema: TrustedProxiesSetting,
   },
+  securityContact: url(
+    'SECURITY_CONTACT',
+    '',
+    'where to report a vulnerability, https: or mailto:; empty: there is no security.txt',
+  ),
   problemBaseUrl: baseUrl('PROBLEM_BASE_URL', 'https://tenantry.example/problems', 'problem types start with it'),
 } as const
 

@@ -48,12 +48,12 @@ interface Expected {
 
 function apiOf(assembly: Assembly, options: Omit<Options, 'problemBaseUrl'> & Expected): Api {
   const { id, routes, expected, resolve, invokeOf } = options
-  const made = definition(assembly, id)
+  const { Body: made, MinimumCompressionSize: compressionFromBytes } = definition(assembly, id)
   const methods = declaredMethods(assembly, made, resolve, invokeOf)
   const declared = new Set(methods.map(({ method, path }) => `${method} ${path}`))
   const missing = routes.find((route) => !declared.has(route) && !declared.has(route.replace(/^[A-Z]+/, 'ANY')))
   if (missing !== undefined) throw new Undeployable(`the API has no method for ${missing}`)
-  return { methods, failure: declaredFailures(made, expected) }
+  return { methods, failure: declaredFailures(made, expected), compressionFromBytes }
 }
 
 function declaredMethods(
@@ -87,11 +87,11 @@ function declaredMethods(
   )
 }
 
-/** Returns the definition of the API: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-swagger-extensions.html */
+/** Returns the API with its definition, `Body`: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-swagger-extensions.html */
 function definition(assembly: Assembly, id: string): any {
-  const { Body } = ofType(assembly, 'AWS::ApiGateway::RestApi').find(([each]) => each.startsWith(id))?.[1] ?? {}
-  if (Body === undefined) throw new Undeployable(`${id} has no definition`)
-  return Body
+  const api = ofType(assembly, 'AWS::ApiGateway::RestApi').find(([each]) => each.startsWith(id))?.[1]
+  if (api?.Body === undefined) throw new Undeployable(`${id} has no definition`)
+  return api
 }
 
 /** Returns whether a function's resource policy lets API Gateway invoke it for a method. */

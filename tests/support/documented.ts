@@ -20,7 +20,15 @@ export const document: Part = JSON.parse(text)
 const { components, paths }: Part = document
 
 // Headers of the connection, and of every body.
-const CARRIED = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'])
+const CARRIED = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+])
 // The routes of the tests' own groups.
 const OF_TESTS = /^\/v1\/(probe|test)\//
 

@@ -63,6 +63,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly minLength: number
   /** How long an invitation can be accepted. */
   readonly inviteTtlSeconds: number
+  /** Where to report a vulnerability. Empty: nowhere. */
+  readonly securityContact: string
 }
 
 /** What the parts of a link's page need to know of the request. */

@@ -30,6 +30,7 @@ import {
 } from '#web/pages/vendor-accounts/accounts.ts'
 import { listRuns, showRun } from '#web/pages/vendor-accounts/sync.ts'
 import { connectAccount, newAccount } from '#web/pages/vendor-accounts/connect.ts'
+import { changePasswordAddress, favicon, robots, securityContact } from '#web/pages/well-known.ts'
 import { start } from '#web/pages/start.ts'
 import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/verify-email.ts'
 
@@ -38,6 +39,10 @@ export const PAGES: readonly Page[] = [
   healthz,
   styleSheet,
   icon,
+  favicon,
+  robots,
+  changePasswordAddress,
+  securityContact,
   home,
   showSignIn,
   signIn,

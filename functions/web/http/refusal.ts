@@ -36,14 +36,21 @@ export function oldForm(state: WebState): Refusal {
   const isOthers =
     user !== undefined && person !== '' && !isSame(person, personField(given(state.runtime).webKey, user.id))
   if (isOthers) keepTyped(state)
+  const old = state.cookies.size === 0 ? withoutCookies(state) : failures.openTooLong
   return {
     status: 422,
     kind: null,
     values: isOthers ? {} : valuesOf(state),
-    errors: [{ field: null, message: isOthers ? failures.otherPerson(user.email) : failures.openTooLong }],
+    errors: [{ field: null, message: isOthers ? failures.otherPerson(user.email) : old }],
     retryAfterSeconds: null,
     labels: new Map(),
   }
+}
+
+/** What is said to a browser that sent none of our cookies. Over http, which is on this machine, Safari keeps none of them. */
+function withoutCookies({ headers, language }: WebState): string {
+  const { noCookies, noCookiesOverHttp } = TEXTS[language].failures
+  return headers.get('origin')?.startsWith('http:') === true ? `${noCookies} ${noCookiesOverHttp}` : noCookies
 }
 
 /** Returns why the form is shown again, or null for an error that is no matter of a form. */

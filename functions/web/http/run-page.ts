@@ -63,6 +63,7 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     call: given(state.call),
     minLength: config.password.minLength,
     inviteTtlSeconds: config.invite.ttlSeconds,
+    securityContact: config.securityContact,
     callWithEtag: given(state.callWithEtag),
     findSession: () => findSession(state),
     useLink: () => writeLinks(state.links.filter(({ token }) => token !== state.link?.token)),

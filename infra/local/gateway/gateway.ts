@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import {
@@ -11,6 +13,7 @@ import {
   INTEGRATION_TIMEOUT_MS,
   PAYLOAD_LIMIT_BYTES,
 } from '#infra/gateway.ts'
+import { isLoopback } from '#infra/local/http-server.ts'
 import { listen } from '#infra/local/listen.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { createResourceMatcher, proxyEvent, splitTarget } from './proxy-event.ts'
@@ -43,6 +46,8 @@ export interface Api {
   readonly authorizer?: RequestAuthorizer
   /** Returns the gateway response to a failure of the API itself. */
   readonly failure: (failure: GatewayFailure, requestId: string) => GatewayResponse
+  /** The size from which a response is compressed. Without it, none is. */
+  readonly compressionFromBytes?: number
 }
 
 class TooLarge extends Error {}
@@ -51,6 +56,12 @@ class TooLarge extends Error {}
 interface GatewayReply extends Pick<ProxyResult, 'statusCode' | 'body' | 'isBase64Encoded'> {
   /** Names and values in turns. */
   readonly headers: readonly string[]
+}
+
+const MISDIRECTED: GatewayReply = {
+  statusCode: 421,
+  headers: ['content-type', 'application/json', 'cache-control', 'no-store'],
+  body: JSON.stringify({ error: 'Use 127.0.0.1 or localhost to reach this server' }),
 }
 
 const replyOf = ({ status, headers, body }: GatewayResponse): GatewayReply => ({
@@ -67,22 +78,29 @@ export function startGateway(options: {
   port: number
   problemBaseUrl: string
   integrations: readonly { group: RouteGroup; invoke: Invoke }[]
+  compressionFromBytes?: number
+  onlyLoopbackHosts?: boolean
 }): Promise<Gateway> {
-  const { port, problemBaseUrl, integrations } = options
+  const { port, problemBaseUrl, integrations, compressionFromBytes, onlyLoopbackHosts } = options
   const methods = integrations.flatMap(({ group, invoke }) =>
     group.endpoints.map(({ path }) => ({ method: 'ANY', path, timeoutMs: INTEGRATION_TIMEOUT_MS, invoke })),
   )
   const failure: Api['failure'] = (name, requestId) => gatewayResponse(name, { requestId, problemBaseUrl })
-  return serveApi({ port, api: { methods, failure } })
+  return serveApi({ port, api: { methods, failure, compressionFromBytes }, onlyLoopbackHosts })
 }
 
-/** Serves a REST API on loopback, with Lambda proxy integrations and API Gateway's limits. */
-export async function serveApi({ port, api }: { port: number; api: Api }): Promise<Gateway> {
+/**
+ * Serves a REST API on loopback, with Lambda proxy integrations and API Gateway's limits. With `onlyLoopbackHosts` it answers 421 to
+ * any name but 127.0.0.1 and localhost, as the other servers of the local stack do.
+ */
+export async function serveApi(options: { port: number; api: Api; onlyLoopbackHosts?: boolean }): Promise<Gateway> {
+  const { port, api, onlyLoopbackHosts = false } = options
   const methods = new Map(api.methods.map((declared) => [`${declared.method} ${declared.path}`, declared]))
   const authorize = api.authorizer === undefined ? null : createAuthorize(api.authorizer)
   const match = createResourceMatcher(api.methods.map(({ path }) => path))
 
   const answer = async (request: IncomingMessage, requestId: string): Promise<GatewayReply> => {
+    if (onlyLoopbackHosts && !isLoopback(request.headers.host)) return MISDIRECTED
     const matched = match(splitTarget(request).path)
     if (matched === null) return failed('MISSING_AUTHENTICATION_TOKEN', requestId)
     const declared = methods.get(`${request.method} ${matched.resource}`) ?? methods.get(`ANY ${matched.resource}`)
@@ -108,7 +126,7 @@ export async function serveApi({ port, api }: { port: number; api: Api }): Promi
 
   const server = createServer({ maxHeaderSize: HEADERS_LIMIT_BYTES, keepAliveTimeout: 60_000 }, (request, response) => {
     answer(request, randomUUID()).then(
-      (result) => send(request, response, result),
+      (result) => send(request, response, result, api.compressionFromBytes).catch(() => response.destroy()),
       () => response.destroy(),
     )
   })
@@ -183,10 +201,25 @@ function readBody(request: IncomingMessage): Promise<Buffer> {
   return promise
 }
 
-function send(request: IncomingMessage, response: ServerResponse, result: GatewayReply): void {
+const compressed = promisify(gzip)
+
+/** Whether the client takes gzip: a coding that it names without a weight of zero. */
+const takesGzip = ({ headers }: IncomingMessage): boolean =>
+  /(^|,)\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*(,|$))[^,]*)?(,|$)/i.test(headers['accept-encoding'] ?? '')
+
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  result: GatewayReply,
+  compressionFromBytes = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const text = result.body ?? ''
-  const body = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
+  let body: string | Buffer = result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text
   const headers = [...result.headers]
+  if (Buffer.byteLength(body) >= compressionFromBytes && takesGzip(request)) {
+    body = await compressed(body)
+    headers.push('content-encoding', 'gzip')
+  }
   if (result.statusCode !== 204) headers.push('content-length', String(Buffer.byteLength(body)))
   // The rest of a body that was not read would be parsed as the next request.
   if (hasBody(request) && !request.complete) headers.push('connection', 'close')

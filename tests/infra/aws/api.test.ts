@@ -26,6 +26,11 @@ describe('the API', () => {
     }
   })
 
+  it('compresses its responses from 1 KiB, and no page, beside whose CSRF field the size would tell', () => {
+    const sizeOf = (id: string) => prod.one('AWS::ApiGateway::RestApi', id).Properties.MinimumCompressionSize
+    expect([sizeOf('ApiRest'), sizeOf('WebApiRest')]).toEqual([1024, undefined])
+  })
+
   it('times out before its functions do', () => {
     for (const { group } of groups)
       expect(functionsOf(prod, 'prod').get(group.name)?.Properties.Timeout * 1000).toBeGreaterThan(

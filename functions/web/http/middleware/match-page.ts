@@ -7,6 +7,7 @@ import { FormElsewhere } from '#web/http/form-elsewhere.ts'
 import type { Me } from '#web/http/me.ts'
 import { type Page, PARAMS } from '#web/http/page.ts'
 import { sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
+import { TrailingSlash, withoutSlash } from '#web/http/trailing-slash.ts'
 import type { WebRuntime, WebSource } from '#web/http/runtime.ts'
 
 /** Opens the runtime, and finds the page by API Gateway's resource and the method. */
@@ -25,6 +26,8 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
       const wanted = byRoute.get(`${method} ${event.resource}`)
       const page = wanted ?? (method === 'GET' ? byRoute.get(`POST ${event.resource}`) : undefined)
       if (page === undefined) {
+        const address = method === 'GET' ? withoutSlash(pages, state) : null
+        if (address !== null) throw new TrailingSlash(address)
         const allowed = pages.filter(({ path }) => path === event.resource).map(({ method }) => method)
         if (allowed.length === 0) throw notFound('no such page')
         throw new Problem(405, { headers: { allow: allowed.join(', ') } })

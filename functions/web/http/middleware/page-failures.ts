@@ -5,6 +5,7 @@ import { Problem, unavailable } from '#shared/base/problem.ts'
 import { bareFailure, failurePage } from '#web/http/failure.ts'
 import { FormElsewhere } from '#web/http/form-elsewhere.ts'
 import { formAddress, returnAddress } from '#web/http/form-address.ts'
+import { TrailingSlash } from '#web/http/trailing-slash.ts'
 import { NoShop, OtherShop } from '#web/http/middleware/shop.ts'
 import { otherShop } from '#web/http/other-shop.ts'
 import { refusalOf } from '#web/http/refusal.ts'
@@ -22,6 +23,10 @@ export const pageFailures = (render: Render): WebMiddleware => ({
     try {
       if (error instanceof FormElsewhere) {
         request.response = render(state, redirect(formAddress(state)))
+        return
+      }
+      if (error instanceof TrailingSlash) {
+        request.response = render(state, redirect(error.to))
         return
       }
       if (error instanceof NoShop || (error instanceof ProblemError && error.kind === 'tenant-not-selected')) {

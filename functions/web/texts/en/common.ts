@@ -30,6 +30,9 @@ export const failures = {
     title: 'This was not sent from our page',
     text: 'Nothing was done. Open the page again, and send it from there.',
   },
+  noCookies:
+    'This page was open for too long, or your browser keeps no cookies for this site. Nothing was done. Allow cookies, and send it again.',
+  noCookiesOverHttp: 'Safari keeps none over http: on this machine, use another browser.',
   openTooLong: 'This page was open for too long. Nothing was done. Send it again.',
   otherPerson: (email: string) =>
     `You are signed in as ${email} now. Somebody else filled in this form. Nothing was done.`,

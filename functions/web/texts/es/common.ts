@@ -29,6 +29,9 @@ export const failures: typeof en.failures = {
     title: 'Esto no se envió desde nuestra página',
     text: 'No se hizo nada. Abra la página de nuevo y envíelo desde ella.',
   },
+  noCookies:
+    'Esta página estuvo abierta demasiado tiempo, o su navegador no guarda cookies de este sitio. No se hizo nada. Permita las cookies y envíela de nuevo.',
+  noCookiesOverHttp: 'Safari no guarda ninguna con http: en este equipo, use otro navegador.',
   openTooLong: 'Esta página estuvo abierta demasiado tiempo. No se hizo nada. Envíela de nuevo.',
   otherPerson: (email) => `Ahora la sesión es de ${email}. Otra persona rellenó este formulario. No se hizo nada.`,
   notDone: 'Esto no se ha hecho todavía. Revíselo y envíelo de nuevo.',

@@ -1,6 +1,8 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { request } from 'node:http'
+import { gunzipSync } from 'node:zlib'
 import { expect, it, onTestFinished } from 'vitest'
-import { gatewayResponse } from '#infra/gateway.ts'
+import { COMPRESSION_FROM_BYTES, gatewayResponse } from '#infra/gateway.ts'
 import { serveApi } from '#infra/local/gateway/gateway.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 
@@ -52,4 +54,76 @@ it('appends the address of the client to X-Forwarded-For', async () => {
     (await through({}, headers)).event?.multiValueHeaders['X-Forwarded-For']
   expect(await forwarded()).toEqual(['127.0.0.1'])
   expect(await forwarded({ 'x-forwarded-for': '10.1.1.1, 10.2.2.2' })).toEqual(['10.1.1.1, 10.2.2.2, 127.0.0.1'])
+})
+
+/** Sends a request with exactly these headers. Returns the status, the headers and the bytes of the response. */
+async function exactly(url: string, headers: Record<string, string>) {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; encoding: string; bytes: Buffer }>()
+  request(url, { headers }, (response) => {
+    const parts: Buffer[] = []
+    response.on('data', (part: Buffer) => parts.push(part))
+    response.on('end', () => {
+      const { statusCode: status = 0, headers: got } = response
+      const bytes = Buffer.concat(parts)
+      expect(got['content-length']).toBe(String(bytes.length))
+      resolve({ status, encoding: got['content-encoding'] ?? '', bytes })
+    })
+  })
+    .on('error', reject)
+    .end()
+  return promise
+}
+
+async function serving(body: string, options: { compresses?: boolean; onlyLoopbackHosts?: boolean }) {
+  const gateway = await serveApi({
+    port: 0,
+    ...(options.onlyLoopbackHosts === undefined ? {} : { onlyLoopbackHosts: options.onlyLoopbackHosts }),
+    api: {
+      methods: [{ method: 'ANY', path: '/', timeoutMs: 1000, invoke: async () => ({ statusCode: 200, body }) }],
+      failure: (name, requestId) => gatewayResponse(name, { requestId, problemBaseUrl: '' }),
+      ...(options.compresses === true ? { compressionFromBytes: COMPRESSION_FROM_BYTES } : {}),
+    },
+  })
+  onTestFinished(() => gateway.close())
+  return gateway.url
+}
+
+const LONG = 'a text that repeats itself, '.repeat(100)
+
+it.each([
+  ['gzip', true],
+  ['gzip, deflate, br', true],
+  ['br;q=1, GZIP;q=0.5', true],
+  ['*', true],
+  ['', false],
+  ['br', false],
+  ['gzip;q=0', false],
+  ['gzip;q=0.00, br', false],
+  ['notgzip', false],
+])('compresses a response from 1 KiB for a client that accepts %j: %s', async (accepted, expected) => {
+  const url = await serving(LONG, { compresses: true })
+  const { encoding, bytes } = await exactly(url, accepted === '' ? {} : { 'accept-encoding': accepted })
+  expect(encoding).toBe(expected ? 'gzip' : '')
+  expect((expected ? gunzipSync(bytes) : bytes).toString()).toBe(LONG)
+})
+
+it('compresses no small response, and none of an API without compression', async () => {
+  const accepting = { 'accept-encoding': 'gzip' }
+  const small = 'x'.repeat(COMPRESSION_FROM_BYTES - 1)
+  expect((await exactly(await serving(small, { compresses: true }), accepting)).encoding).toBe('')
+  expect((await exactly(await serving(LONG, {}), accepting)).encoding).toBe('')
+})
+
+it.each([
+  ['127.0.0.1', 200],
+  ['localhost:3000', 200],
+  ['LOCALHOST', 200],
+  ['[::1]:3000', 200],
+  ['evil.example', 421],
+  ['127.0.0.1.evil.example', 421],
+  ['localhost.evil.example:3000', 421],
+  ['10.0.0.1', 421],
+])('on this machine answers the host %s with %i', async (host, status) => {
+  const url = await serving('', { onlyLoopbackHosts: true })
+  expect((await exactly(url, { host })).status).toBe(status)
 })
