@@ -262,9 +262,9 @@ async function makeRow(
   const columns = await admin.unsafe<{ column: string; type: string; category: string; sample: string | null }[]>(
     `select quote_ident(attname) as column, format_type(atttypid, null) as type, typcategory as category,
             (select enumlabel from pg_enum where enumtypid = atttypid order by enumsortorder limit 1) as sample
-       from pg_attribute join pg_type on pg_type.oid = atttypid
+       from pg_attribute join pg_type on pg_type.oid = atttypid left join pg_attrdef on adrelid = attrelid and adnum = attnum
       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attname <> all ($2)
-        and attnotnull and not atthasdef and attidentity = '' and attgenerated = ''`,
+        and attnotnull and (not atthasdef or pg_get_expr(adbin, adrelid) like '%current_actor%') and attidentity = '' and attgenerated = ''`,
     [name, [column, ...Object.keys(given)]],
   )
   const values = columns.map(
