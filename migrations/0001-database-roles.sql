@@ -86,7 +86,7 @@ end
 $$;
 
 -- Timeouts are settings of the roles, because SET pins a connection of RDS Proxy. A function waits at most 2.5 s for a
--- statement of identity_app (shared/db/connect.ts). The search_path is that of the functions: see shared/db/role-settings.ts.
+-- statement (shared/db/connection.ts), so no lock_timeout is longer. The search_path is that of the functions: see shared/db/role-settings.ts.
 alter role identity_auth set statement_timeout = '2s';
 alter role identity_auth set lock_timeout = '1500ms';
 alter role identity_auth set idle_in_transaction_session_timeout = '10s';
@@ -103,17 +103,17 @@ alter role identity_services set idle_in_transaction_session_timeout = '10s';
 alter role identity_services set search_path = pg_catalog, pg_temp;
 
 alter role identity_mailer set statement_timeout = '30s';
-alter role identity_mailer set lock_timeout = '5s';
+alter role identity_mailer set lock_timeout = '2s';
 alter role identity_mailer set idle_in_transaction_session_timeout = '60s';
 alter role identity_mailer set search_path = pg_catalog, pg_temp;
 
 alter role identity_worker set statement_timeout = '30s';
-alter role identity_worker set lock_timeout = '5s';
+alter role identity_worker set lock_timeout = '2s';
 alter role identity_worker set idle_in_transaction_session_timeout = '60s';
 alter role identity_worker set search_path = pg_catalog, pg_temp;
 
 alter role identity_publisher set statement_timeout = '30s';
-alter role identity_publisher set lock_timeout = '5s';
+alter role identity_publisher set lock_timeout = '2s';
 alter role identity_publisher set idle_in_transaction_session_timeout = '60s';
 alter role identity_publisher set search_path = pg_catalog, pg_temp;
 
@@ -123,7 +123,7 @@ alter role identity_opener set idle_in_transaction_session_timeout = '10s';
 alter role identity_opener set search_path = pg_catalog, pg_temp;
 
 alter role identity_operator set statement_timeout = '30s';
-alter role identity_operator set lock_timeout = '10s';
+alter role identity_operator set lock_timeout = '2s';
 alter role identity_operator set idle_in_transaction_session_timeout = '60s';
 alter role identity_operator set search_path = pg_catalog, pg_temp;
 

@@ -13,9 +13,10 @@ const INTERACTIVE: Settings = {
   search_path: SEARCH_PATH,
 }
 
+// A lock is given up before the client gives up its connection, so that the caller learns what it waited for and may try again.
 const JOBS: Settings = {
   statement_timeout: '30s',
-  lock_timeout: '5s',
+  lock_timeout: '2s',
   idle_in_transaction_session_timeout: '60s',
   search_path: SEARCH_PATH,
 }
@@ -32,12 +33,7 @@ export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
   worker: JOBS,
   publisher: JOBS,
   opener: INTERACTIVE,
-  operator: {
-    statement_timeout: '30s',
-    lock_timeout: '10s',
-    idle_in_transaction_session_timeout: '60s',
-    search_path: SEARCH_PATH,
-  },
+  operator: JOBS,
   vault: INTERACTIVE,
 }
 
