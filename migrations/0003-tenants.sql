@@ -33,15 +33,18 @@ grant select (id, status) on app.tenants to identity_worker;
 
 -- Operators see every tenant. To reach any other row of a tenant, they set it first, as every other role does.
 create policy operator_read on app.tenants for select to identity_operator using (true);
+comment on policy operator_read on app.tenants is 'finds a tenant by its slug';
 grant select (id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at),
   insert (id, slug, legal_name, timezone, currency), update (status, suspended_at, updated_at) on app.tenants to identity_operator;
 
 create policy resolver_read on app.tenants for select to identity_resolver using (true);
+comment on policy resolver_read on app.tenants is 'lists the tenants to select from';
 grant select on app.tenants to identity_resolver;
 
 -- SELECT … FOR SHARE requires UPDATE on some column. app.select_tenant (0007), app.enter_to_write (0008) and
 -- app.accept_invitation (0024) take such locks.
 create policy gate on app.tenants to identity_gate using (true);
+comment on policy gate on app.tenants is 'checks the tenant of a session';
 grant select, update (settings) on app.tenants to identity_gate;
 
 -- Returns whether members may work in a tenant of this status. No other place lists the open statuses. Postgres inlines

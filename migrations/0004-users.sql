@@ -38,8 +38,11 @@ create trigger users_resets_stay_void before update of resets_valid_from on app.
 -- others.
 alter table app.users enable row level security, force row level security;
 create policy operator_all on app.users to identity_operator using (true);
+comment on policy operator_all on app.users is 'disables and enables users';
 create policy resolver_read on app.users for select to identity_resolver using (true);
+comment on policy resolver_read on app.users is 'reads whether a user is disabled';
 create policy gate on app.users to identity_gate using (true);
+comment on policy gate on app.users is 'finds the user of a session';
 
 -- 0006 limits identity_app to the members of the transaction's tenant.
 grant select (id, email, full_name, avatar_url, disabled_at) on app.users to identity_app;

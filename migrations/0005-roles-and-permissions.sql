@@ -31,8 +31,11 @@ create index roles_by_tenant on app.roles (tenant_id);
 select app.enforce_tenant('app.roles', p_system_rows => true);
 -- A later migration may add to the roles and permissions of the platform.
 create policy platform_write on app.roles to identity_owner using (tenant_id is null) with check (tenant_id is null);
+comment on policy platform_write on app.roles is 'a migration adds roles of the platform';
 create policy resolver_read on app.roles for select to identity_resolver using (true);
+comment on policy resolver_read on app.roles is 'names the roles of a user';
 create policy gate on app.roles to identity_gate using (true);
+comment on policy gate on app.roles is 'reads the role of a session, and computes the permissions of roles';
 grant select on app.roles to identity_app, identity_resolver, identity_gate;
 grant update (permissions) on app.roles to identity_gate;
 grant insert (tenant_id, code, label, rank, based_on), update (label, deleted_at) on app.roles to identity_app;
@@ -49,7 +52,9 @@ create table app.role_permissions (
 );
 select app.enforce_tenant('app.role_permissions', p_system_rows => true);
 create policy platform_write on app.role_permissions to identity_owner using (tenant_id is null) with check (tenant_id is null);
+comment on policy platform_write on app.role_permissions is 'a migration adds permissions to roles of the platform';
 create policy gate on app.role_permissions for select to identity_gate using (true);
+comment on policy gate on app.role_permissions is 'reads the permissions of a session';
 grant select on app.role_permissions to identity_app, identity_gate;
 grant insert (tenant_id, role_id, permission), delete on app.role_permissions to identity_app;
 

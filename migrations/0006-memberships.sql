@@ -36,11 +36,14 @@ select app.enforce_tenant('app.memberships');
 grant select, update (role_id, revoked_at) on app.memberships to identity_app;
 
 create policy operator_read on app.memberships for select to identity_operator using (true);
+comment on policy operator_read on app.memberships is 'finds the tenants of a user';
 grant select on app.memberships to identity_operator;
 
 create policy resolver_read on app.memberships for select to identity_resolver using (true);
+comment on policy resolver_read on app.memberships is 'finds the tenants of a user';
 grant select on app.memberships to identity_resolver;
 create policy gate on app.memberships to identity_gate using (true);
+comment on policy gate on app.memberships is 'checks the membership of a session';
 grant select, insert (tenant_id, user_id, role_id, source, invited_by, accepted_at, invitation_id),
   update (role_id, source, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_gate;
 
@@ -48,6 +51,7 @@ grant select, insert (tenant_id, user_id, role_id, source, invited_by, accepted_
 -- The guard of app.memberships limits the subquery to the transaction's tenant.
 create policy people_of_tenant on app.users for select to identity_app
   using (exists (select from app.memberships m where m.user_id = users.id and m.accepted_at is not null));
+comment on policy people_of_tenant on app.users is 'sees the members of the tenant, by the guard of memberships';
 
 -- Returns whether a user may give a role in a tenant, and so take it away: they manage members there, the role does not outrank their
 -- own, and their own holds every permission of it, and p_added. Roles of a tenant may share a rank and differ in permissions. Locks what

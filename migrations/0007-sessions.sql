@@ -42,8 +42,11 @@ create trigger sessions_stay_ended before update of revoked_at on app.sessions
 alter table app.sessions enable row level security, force row level security;
 create policy app_tenant on app.sessions to identity_app using (tenant_id = (select app.current_tenant()));
 create policy operator_all on app.sessions to identity_operator using (true);
+comment on policy operator_all on app.sessions is 'ends the sessions of a tenant and of a user';
 create policy resolver_all on app.sessions to identity_resolver using (true);
+comment on policy resolver_all on app.sessions is 'lists and ends the sessions of a user';
 create policy gate on app.sessions to identity_gate using (true);
+comment on policy gate on app.sessions is 'finds a session by its token hash';
 
 -- Removing a member ends their sessions in the tenant.
 grant select (user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_app;

@@ -53,6 +53,7 @@ create trigger tokens_expire_in_time before update of expires_at on app.tokens
 -- invitations are in 0024.
 alter table app.tokens enable row level security, force row level security;
 create policy gate on app.tokens to identity_gate using (true);
+comment on policy gate on app.tokens is 'finds an invitation by its token hash';
 
 grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at),
   update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at), delete on app.tokens to identity_gate;

@@ -33,8 +33,10 @@ select app.enforce_tenant('app.jobs');
 -- The worker counts the jobs of every tenant. The functions below lease, end and delete them: a worker sees no lease of another, and a job
 -- that has not ended stays.
 create policy worker_queue on app.jobs for select to identity_worker using (true);
+comment on policy worker_queue on app.jobs is 'counts the jobs of all tenants';
 grant select (id, kind, run_at, attempts, leased_until, completed_at, dead_at, last_error, created_at) on app.jobs to identity_worker;
 create policy gate on app.jobs to identity_gate using (true);
+comment on policy gate on app.jobs is 'leases jobs of all tenants';
 grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error), delete
   on app.jobs to identity_gate;
 

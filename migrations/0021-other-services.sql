@@ -13,6 +13,7 @@ create table app.service_tenants (
 select app.enforce_tenant('app.service_tenants');
 grant select, insert (tenant_id, role), update (granted_at, revoked_at) on app.service_tenants to identity_operator;
 create policy gate on app.service_tenants to identity_gate using (true);
+comment on policy gate on app.service_tenants is 'reads the grants of a service';
 -- SELECT … FOR SHARE requires UPDATE on some column.
 grant select, update (granted_at) on app.service_tenants to identity_gate;
 comment on table app.service_tenants is 'tenant: role, tenant_id, granted_at, revoked_at';

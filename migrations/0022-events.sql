@@ -80,13 +80,16 @@ grant select (xact, id) on app.deleted_events to identity_resolver;
 
 -- The worker counts the events of every tenant. The functions below add them, give them to jobs, show them to a lease and delete them.
 create policy worker_queue on app.events for select to identity_worker using (true);
+comment on policy worker_queue on app.events is 'counts the events of all tenants';
 grant select (xact, id, occurred_at, job_id) on app.events to identity_worker;
 create policy resolver_queue on app.events to identity_resolver using (true);
+comment on policy resolver_queue on app.events is 'adds events, gives them to jobs, and shows them to services with a key';
 grant select,
     insert (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, target_user_id, before, after),
     update (job_id)
   on app.events to identity_resolver;
 create policy gate on app.events to identity_gate using (true);
+comment on policy gate on app.events is 'returns the events of all tenants to a lease, and deletes old ones';
 grant select, delete on app.events to identity_gate;
 grant update (payload) on app.jobs to identity_gate;
 

@@ -3,8 +3,10 @@
 set local role identity_owner;
 
 create policy gate_inspects on app.sync_runs for select to identity_gate using (true);
+comment on policy gate_inspects on app.sync_runs is 'counts failed sync runs';
 grant select (tenant_id, vendor, status, error, finished_at) on app.sync_runs to identity_gate;
 create policy gate_inspects on app.data_keys for select to identity_gate using (true);
+comment on policy gate_inspects on app.data_keys is 'counts data keys by KMS key';
 grant select (tenant_id, kms_key_arn, usable) on app.data_keys to identity_gate;
 
 -- Returns the jobs that were dead-lettered.

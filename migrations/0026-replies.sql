@@ -5,7 +5,7 @@ set local role identity_owner;
 create table app.replies (
   id           uuid primary key default gen_random_uuid(),
   tenant_id    uuid not null references app.tenants,
-  user_id      uuid not null default app.current_actor() references app.users,
+  user_id      uuid default app.current_actor() references app.users,
   -- Keyed hashes: of the key, and of the route, the path and the body.
   key_hash     bytea not null check (length(key_hash) = 32),
   request_hash bytea not null check (length(request_hash) = 32),
@@ -38,6 +38,7 @@ comment on function app.delete_old_replies is
   'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes what has expired in all tenants';
 grant select (id, created_at), delete on app.replies to identity_gate;
 create policy gate_expired on app.replies to identity_gate using (created_at < now() - interval '24 hours');
+comment on policy gate_expired on app.replies is 'deletes the replies that expired';
 select app.give('app.delete_old_replies');
 
 -- The class of each column (infra/data-classification.md).

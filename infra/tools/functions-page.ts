@@ -1,4 +1,5 @@
 import { type FunctionRecord, nameOf } from '#shared/doctor/functions.ts'
+import type { OpenPolicy } from './open-policies.ts'
 
 /** What a function may check before it acts. Add a proof here before a comment names it. */
 const PROOFS: Readonly<Record<string, string>> = {
@@ -17,8 +18,16 @@ const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`
 const roles = (names: readonly string[]): string => names.join(', ') || 'nobody'
 const proofs = (names: readonly string[]): string => names.join(', ') || 'none'
 
-/** Returns the page of the functions. Throws for a proof that PROOFS does not explain. */
-export function functionsPage(functions: Readonly<Record<string, FunctionRecord>>): string {
+/** Returns the page of the functions. Throws for a proof that PROOFS does not explain, and for an open policy without a reason. */
+export function functionsPage(
+  functions: Readonly<Record<string, FunctionRecord>>,
+  policies: readonly OpenPolicy[],
+): string {
+  const open = policies.map(({ table, policy, role, why }) => {
+    if (why === null)
+      throw new Error(`the policy ${policy} on app.${table} does not compare the tenant: say why in a comment on it`)
+    return row(`\`${table}\``, `\`${policy}\``, role, why)
+  })
   const entries = Object.entries(functions).map(([signature, record]) => {
     const name = nameOf(signature)
     const unknown = record.proof.find((proof) => !Object.hasOwn(PROOFS, proof))
@@ -48,11 +57,19 @@ export function functionsPage(functions: Readonly<Record<string, FunctionRecord>
 
 ## Functions that bypass row security
 
-They are SECURITY DEFINER: they have the rights of their owner. There is no other way past the policies.
+They are SECURITY DEFINER: they have the rights of their owner. There is no other way past the policies of a tenant.
 
 | Function of \`app\` | Owner | Proof | Callers | Why it is a definer |
 |---|---|---|---|---|
 ${definers.join('\n')}
+
+## Policies that ignore the tenant
+
+The owner of a function sees no row of a guarded table without one of these.
+
+| Table of \`app\` | Policy | Role | Why |
+|---|---|---|---|
+${open.join('\n')}
 
 ## What a proof is
 

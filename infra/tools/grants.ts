@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { functionsPage } from './functions-page.ts'
 import { writeGenerated } from './generated.ts'
+import { readOpenPolicies } from './open-policies.ts'
 import { MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { migrate } from '#shared/db/migrate.ts'
@@ -34,7 +35,11 @@ try {
   const functions = await readFunctions(sql)
   await writeList('shared/doctor/grants.json', await readGrants(sql))
   await writeList('shared/doctor/functions.json', functions)
-  await writeGenerated(`${ROOT}migrations/functions.md`, functionsPage(functions), 'npm run grants')
+  await writeGenerated(
+    `${ROOT}migrations/functions.md`,
+    functionsPage(functions, await readOpenPolicies(sql)),
+    'npm run grants',
+  )
 } finally {
   await sql.end({ timeout: 1 })
   await server.stop('immediate')

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { functionsPage } from '#infra/tools/functions-page.ts'
+import { readOpenPolicies } from '#infra/tools/open-policies.ts'
 import { errorCode } from '#shared/db/failure.ts'
 import { DEFINERS, FUNCTIONS, readFunctions } from '#shared/doctor/functions.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
@@ -54,7 +55,8 @@ describe('the functions of the database', () => {
 
   test('are on the page migrations/functions.md', async () => {
     const page = fileURLToPath(new URL('../../../migrations/functions.md', import.meta.url))
-    expect(await readFile(page, 'utf8'), 'the page is stale: run `npm run grants`').toBe(functionsPage(FUNCTIONS))
+    const expected = functionsPage(FUNCTIONS, await readOpenPolicies(sql))
+    expect(await readFile(page, 'utf8'), 'the page is stale: run `npm run grants`').toBe(expected)
   })
 
   test.each(Object.entries(FUNCTIONS))('%s is callable by the callers of its comment alone', async (name, record) => {

@@ -288,6 +288,7 @@ function valueOf(type: string, category: string): string {
   if (type === 'character') return `'x'`
   if (type === 'audit_action') return `'planted.row'`
   if (type === 'job_payload') return `'{}'`
+  if (type === 'email_address') return `${valueOf('text', 'S')} || '@planted.test'`
   if (type === 'hash') return valueOf('bytea', category)
   const ofCategory: Readonly<Record<string, string>> = {
     A: `'{}'`,
