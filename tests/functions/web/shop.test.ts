@@ -80,6 +80,30 @@ describe('the account pages', () => {
 })
 
 describe('the vendor account pages', () => {
+  it('say that a sync kept most SKUs, and sync again to withdraw them when a person asks', async () => {
+    const { sql } = web.service
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    const [vendor] = vendorAccounts
+    await owner.open(`${BASE}/vendor-accounts/new`)
+    await owner.submit(`${BASE}/vendor-accounts`, {
+      vendor: vendor?.code ?? '',
+      label: 'Withheld',
+      account_number: vendor?.account_number ?? '',
+      secret: vendor?.secret ?? '',
+    })
+    const [run] = await sql<{ id: string; account: string }[]>`
+      insert into app.sync_runs (tenant_id, vendor, vendor_account_id, status, started_at, finished_at, withheld)
+      select tenant_id, vendor, id, 'succeeded', now(), now(), 1234 from app.vendor_accounts where label = 'Withheld'
+      returning id, vendor_account_id as account`
+    await owner.open(`${BASE}/sync-runs/${run?.id}`)
+    expect(owner.page.body).toContain('The vendor no longer lists 1,234 SKUs')
+    await owner.submit(`${BASE}/vendor-accounts/${run?.account}/sync`)
+    const runs = await sql`
+      select withdraw_most from app.sync_runs where vendor_account_id = ${run?.account ?? ''} order by created_at desc limit 1`
+    expect([...runs]).toEqual([{ withdraw_most: true }])
+    await sql`update app.sync_runs set status = 'failed', error = 'abandoned', finished_at = now() where status = 'queued'`
+  })
+
   it('connect an account, refuse wrong credentials at the field, and erase the secret after a question', async () => {
     const owner = await web.signedIn('owner@bolt.test', 'bolt-apparel')
     const base = '/s/bolt-apparel/vendor-accounts'
