@@ -43,5 +43,8 @@ export const ROLE_SETTINGS: Readonly<Record<ServiceRole, Settings>> = {
  */
 export function startupSettings(username: string): Settings {
   const role = SERVICE_ROLES.find((name) => loginName(name) === username)
-  return role === undefined ? {} : { ...ROLE_SETTINGS[role], row_security: 'on', default_transaction_read_only: 'off' }
+  if (role === undefined) return {}
+  // A blank is no library. The driver does not send an empty text.
+  const none = { local_preload_libraries: ' ' }
+  return { ...ROLE_SETTINGS[role], row_security: 'on', default_transaction_read_only: 'off', ...none }
 }

@@ -169,6 +169,8 @@ it('keeps its timeouts, and writes, when a role changed its own defaults', async
   await change(`set statement_timeout = '20d'`)
   await change('set default_transaction_read_only = on')
   await change('set row_security = off')
+  // Without a library of this name, Postgres refuses each new connection.
+  await change(`set local_preload_libraries = 'missing'`)
   onTestFinished(async () => {
     await change('reset all')
   })
