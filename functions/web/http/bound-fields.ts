@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { addressPattern } from '#web/http/addresses.ts'
 import { formField, linkField, needsSession, personField } from '#web/http/csrf.ts'
 import type { Page } from '#web/http/page.ts'
 import { given, type WebState } from '#web/http/request.ts'
-import { CSRF_FIELD, LINK_FIELD, PERSON_FIELD } from '#web/view/form.ts'
+import { CSRF_FIELD, LINK_FIELD, ONCE_FIELD, PERSON_FIELD } from '#web/view/form.ts'
 
 /** Returns what writes the hidden fields of a form, by the address that the form is sent to. */
 export function boundFields(pages: readonly Page[]): (state: WebState, to: string) => Readonly<Record<string, string>> {
@@ -15,7 +16,7 @@ export function boundFields(pages: readonly Page[]): (state: WebState, to: strin
     const { webKey } = given(state.runtime)
     if (needsSession(page)) {
       const { csrf_token: csrf, user } = given(state.session)
-      return { [CSRF_FIELD]: csrf, [PERSON_FIELD]: personField(webKey, user.id) }
+      return { [CSRF_FIELD]: csrf, [PERSON_FIELD]: personField(webKey, user.id), [ONCE_FIELD]: randomUUID() }
     }
     const { route, path } = page
     const csrf: Readonly<Record<string, string>> = { [CSRF_FIELD]: formField(webKey, state.formSecret, route) }

@@ -5,7 +5,8 @@ import type { Permission } from '#shared/identity/permissions.ts'
 import { UUID } from '#shared/schema/uuid.ts'
 import type { Me } from '#web/http/me.ts'
 import type { PageReply } from '#web/http/reply.ts'
-import type { NavigationName } from '#web/texts/texts.ts'
+import type { FieldErrorCode } from '#shared/schema/field-error.ts'
+import type { NavigationName, Texts } from '#web/texts/texts.ts'
 import type { FormProblem } from '#web/texts/refused.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -59,6 +60,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly useLink: () => string
   /** Returns the Set-Cookie header that puts the link first that a form of this link page named, or null for no link page. */
   readonly firstLink: (path: string, field: string) => string | null
+  /** The key of a form that creates something: a second press of it gets the first success again. */
+  readonly idempotencyKey: string | undefined
   /** The shortest new password. */
   readonly minLength: number
   /** How long an invitation can be accepted. */
@@ -113,6 +116,8 @@ interface Definition<
   ) => Promise<PageReply>
   /** The field at which a refusal of this kind is shown. Other kinds that name no field stand above the form. */
   readonly fieldOf?: Partial<Record<FormProblem, string>>
+  /** The texts of field errors that have words of their own at a field, such as what a code may look like. */
+  readonly ownTexts?: (texts: Texts) => OwnTexts
   /** The path of the page that shows the form of a POST, if it is not the GET of the same path. */
   readonly formAt?: string
 }
@@ -131,7 +136,11 @@ export interface Page {
   readonly again: ((context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>) | null
   readonly fieldOf: Partial<Record<FormProblem, string>>
   readonly formAt: string
+  readonly ownTexts: ((texts: Texts) => OwnTexts) | null
 }
+
+/** Texts by field and code. */
+export type OwnTexts = Readonly<Record<string, Partial<Record<FieldErrorCode, string>>>>
 
 const ROUTE = /^(GET|POST) (\/[A-Za-z0-9/{}._-]*)$/
 
@@ -148,7 +157,16 @@ export function page<
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${route}`)
   if ((typeof access === 'object') !== path.startsWith('/s/{slug}'))
     throw new Error(`A page of a shop has an address below /s/{slug} and a permission, or neither: ${route}`)
-  const defaults = { navigation: null, query: null, form: null, load: null, again: null, fieldOf: {}, formAt: path }
+  const defaults = {
+    navigation: null,
+    query: null,
+    form: null,
+    load: null,
+    again: null,
+    fieldOf: {},
+    formAt: path,
+    ownTexts: null,
+  }
   // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
   return { ...defaults, ...definition, method, path } as unknown as Page
 }

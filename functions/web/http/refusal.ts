@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
+import { faultOf } from '#shared/schema/fault.ts'
 import type { FieldError } from '#shared/schema/field-error.ts'
 import { typedValues } from '#web/http/form-data.ts'
 import type { Page } from '#web/http/page.ts'
@@ -94,7 +95,7 @@ export function invalidForm(issues: readonly v.BaseIssue<unknown>[], state: WebS
   const texts = TEXTS[state.language]
   return new FormRefused(
     ...issues.map((issue) => {
-      const code = issue.received === 'undefined' ? 'required' : 'invalid'
+      const { code } = faultOf(issue)
       return toMessage({ pointer: `#/${v.getDotPath(issue) ?? ''}`, code }, page, texts)
     }),
   )
@@ -106,12 +107,14 @@ const isFormProblem = (kind: string, { problems }: Texts): kind is FormProblem =
 
 function toMessage(
   { pointer, code, min = 0, max = 0 }: Omit<FieldError, 'detail'>,
-  { form }: Page,
-  { fieldErrors }: Texts,
+  { form, ownTexts }: Page,
+  texts: Texts,
 ): FieldMessage {
+  const { fieldErrors } = texts
   const name = pointer.split('/')[1] ?? ''
   const isField = form !== null && 'entries' in form && Object.hasOwn(form.entries as object, name)
-  const text = Object.hasOwn(fieldErrors, code) ? fieldErrors[code] : fieldErrors.invalid
+  const own = isField ? ownTexts?.(texts)[name]?.[code] : undefined
+  const text = own ?? (Object.hasOwn(fieldErrors, code) ? fieldErrors[code] : fieldErrors.invalid)
   return { field: isField ? name : null, message: typeof text === 'string' ? text : text({ min, max }) }
 }
 

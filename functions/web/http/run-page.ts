@@ -13,6 +13,8 @@ import type { MakeUi } from '#web/http/render.ts'
 import type { PageReply } from '#web/http/reply.ts'
 import { forgetSession, given, sentToken, type WebState } from '#web/http/request.ts'
 import { forgetTyped, typedHere } from '#web/http/typed.ts'
+import { UUID } from '#shared/schema/uuid.ts'
+import { ONCE_FIELD } from '#web/view/form.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import type { Refusal, Ui } from '#web/view/ui.ts'
 
@@ -61,6 +63,7 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     data,
     link: state.query.has('token') ? MALFORMED_LINK : (state.link?.token ?? null),
     call: given(state.call),
+    idempotencyKey: UUID.exec(state.form?.get(ONCE_FIELD) ?? '')?.[0],
     minLength: config.password.minLength,
     inviteTtlSeconds: config.invite.ttlSeconds,
     securityContact: config.securityContact,

@@ -7,6 +7,8 @@ export const CSRF_FIELD = 'csrf'
 export const LINK_FIELD = 'link'
 /** The name of the hidden field that says whom a form was shown to. */
 export const PERSON_FIELD = 'person'
+/** The name of the hidden field by which a second press of a form is known. */
+export const ONCE_FIELD = 'once'
 
 /** The fields of secrets. They are never filled in, and never kept. */
 export const SECRET_FIELDS = ['password', 'current_password', 'new_password', 'repeated', 'secret'] as const

@@ -5,6 +5,7 @@ import { COOKIES } from '#web/http/cookies.ts'
 import { needsSession } from '#web/http/csrf.ts'
 import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
+import { TEXTS } from '#web/texts/texts.ts'
 import { SECRET_FIELDS } from '#web/view/form.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
@@ -448,4 +449,45 @@ describe.each(ofSession)('%s', (route, page) => {
 /** The password that the second press names is the current one no longer. */
 const REFUSED_TWICE = new Set(['POST /account/password'])
 /** What a second press does again. */
-const ADDS_TWICE = new Set(['POST /s/{slug}/vendor-accounts', 'POST /verify-email/resend'])
+const ADDS_TWICE = new Set(['POST /verify-email/resend'])
+
+/** What people paste, and what they forget. */
+const WRONG = [
+  '',
+  '   ',
+  'Night Shift',
+  'a@b@c',
+  'x'.repeat(2000),
+  'https://evil.test',
+  'a\u0000b',
+  '1234567890',
+  'Ann\nArcher',
+  '\u200b',
+]
+
+const withFields = ofSession.filter(([, page]) => page.form !== null)
+it.each(withFields)('%s refuses each wrong value in words of its own, in each language', async (route, page) => {
+  const world = await furnished()
+  const { token } = await mintSession(web.service.sql, { email: world.email, slug: world.slug })
+  const browser = browserOf(token)
+  const { at, to } = await findForm(browser, world, page)
+  const shown = browser.page
+  const { fields } = fill(browser, to)
+  const visible = Object.keys(fields).filter((name) => shown.body.includes(`id="field-${name}"`))
+  for (const lang of ['en', 'es'] as const) {
+    browser.cookies.set(COOKIES.lang.name, lang)
+    for (const name of visible)
+      for (const wrong of WRONG) {
+        const answer = await browser.post(to, { ...fields, [name]: wrong })
+        expect([303, 422, 429], `${route} ${name} ${wrong}`).toContain(answer.status)
+        const { fieldErrors, problems, failures } = TEXTS[lang]
+        for (const fallback of [fieldErrors.invalid, problems.other, failures.refused.text])
+          expect(answer.body, `${route} ${name} ${wrong.slice(0, 20)}`).not.toContain(fallback)
+        if (answer.status === 422) expect(answer.body).toContain(`<a href="#field-`)
+        if (answer.status === 303) {
+          await browser.open(at)
+          Object.assign(fields, browser.hidden(to))
+        }
+      }
+  }
+})

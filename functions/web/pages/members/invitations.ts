@@ -62,10 +62,10 @@ export const invite = page({
   form: v.object({ email: v.string(), role: v.string() }),
   fieldOf: { 'already-member': 'email' },
   async handle(context) {
-    const { params, form, call } = context
+    const { params, form, call, idempotencyKey } = context
     const [email, role] = [form.email.trim(), form.role]
     const isIt = (open: Invitation) => open.email.toLowerCase() === email.toLowerCase() && open.role === role
-    await unlessJustSent(call('POST /v1/members/invite', { body: { email, role } }), context, isIt)
+    await unlessJustSent(call('POST /v1/members/invite', { body: { email, role }, idempotencyKey }), context, isIt)
     return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
   },
   again: firstInvitations,

@@ -36,11 +36,12 @@ export const createRole = page({
   access: { permission: 'member.manage' },
   form: v.looseObject({ code: v.string(), label: v.string(), based_on: v.string(), ...Added }),
   fieldOf: { 'role-exists': 'code' },
-  async handle({ params, form, call }) {
+  ownTexts: ({ roles }) => ({ code: { 'wrong-format': roles.codeFormat } }),
+  async handle({ params, form, call, idempotencyKey }) {
     const { code, label, based_on } = form
     const add = addedOf(form)
     try {
-      await call('POST /v1/roles', { body: { code, label, based_on, add } })
+      await call('POST /v1/roles', { body: { code, label, based_on, add }, idempotencyKey })
     } catch (error) {
       if (!(error instanceof ProblemError) || error.kind !== 'role-exists') throw error
       // A second press finds the role that the first has added.

@@ -18,10 +18,10 @@ export const connectAccount = page({
   access: { permission: 'vendor.manage' },
   formAt: '/s/{slug}/vendor-accounts/new',
   form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
-  async handle({ params, form, call }) {
+  async handle({ params, form, call, idempotencyKey }) {
     const { vendor, label, account_number, secret } = form
     const body = { vendor, label: label?.trim() ? label : null, account_number: account_number.trim(), secret }
-    const { status } = await call('POST /v1/vendor-accounts', { body })
+    const { status } = await call('POST /v1/vendor-accounts', { body, idempotencyKey })
     return redirect(shopPath(params.slug, '/vendor-accounts'), {
       notice: status === 'verified' ? 'vendor-connected' : 'vendor-unverified',
     })
