@@ -274,7 +274,7 @@ it('does not mix two shops in two tabs', async () => {
   expect((await page.reload())?.status()).toBe(409)
 })
 
-it('shows a sync of a vendor as it grows, in pages that load again by themselves', async () => {
+it('shows a sync of a vendor as it grows, in a page that loads again only when asked', async () => {
   expect(await connectVendor(chromium, stack, 'owner@bolt.test', 'bolt-apparel')).toContain('accepted')
   const page = await window()
   await signIn(page, 'owner@bolt.test')

@@ -9,7 +9,9 @@ const en = {
   expires: 'Expires',
   resend: 'Send again',
   cancel: 'Cancel',
-  bounced: 'Mail came back',
+  bounced: 'Could not be delivered',
+  bouncedText:
+    'This address did not accept our mail. Check the spelling. Cancel this invitation, and invite the right address.',
   noneTitle: 'No open invitations',
   none: 'Invite somebody with the form above. They appear here until they accept.',
   states: { pending: 'Sent', expired: 'Expired', cancelled: 'Cancelled' },
@@ -31,7 +33,9 @@ const es: typeof en = {
   expires: 'Caduca',
   resend: 'Enviar de nuevo',
   cancel: 'Cancelar',
-  bounced: 'El correo fue devuelto',
+  bounced: 'No se pudo entregar',
+  bouncedText:
+    'Esta dirección no aceptó nuestro correo. Revise si está bien escrita. Cancele esta invitación e invite a la dirección correcta.',
   noneTitle: 'No hay invitaciones abiertas',
   none: 'Invite a alguien con el formulario de arriba. Aparecerá aquí hasta que acepte.',
   states: { pending: 'Enviada', expired: 'Caducada', cancelled: 'Cancelada' },

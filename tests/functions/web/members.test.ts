@@ -93,6 +93,18 @@ describe('the invitations page', () => {
     expect(owner.page.body).toContain('No open invitations')
   })
 
+  it('says what to do about an invitation that came back, and offers no mail that is never sent', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/invitations`)
+    await owner.submit(`${BASE}/invitations`, { email: 'misspelt@shops.test', role: 'sales' })
+    const [, resend = ''] = /action="([^"]*\/resend)"/.exec(owner.page.body) ?? []
+    await web.service.sql`update app.tokens set bounced_at = now() where email = 'misspelt@shops.test'`
+    await owner.open(`${BASE}/invitations`)
+    expect(owner.page.body).toContain('This address did not accept our mail.')
+    expect(owner.page.body).not.toContain(resend)
+    expect(owner.page.body).toContain(resend.replace(/resend$/, 'cancel'))
+  })
+
   it('shows a refusal at its field, and keeps what was typed', async () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
     await owner.open(`${BASE}/invitations`)
@@ -113,6 +125,7 @@ describe('the roles page', () => {
   it('adds a role of the shop, changes it and deletes it', async () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
     await owner.open(`${BASE}/roles`)
+    expect(owner.page.body).toContain('<option value="viewer" selected>')
     const role = { label: 'Night shift', code: 'night-shift', based_on: 'production' }
     await owner.submit(`${BASE}/roles`, { ...role, 'add-deal.price.read': 'yes' })
     expect(owner.page.body).toContain('The role was added.')

@@ -120,7 +120,7 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
           head: members.actions,
           cell: (invitation) =>
             mayChange(invitation) &&
-            html`<div class="actions">${actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: shownEmail(invitation.email) })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: shownEmail(invitation.email) })}</div>`,
+            html`${invitation.bounced_at !== null && html`<p>${texts.bouncedText}</p>`}<div class="actions">${invitation.bounced_at === null && actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: shownEmail(invitation.email) })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: shownEmail(invitation.email) })}</div>`,
         },
       ],
     },

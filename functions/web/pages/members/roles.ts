@@ -146,7 +146,7 @@ ${form(ui, {
   fields: [
     field(ui, { name: 'label', label: texts.label, autocomplete: 'off' }),
     field(ui, { name: 'code', label: texts.code, hint: texts.codeHint, autocomplete: 'off' }),
-    select(ui, { name: 'based_on', label: texts.basedOn, options: optionsOf(session, bases) }),
+    select(ui, { name: 'based_on', label: texts.basedOn, value: 'viewer', options: optionsOf(session, bases) }),
     checkboxes(ui, { legend: texts.adds, prefix: PREFIX, options: addable(ui) }, []),
   ],
   submit: texts.create,
