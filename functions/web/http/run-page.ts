@@ -42,7 +42,7 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
     return { reply, ui: context }
   } catch (error) {
     const refusal = error instanceof OldForm ? oldForm(state) : refusalOf(error, state)
-    if (refusal === null || page.method === 'GET') throw error
+    if (refusal === null || (page.method === 'GET' && page.again === null)) throw error
     const context = contextWith(null, undefined, refusal)
     const reply = page.again === null ? await formPage(state, context, running) : await page.again(context)
     const headers: Record<string, string> = { ...reply.headers }

@@ -22,6 +22,7 @@ ${fields.map((filter) => labelled(ui, filter))}
 
 function labelled(ui: Ui, filter: Filter): Html {
   const id = idOf(filter.name)
+  ui.refusal?.labels.set(filter.name, filter.label)
   const errors = errorsOf(ui, filter.name)
   const attributes = html`id="${id}" name="${filter.name}"${errors.length > 0 && html` aria-describedby="${id}-error" aria-invalid="true"`}`
   return html`<div class="filter"><label for="${id}">${filter.label}</label>${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}${control(filter, attributes)}</div>`
