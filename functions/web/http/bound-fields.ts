@@ -16,7 +16,8 @@ export function boundFields(pages: readonly Page[]): (state: WebState, to: strin
     const { webKey } = given(state.runtime)
     if (needsSession(page)) {
       const { csrf_token: csrf, user } = given(state.session)
-      return { [CSRF_FIELD]: csrf, [PERSON_FIELD]: personField(webKey, user.id), [ONCE_FIELD]: randomUUID() }
+      const bound = { [CSRF_FIELD]: csrf, [PERSON_FIELD]: personField(webKey, user.id) }
+      return page.creates ? { ...bound, [ONCE_FIELD]: randomUUID() } : bound
     }
     const { route, path } = page
     const csrf: Readonly<Record<string, string>> = { [CSRF_FIELD]: formField(webKey, state.formSecret, route) }

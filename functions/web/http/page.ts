@@ -116,6 +116,8 @@ interface Definition<
   ) => Promise<PageReply>
   /** The field at which a refusal of this kind is shown. Other kinds that name no field stand above the form. */
   readonly fieldOf?: Partial<Record<FormProblem, string>>
+  /** The form creates something, and has a key for `idempotencyKey`. */
+  readonly creates?: true
   /** The texts of field errors that have words of their own at a field, such as what a code may look like. */
   readonly ownTexts?: (texts: Texts) => OwnTexts
   /** The path of the page that shows the form of a POST, if it is not the GET of the same path. */
@@ -136,6 +138,7 @@ export interface Page {
   readonly again: ((context: PageContext<PageAccess, unknown, unknown, unknown, unknown>) => Promise<PageReply>) | null
   readonly fieldOf: Partial<Record<FormProblem, string>>
   readonly formAt: string
+  readonly creates: boolean
   readonly ownTexts: ((texts: Texts) => OwnTexts) | null
 }
 
@@ -166,6 +169,7 @@ export function page<
     fieldOf: {},
     formAt: path,
     ownTexts: null,
+    creates: false,
   }
   // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
   return { ...defaults, ...definition, method, path } as unknown as Page

@@ -59,6 +59,7 @@ async function unlessJustSent(
 export const invite = page({
   route: 'POST /s/{slug}/invitations',
   access: { permission: 'member.manage' },
+  creates: true,
   form: v.object({ email: v.string(), role: v.string() }),
   fieldOf: { 'already-member': 'email' },
   async handle(context) {

@@ -34,6 +34,7 @@ export const listRoles = page({
 export const createRole = page({
   route: 'POST /s/{slug}/roles',
   access: { permission: 'member.manage' },
+  creates: true,
   form: v.looseObject({ code: v.string(), label: v.string(), based_on: v.string(), ...Added }),
   fieldOf: { 'role-exists': 'code' },
   ownTexts: ({ roles }) => ({ code: { 'wrong-format': roles.codeFormat } }),

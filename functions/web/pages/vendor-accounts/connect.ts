@@ -17,6 +17,7 @@ export const connectAccount = page({
   route: 'POST /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
   formAt: '/s/{slug}/vendor-accounts/new',
+  creates: true,
   form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),
   async handle({ params, form, call, idempotencyKey }) {
     const { vendor, label, account_number, secret } = form
