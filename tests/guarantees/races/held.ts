@@ -106,7 +106,6 @@ export const HOLDERS: Readonly<Record<string, (holding: Holding) => Promise<unkn
 
 /** As HOLDERS, with a lock that everybody needs. */
 export const HOLDERS_OF_ALL: typeof HOLDERS = {
-  'a lock on the whole queue': ({ service, open }) => lockTable(open(service.database.workerUrl), 'app.jobs'),
   'a lock on the permissions of all roles': ({ service, open }) =>
     lockTable(open(service.database.appUrl), 'app.role_permissions'),
 }
