@@ -7,7 +7,7 @@ create table app.users (
   email_verified_at timestamptz,
   password_hash     text,
   -- `PersonName` (shared/schema/name.ts) refuses more.
-  full_name         app.one_line check (length(full_name) <= 60 and full_name !~ '[@\\]|[0-9]{7}|[^ ]{2}/|/[^ ]{2}'),
+  full_name         app.one_line check (length(full_name) <= 60 and full_name !~ '@|[0-9]{7}|[^ ]{2}/|/[^ ]{2}'),
   avatar_url        text check (length(avatar_url) <= 2000),
   -- Of the mails to the user. `LANGUAGES` (shared/schema/language.ts) has the same.
   language          text not null default 'en' check (language in ('en', 'es')),

@@ -8,6 +8,9 @@ create unique index tokens_one_open_invite on app.tokens (tenant_id, email) wher
 -- would search an address in all invitations of the tenant by this index.
 create index tokens_open_invites_by_age on app.tokens (tenant_id, created_at, id)
   where purpose = 'invite' and consumed_at is null and role_id is not null;
+-- For app.remail_invitation, which alone has a condition on issued_at.
+create index tokens_open_invites_by_address on app.tokens (email)
+  where purpose = 'invite' and consumed_at is null and issued_at is not null;
 -- A membership that was never accepted ends with its invitation, no matter who deletes that.
 -- Postgres checks the rows that are there by a query. There are none.
 set local row_security = on;
@@ -192,11 +195,54 @@ $$;
 comment on function app.issue_invitation is
   'owner: identity_gate; proof: ticket; callers: identity_app; definer: looks for a user of any tenant by an address';
 
+-- Mails the newest open invitation of an address that has no account, when somebody asked for a password reset for it: the job of a leased
+-- mail. The invitation gets the token of p_nonce and a job of its own. Returns whether it did. Does nothing within p_resend_seconds of the
+-- invitation, or over a limit. What the tenant sees of the invitation stays the same, or it would learn that there is no account.
+create function app.remail_invitation(
+    p_job uuid, p_lease_token uuid, p_token_hash bytea, p_nonce text, p_resend_seconds integer, p_of_mailbox app.limit,
+    p_of_recipient app.limit)
+  returns boolean
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  -- As app.authenticate: one plan by indexes, also while a table is small.
+  set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
+  as $$
+declare
+  v_job record := app.leased_mail(p_job, p_lease_token);
+  v_id uuid;
+  v_tenant uuid;
+begin
+  if v_job.tenant_id is not null or v_job.payload ->> 'template' <> 'password-reset' then
+    return false;
+  end if;
+  select i.id, i.tenant_id into v_id, v_tenant
+    from app.tokens i
+    join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
+   where i.email = v_job.payload ->> 'email' and i.purpose = 'invite' and i.consumed_at is null and i.expires_at > now()
+     and i.bounced_at is null and i.issued_at <= now() - make_interval(secs => p_resend_seconds)
+     and not exists (select from app.users u where u.email = i.email)
+   order by i.issued_at desc, i.id limit 1
+     for no key update of i;
+  -- Looks at the mailbox first, so that what it refuses does not use up the wider limit.
+  if v_id is null or not (app.count_attempt(p_of_mailbox)).allowed or not (app.count_attempt(p_of_recipient)).allowed then
+    return false;
+  end if;
+  update app.tokens t set token_hash = p_token_hash where t.id = v_id and t.tenant_id = v_tenant;
+  perform app.set_tenant(v_tenant);
+  perform app.enqueue('mail', jsonb_build_object('template', 'invitation', 'invitation_id', v_id, 'nonce', p_nonce));
+  return true;
+end
+$$;
+comment on function app.remail_invitation is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: finds an invitation of any tenant by the address of a mail';
+
 -- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
--- disabled and has not accepted it.
+-- disabled and has not accepted it. Also returns whether the user of the address is a member of the tenant now.
 create function app.find_invitation(p_token_hash bytea, p_previous bytea)
   returns table (tenant_id uuid, slug text, legal_name text, role_code text, role_label text, email text, consumed boolean,
-                 account_exists boolean, inviter_name text, inviter_email text)
+                 account_exists boolean, is_member boolean, inviter_name text, inviter_email text)
   language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -205,7 +251,10 @@ create function app.find_invitation(p_token_hash bytea, p_previous bytea)
 begin
   return query
     select t.id, t.slug, t.legal_name::text, r.code, r.label::text, i.email::text, i.consumed_at is not null,
-           u.id is not null, inviter.full_name::text, inviter.email::text
+           u.id is not null,
+           exists (select from app.memberships m
+                    where m.tenant_id = t.id and m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null),
+           inviter.full_name::text, inviter.email::text
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
       join app.roles r on r.id = i.role_id
@@ -296,5 +345,5 @@ comment on function app.accept_invitation is
   'definer: finds a token by its hash, and creates a user and a membership';
 
 select app.give(
-  'app.name_inviter', 'app.store_invitation', 'app.examine_invitation', 'app.issue_invitation', 'app.find_invitation', 'app.lock_invitation',
+  'app.name_inviter', 'app.store_invitation', 'app.examine_invitation', 'app.issue_invitation', 'app.remail_invitation', 'app.find_invitation', 'app.lock_invitation',
   'app.accept_invitation');

@@ -34,6 +34,7 @@ export const inspectInvitation = endpoint({
   async handle({ body, sql, runtime }) {
     const invitation = await findInvitation(sql, hashSentToken(runtime, body.token))
     if (invitation === null) throw tokenInvalid('no invitation that can be accepted')
+    if (invitation.consumed && !invitation.is_member) throw tokenInvalid('the membership of the invitation has ended')
     const {
       slug,
       legal_name,

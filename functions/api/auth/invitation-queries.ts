@@ -14,6 +14,8 @@ export interface FoundInvitation {
   readonly email: string
   readonly consumed: boolean
   readonly account_exists: boolean
+  /** Whether the user of the address is a member of the tenant now. */
+  readonly is_member: boolean
   readonly inviter_name: string | null
   /** The verified address of the inviter. Null when the platform invites. */
   readonly inviter_email: string | null

@@ -6,6 +6,7 @@ import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/identity/token.ts'
+import { remail } from './remail.ts'
 import type { Runtime } from './worker.ts'
 import { findInvitation, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
 
@@ -78,6 +79,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     }
     case 'password-reset': {
       const link = await withToken('password_reset', mail.nonce)
+      if (link === null) await remail(runtime, job, mail.email)
       return link === null ? null : templates.passwordReset(link)
     }
     case 'email-verification': {

@@ -1,4 +1,6 @@
 import type { Sql } from '#shared/db/connect.ts'
+import { limitValue } from '#shared/db/composite.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import type { StoredToken } from '#shared/identity/token.ts'
@@ -65,6 +67,21 @@ export async function issueToken(
       select array_agg(decode(hash, 'hex') order by n) from unnest(string_to_array(${hex(tokens)}, ',')) with ordinality as t (hash, n)),
       ${ttlSeconds}) m`
   return row ?? null
+}
+
+/**
+ * Mails the newest open invitation of the address of a password reset, when it has no account. Its link becomes that of the nonce, and it
+ * gets a job of its own. Does nothing within `resendSeconds` of the invitation, or over a limit.
+ */
+export async function remailInvitation(
+  sql: Sql,
+  { id, lease_token: lease }: LeasedJob,
+  wanted: { tokenHash: Buffer; nonce: string; resendSeconds: number; mailboxLimit: Limit; recipientLimit: Limit },
+): Promise<void> {
+  await sql`
+    select app.remail_invitation(
+      ${id}, ${lease}, ${wanted.tokenHash}, ${wanted.nonce}, ${wanted.resendSeconds},
+      ${limitValue(wanted.mailboxLimit)}::app.limit, ${limitValue(wanted.recipientLimit)}::app.limit)`
 }
 
 export interface MembershipContact extends Recipient {

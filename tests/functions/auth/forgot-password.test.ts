@@ -10,7 +10,14 @@ import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { type Answer, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-const service = useService({ env: { FORGOT_EMAIL_LIMIT: '1000000', FORGOT_IP_LIMIT: '1000000' } })
+const service = useService({
+  env: {
+    FORGOT_EMAIL_LIMIT: '1000000',
+    FORGOT_IP_LIMIT: '1000000',
+    INVITE_RESEND_SECONDS: '600',
+    INVITE_RECIPIENT_LIMIT: '5',
+  },
+})
 beforeAll(async () => {
   await createUser(service.sql, { email: 'known@forgot.test' })
   await createUser(service.sql, { email: 'disabled@forgot.test' })
@@ -169,5 +176,88 @@ describe('the cost of requesting an email', () => {
     await service.mail.deliver()
     await costOf(FORGOT, { body: { email: 'spared@forgot.test' } })
     expect(await service.mail.deliver()).toBe(1)
+  })
+})
+
+describe('a password reset for an invited address without an account', () => {
+  const people = service
+
+  async function invitedTo(email: string, { aged = true } = {}) {
+    const tenant = await people.newTenant('owner')
+    const invite = { token: tenant.owner.token, body: { email, role: 'viewer' } }
+    const { body } = await people.request('POST /v1/members/invite', invite)
+    await people.mail.deliver()
+    if (aged) await people.sql`update app.tokens set issued_at = issued_at - interval '1 hour' where id = ${body.id}`
+    return { ...tenant, id: body.id as string }
+  }
+  const opens = async (email: string) =>
+    (await people.request('POST /v1/auth/invitations/inspect', { body: { token: tokenIn(people.mail.to(email)[0]) } }))
+      .status
+  /** Asks for a reset and delivers. Returns how many mails the address has. */
+  const mailsAfter = async (email: string, asked = email): Promise<number> => {
+    expect((await forgot(asked)).status).toBe(204)
+    await people.mail.deliver()
+    return people.mail.to(email).length
+  }
+
+  it('mails the open invitation again, with a link that works, at most once in INVITE_RESEND_SECONDS', async () => {
+    const email = `invited-${randomUUID()}@forgot.test`
+    await invitedTo(email)
+    expect(await mailsAfter(email, email.toUpperCase())).toBe(2)
+    expect(people.mail.to(email)[0]?.subject).toContain('invited to')
+    expect(await opens(email)).toBe(200)
+    expect(await mailsAfter(email)).toBe(2)
+  })
+
+  it('mails nothing within INVITE_RESEND_SECONDS of the invitation, nor when it expired, bounced, was cancelled or its shop is closed', async () => {
+    const fresh = `fresh-${randomUUID()}@forgot.test`
+    await invitedTo(fresh, { aged: false })
+    expect(await mailsAfter(fresh)).toBe(1)
+    for (const [why, change] of [
+      [
+        'expired',
+        (id: string) => people.sql`update app.tokens set expires_at = now() - interval '1 second' where id = ${id}`,
+      ],
+      ['bounced', (id: string) => people.sql`update app.tokens set bounced_at = now() where id = ${id}`],
+      ['cancelled', (id: string) => people.sql`delete from app.tokens where id = ${id}`],
+      [
+        'closed',
+        (id: string) =>
+          people.sql`update app.tenants t set status = 'suspended' from app.tokens i where i.id = ${id} and t.id = i.tenant_id`,
+      ],
+    ] as const) {
+      const email = `${why}-${randomUUID()}@forgot.test`
+      const { id } = await invitedTo(email)
+      await change(id)
+      expect(await mailsAfter(email), why).toBe(1)
+    }
+  })
+
+  it('counts against the daily limit of the recipient', async () => {
+    const email = `limited-${randomUUID()}@forgot.test`
+    for (let round = 0; round < 5; round += 1) await invitedTo(email)
+    expect(people.mail.to(email)).toHaveLength(5)
+    expect(await mailsAfter(email)).toBe(5)
+  })
+
+  it('shows the tenant nothing: not in the invitation, the audit log or the time of a resend', async () => {
+    const email = `secret-${randomUUID()}@forgot.test`
+    const { owner, id } = await invitedTo(email)
+    const seen = async () => [
+      (await people.request('GET /v1/members/invitations', { token: owner.token })).body,
+      (await people.request('GET /v1/audit-log', { token: owner.token })).body,
+    ]
+    const before = await seen()
+    expect(await mailsAfter(email)).toBe(2)
+    expect(await seen()).toEqual(before)
+    expect((await people.request(`POST /v1/members/invitations/${id}/resend`, { token: owner.token })).status).toBe(200)
+  })
+
+  it('mails a reset and no invitation to an invited address with an account', async () => {
+    const email = `account-${randomUUID()}@forgot.test`
+    await createUser(people.sql, { email })
+    await invitedTo(email)
+    expect(await mailsAfter(email)).toBe(2)
+    expect(people.mail.to(email)[0]?.subject).toBe('Set a new password')
   })
 })

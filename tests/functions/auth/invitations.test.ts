@@ -1,3 +1,4 @@
+import { PROBLEM_BASE_URL } from '#tests/support/problem-base-url.ts'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newToken } from '#shared/secret/secret.ts'
 import { expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
@@ -75,6 +76,24 @@ describe('POST /v1/auth/invitations/inspect', () => {
     expect((await inspect(token)).body.inviter).not.toBeNull()
     await service.sql`update app.tokens set invited_by = null where id = ${id}`
     expect((await inspect(token)).body.inviter).toBeNull()
+  })
+})
+
+describe('an accepted invitation', () => {
+  it('shows no shop and no role once the membership has ended, and accepting it again changes nothing', async () => {
+    const email = `removed-${Date.now()}@${slug}.test`
+    const { token } = await invited(email)
+    expect((await accept(token, { password: NEW_PASSWORD })).status).toBe(200)
+    expect((await inspect(token)).body).toMatchObject({ consumed: true, tenant: { slug } })
+    await service.sql`
+      update app.memberships m set revoked_at = now() from app.users u where u.id = m.user_id and u.email = ${email}`
+    const ended = await inspect(token)
+    expect([ended.status, ended.body.type]).toEqual([400, `${PROBLEM_BASE_URL}/token-invalid`])
+    expect(ended.text).not.toContain(slug)
+    expect((await accept(token, { password: NEW_PASSWORD })).status).toBe(200)
+    const [row] = await service.sql`
+      select m.revoked_at from app.memberships m join app.users u on u.id = m.user_id where u.email = ${email}`
+    expect(row?.['revoked_at']).not.toBeNull()
   })
 })
 

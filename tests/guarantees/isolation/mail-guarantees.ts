@@ -102,8 +102,58 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
   },
 })
 
+/** What the job of a password reset changes of an invitation. */
+export const remailGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: a lease of a password reset mails the open invitation of its own address, and only without an account',
+  holds: async (sql) => {
+    const planted = (address: string, hash: string) =>
+      as(
+        sql,
+        'none',
+        () => sql`
+          insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+          values (sha256(${hash}::text::bytea), 'invite', ${own}, ${address}, 7, now() + interval '1 hour')`,
+      )
+    const [user] = await as(
+      sql,
+      'none',
+      () => sql<{ email: string }[]>`select email from app.users where id = ${users[0]?.id ?? ''}`,
+    )
+    await planted('open@shops.test', 'one')
+    await planted('else@shops.test', 'two')
+    await planted(user?.email ?? '', 'three')
+    const CALL = `select app.remail_invitation($1, $2, sha256('again'), 'nonce', 0, row(sha256('a'), 9, 60)::app.limit, row(sha256('b'), 9, 60)::app.limit) as mailed`
+    const reset = (email: string | null) => ({ template: 'password-reset', email })
+    for (const [payload, tenant, expected] of [
+      [reset('open@shops.test'), null, true],
+      [reset('OPEN@shops.test'), null, true],
+      [reset('open@shops.test'), own, false],
+      [reset('open@shops.test'), other, false],
+      [reset('nobody@shops.test'), null, false],
+      [reset(user?.email ?? ''), null, false],
+      [{ template: 'invitation', email: 'open@shops.test' }, null, false],
+      [{ template: 'email-verification', email: 'open@shops.test' }, null, false],
+    ] as const) {
+      const what = JSON.stringify([payload, tenant])
+      const job = await lease(sql, payload, { tenant })
+      await sql`savepoint mail`
+      const rows = await sql.unsafe<{ mailed: boolean }[]>(CALL, job)
+      assert.deepEqual([...rows], [{ mailed: expected }], what)
+      const changed = await as(sql, 'none', () => sql`select email from app.tokens where token_hash = sha256('again')`)
+      assert.deepEqual([...changed], expected ? [{ email: 'open@shops.test' }] : [], what)
+      await sql`rollback to savepoint mail`
+    }
+    const job = await lease(sql, reset('open@shops.test'))
+    const ended = await lease(sql, reset('open@shops.test'), { until: '-1 second' })
+    for (const wrong of [[job[0], randomUUID()], [randomUUID(), job[1]], ended] as Lease[])
+      assert.equal((await attempt(sql, CALL, wrong)).code, 'TN403')
+  },
+})
+
 export const FUNCTIONS = calledBy('identity_mailer', {
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,
   mail_of_membership: mailGuarantee,
+  remail_invitation: remailGuarantee,
 })
