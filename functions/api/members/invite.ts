@@ -9,7 +9,7 @@ import { hashToken } from '#shared/secret/secret.ts'
 import type { TenantPrincipal } from '#shared/identity/session.ts'
 import { mailToken, newNonce } from '#shared/identity/token.ts'
 import { type InvitationRefusal, type NewInvitation, issueInvitation } from './invitation-queries.ts'
-import { recipientLimit } from '#shared/mail/recipient-limit.ts'
+import { recipientLimit } from '#shared/http/recipient-limit.ts'
 import { tenantLimit } from './invite-limits.ts'
 
 /** What issues an invitation needs. */

@@ -1,6 +1,6 @@
 import { limitOn } from '#shared/http/limit-by.ts'
 import { newNonce, mailToken } from '#shared/identity/token.ts'
-import { recipientLimit } from '#shared/mail/recipient-limit.ts'
+import { recipientLimit } from '#shared/http/recipient-limit.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailboxOf } from '#shared/schema/email.ts'
 import { hashToken } from '#shared/secret/secret.ts'
