@@ -1,5 +1,6 @@
--- Bounces and complaints, which SES reports for a mail by the id of its job. An invitation is marked for its tenant, and the
--- user of the address for every tenant of theirs. Neither gets more mail until an operator clears the mark.
+-- Bounces and complaints, which SES reports for a mail by the id of its job. A mark of an invitation stops the invitations to its address. A
+-- mark of a user, for a mail that the user asked for, stops every mail to them. What a tenant sends never ends a user's password resets. An
+-- operator clears the marks.
 set local role identity_owner;
 
 grant update (bounced_at) on app.users to identity_gate;
@@ -25,10 +26,8 @@ begin
   returning t.id into v_invitation;
   update app.users u set bounced_at = now()
    where u.email = p_address and u.bounced_at is null
-     and (u.id = (v_payload ->> 'user_id')::uuid or u.email = v_payload ->> 'email' or exists (
-       select from app.tokens t
-        where t.id = (v_payload ->> 'invitation_id')::uuid and t.purpose = 'invite' and t.tenant_id = v_tenant
-          and t.email = p_address))
+     and v_payload ->> 'template' in ('password-reset', 'email-verification', 'password-changed')
+     and (u.id = (v_payload ->> 'user_id')::uuid or u.email = v_payload ->> 'email')
   returning u.id into v_user;
   if v_invitation is not null then
     insert into app.audit_log (tenant_id, action, target_type, target_id, after)

@@ -24,7 +24,8 @@ $$;
 comment on function app.leased_mail is 'proof: lease; callers: identity_gate';
 
 -- Returns the open invitation of a leased mail, with the place of its token in p_token_hashes. Returns no row when it was
--- accepted, cancelled or renewed, when its address is a disabled user's, or when mail to the address bounced, which it records.
+-- accepted, cancelled or renewed, when its address is a disabled user's, or when an open
+-- invitation to the address, of any tenant, or mail to its user bounced, which it records.
 -- The inviter is null when the platform invites, or when their address is not verified. The language is the one of the user of the
 -- address, else of the inviter.
 create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
@@ -40,6 +41,8 @@ begin
   select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.slug, t.legal_name, t.timezone, r.label,
          case when n.email_verified_at is not null then n.email end, coalesce(invited.language, n.language, 'en'),
          i.bounced_at is not null or invited.bounced_at is not null
+         or exists (select from app.tokens o where o.email = i.email and o.purpose = 'invite' and o.consumed_at is null
+                                               and o.issued_at is not null and o.bounced_at is not null)
     into email, token, expires_at, expired, slug, legal_name, timezone, role, inviter, language, v_bounced
     from app.leased_mail(p_job, p_lease_token) j
     join app.tokens i on i.id = (j.payload ->> 'invitation_id')::uuid and i.tenant_id = j.tenant_id

@@ -32,7 +32,8 @@ export class Mail extends Construct {
     const configurationSet = new ConfigurationSet(this, 'ConfigurationSet', {
       tlsPolicy: ConfigurationSetTlsPolicy.REQUIRE,
       reputationMetrics: true,
-      suppressionReasons: SuppressionReasons.BOUNCES_AND_COMPLAINTS,
+      // Not complaints: one about an invitation would end the password resets of the person. The database keeps complaints, by invitation.
+      suppressionReasons: SuppressionReasons.BOUNCES_ONLY,
     })
     configurationSet.addEventDestination('Events', {
       destination: EventDestination.snsTopic(this.events),
@@ -51,7 +52,7 @@ export class Mail extends Construct {
       `${mailFromDomain} MX 10 feedback-smtp.${Aws.REGION}.amazonses.com`,
       `${mailFromDomain} TXT "v=spf1 include:amazonses.com ~all"`,
       // https://docs.aws.amazon.com/ses/latest/dg/send-email-authentication-dmarc.html. The domain may send other mail too, so
-      // the record asks receivers for nothing yet.
+      // the record asks receivers for nothing at first. infra/first-deployment.md says when it becomes stricter.
       `_dmarc.${domain} TXT "v=DMARC1; p=none"`,
     ]
     this.configurationSetArn = `arn:${Aws.PARTITION}:ses:${Aws.REGION}:${Aws.ACCOUNT_ID}:configuration-set/${configurationSet.configurationSetName}`

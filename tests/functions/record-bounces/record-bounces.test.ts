@@ -91,6 +91,30 @@ describe('a bounce', () => {
     expect(await entriesOf(user)).toHaveLength(2)
   })
 
+  it.each([
+    ['a complaint', (job: string, email: string) => eventOf(job, email, complaint(email, 'abuse'))],
+    ['a bounce', (job: string, email: string) => eventOf(job, email)],
+  ])(
+    'of an invitation, %s, ends no password reset of the person, and stops the invitations of every tenant',
+    async (_, event) => {
+      const [one, two] = [await service.newTenant('owner'), await service.newTenant('owner')]
+      const email = newAddress()
+      const user = await createUser(service.sql, { email, slugs: [one.slug] })
+      const id = await invite(two.owner.token, email)
+      await report(event(await jobOf(), email))
+      expect(await entriesOf(id)).toMatchObject([{ action: 'invitation.bounced' }])
+      expect(await entriesOf(user)).toEqual([])
+      await service.sql`delete from app.jobs where completed_at is null`
+      expect((await service.request('POST /v1/auth/password/forgot', { body: { email } })).status).toBe(204)
+      expect(await service.mail.deliver()).toBe(1)
+      expect(service.mail.to(email)[0]?.subject).toBe('Set a new password')
+      const three = await service.newTenant('owner')
+      await invite(three.owner.token, email)
+      expect(await service.mail.deliver()).toBe(0)
+      expect((await invitationOf(three.owner.token, email)).bounced_at).toMatch(/Z$/)
+    },
+  )
+
   it('is recorded once, however often and concurrently it is reported', async () => {
     const { owner } = await service.newTenant('owner')
     const email = newAddress()
@@ -190,6 +214,8 @@ describe('operate unsuppress', () => {
     const user = await createUser(service.sql, { email, slugs: [slug] })
     const invitation = await invite(inviting.owner.token, email)
     await report(eventOf(await jobOf(), email))
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    await report(eventOf(await jobOf(), email))
     expect((await entriesOf(user)).map((entry) => entry['tenant_id'])).toEqual([tenantId])
     expect(await unsuppress(sesClient(), email)).toBeNull()
     const database = connectTo(service.database.operatorUrl)
@@ -210,7 +236,7 @@ describe('operate unsuppress', () => {
       after: { operator, reason },
     })
     expect((await invitationOf(inviting.owner.token, email)).bounced_at).toBeNull()
-    expect(await service.mail.deliver()).toBe(1)
+    expect(await service.mail.deliver()).toBe(2)
     expect(await run()).toEqual({ done: { email, invitations: 0, users: 0 } })
     expect((await service.request('GET /v1/members', { token: owner.token })).status).toBe(200)
   })
