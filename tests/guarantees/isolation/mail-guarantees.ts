@@ -113,7 +113,8 @@ export const remailGuarantee = ({ own, other, users }: TwoTenants): Guarantee =>
         'none',
         () => sql`
           insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
-          values (sha256(${hash}::text::bytea), 'invite', ${own}, ${address}, 7, now() + interval '1 hour')`,
+          values (sha256(${hash}::text::bytea), 'invite', ${own}, ${address}, 7, now() + interval '1 hour')
+          on conflict do nothing`,
       )
     const [user] = await as(
       sql,
