@@ -42,7 +42,7 @@ export const bounceGuarantee = ({ users }: TwoTenants, name: string): Guarantee 
         () => sql<{ job: string; address: string }[]>`
           with job as (
             insert into app.jobs (kind, payload, idempotency_key)
-            values ('mail', jsonb_build_object('user_id', ${id}::uuid), gen_random_uuid()::text) returning id)
+            values ('mail', jsonb_build_object('template', 'password-changed', 'user_id', ${id}::uuid), gen_random_uuid()::text) returning id)
           select job.id as job, coalesce(u.email, 'nobody@of.test') as address
             from job left join app.users u on u.id = ${id}::uuid`,
       )
