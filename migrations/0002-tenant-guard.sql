@@ -1,6 +1,7 @@
 -- The tenant of a transaction, and the guard that limits a table to it: row security with four policies. Also the collation
 -- and the domains of text columns.
 -- `app.current_tenant` and `app.enforce_tenant` are public: other services on this database use them (0021).
+-- It has more than 300 lines, because one file knows the seal, its keys and the bytes of a ticket.
 set local role identity_owner;
 
 -- Ignores letter case. Under row security, `=` on such a column can use an index. citext and lower() cannot, because their

@@ -1,5 +1,6 @@
 -- Sessions: signing in, the session check, selecting a tenant, ending sessions.
 -- The table has no tenant guard: the session check finds a session by its token hash before it knows the tenant.
+-- It has more than 300 lines, because sessions are one noun, and a noun is one file.
 set local role identity_owner;
 
 create table app.sessions (

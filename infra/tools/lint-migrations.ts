@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { loadModule, type Node, parseSync, scanSync } from 'libpg-query'
 import { readMigrations } from '#shared/db/migrate.ts'
-import { ACCOUNT_TABLES } from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES } from '#shared/doctor/catalogue-objects.ts'
 import { nameOf, noHistory, type Refusal, refusals, type Rule, RULES, walk, words } from './migration-rules.ts'
 
 /** A statement that breaks a rule of migration-rules.ts. `what` is the table or column. */

@@ -1,8 +1,7 @@
-import { DatabaseUnavailable } from '#shared/db/failure.ts'
 import { deadlineFromNow, responseTo, type Connection, openConnection } from '#shared/db/connection.ts'
 import type { Run, SqlValue } from '#shared/db/run.ts'
-import { CLEAN, type Committed, type Lent, type TransactionMode, confirmEnd, runIn } from '#shared/db/run-in.ts'
-import { recordMetric } from '#shared/base/metrics.ts'
+import { FIRST_RESPONSE_MS, openPool, wasIdleLong } from '#shared/db/pool.ts'
+import { CLEAN, type TransactionMode, runIn } from '#shared/db/run-in.ts'
 import type { InvokedJob } from '#shared/base/needs.ts'
 import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 
@@ -66,33 +65,11 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** A connection of the pool. One transaction has it alone; single statements share it and do not wait for each other's responses. */
-interface PooledConnection {
-  connection: Connection
-  inTransaction: boolean
-  /** How many single statements are under way. */
-  statements: number
-  /** When its last use ended, in milliseconds since the epoch. */
-  usedAt: number
-  /** The end of a read, which the server has not confirmed yet. It never rejects. */
-  ending: Promise<void> | null
-}
-
 /** How a process connects. */
 export interface ConnectOptions extends TlsOptions {
   readonly connections: number
   readonly prepare: boolean
 }
-
-// Lambda freezes an instance between requests, and a network may forget an idle connection without a message to either end
-// (AWS documents 350 s for some of its own). The first statement would wait in vain until its deadline.
-const LONG_IDLE_MS = 60_000
-const FIRST_RESPONSE_MS = 400
-
-// Of two connections with as many statements, the one that waits for no end of a read comes first.
-const busyness = ({ statements, ending }: PooledConnection): number => statements + (ending === null ? 0 : 0.5)
-
-const wasIdleLong = ({ usedAt }: PooledConnection): boolean => Date.now() - usedAt > LONG_IDLE_MS
 
 /**
  * Returns a database that opens up to `connections` connections, each when it is first needed. When a connection is lost,
@@ -102,113 +79,9 @@ const wasIdleLong = ({ usedAt }: PooledConnection): boolean => Date.now() - used
 export function connect(readLogin: ReadLogin, options: ConnectOptions, invocations: Invocations = new Map()): Database {
   const trust = trustFor(options)
   const pause = { until: 0 }
-  const pool = Array.from({ length: options.connections }, (): PooledConnection => {
-    const open = (): Connection =>
-      openConnection(readLogin, {
-        prepare: options.prepare,
-        trust,
-        pause,
-        onClose: () => {
-          pooled.connection = open()
-          pooled.ending = null
-        },
-      })
-    const pooled: PooledConnection = {
-      connection: open(),
-      inTransaction: false,
-      statements: 0,
-      usedAt: Date.now(),
-      ending: null,
-    }
-    return pooled
-  })
-  const waiting: { readonly alone: boolean; readonly resolve: (pooled: PooledConnection) => void }[] = []
-
-  /** Takes the connection with the fewest statements; returns undefined when every one is in use. */
-  const take = (alone: boolean): PooledConnection | undefined => {
-    let pooled: PooledConnection | undefined
-    for (const each of pool) {
-      if (each.inTransaction || (alone && each.statements > 0)) continue
-      if (pooled === undefined || busyness(each) < busyness(pooled)) pooled = each
-    }
-    if (pooled === undefined) return undefined
-    if (alone) pooled.inTransaction = true
-    else pooled.statements += 1
-    return pooled
-  }
-
-  /** First come, first served, so that later statements do not keep a transaction waiting. */
-  const acquire = (alone: boolean, deadline: number): PooledConnection | Promise<PooledConnection> => {
-    const pooled = waiting.length === 0 ? take(alone) : undefined
-    if (pooled !== undefined) return pooled
-    const since = performance.now()
-    const { promise, resolve, reject } = Promise.withResolvers<PooledConnection>()
-    const request = { alone, resolve }
-    const timer = setTimeout(() => {
-      waiting.splice(waiting.indexOf(request), 1)
-      reject(new DatabaseUnavailable('every connection was in use for too long'))
-    }, deadline - Date.now())
-    waiting.push(request)
-    return promise.finally(() => {
-      clearTimeout(timer)
-      recordMetric('DatabaseWait', performance.now() - since)
-    })
-  }
-
-  const release = (pooled: PooledConnection, alone: boolean): void => {
-    pooled.usedAt = Date.now()
-    if (alone) pooled.inTransaction = false
-    else pooled.statements -= 1
-    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-      const free = take(next.alone)
-      if (free === undefined) return
-      waiting.shift()
-      next.resolve(free)
-    }
-  }
-
-  /** Waits for the end of the last read. Without a response, the pool has a new connection after it. */
-  const endOf = (pooled: PooledConnection, ending: Promise<void>, deadline: number): Promise<void> => {
-    const until = wasIdleLong(pooled) ? Math.min(deadline, Date.now() + FIRST_RESPONSE_MS) : deadline
-    return responseTo(pooled.connection, ending, until).catch(() => {})
-  }
-
-  const endLater = (pooled: PooledConnection, connection: Connection, commit: PromiseLike<Committed>): void => {
-    const confirmed = async (): Promise<void> => {
-      await confirmEnd(connection, commit)
-      if (pooled.ending === ending) pooled.ending = null
-    }
-    const ending = confirmed()
-    pooled.ending = ending
-  }
-
-  const withPooled = async <T>(
-    alone: boolean,
-    use: (pooled: PooledConnection, deadline: number) => Promise<T>,
-  ): Promise<T> => {
-    const deadline = deadlineFromNow()
-    const pooled = await acquire(alone, deadline)
-    try {
-      if (pooled.ending !== null) await endOf(pooled, pooled.ending, deadline)
-      return await use(pooled, deadline)
-    } finally {
-      release(pooled, alone)
-    }
-  }
-
-  /** Asks for the shortest response. Without one, the pool has a new connection after it. */
-  const probe = async ({ connection }: PooledConnection, deadline: number): Promise<void> => {
-    const client = await connection.ready(deadline)
-    await responseTo(connection, client.unsafe('select'), Date.now() + FIRST_RESPONSE_MS).catch(() => {})
-  }
-
-  const withConnection = <T>(alone: boolean, use: (lent: Lent, deadline: number) => Promise<T>): Promise<T> =>
-    withPooled(alone, async (pooled, deadline) => {
-      if (wasIdleLong(pooled)) await probe(pooled, deadline)
-      const { connection } = pooled
-      const client = await connection.ready(deadline)
-      return use({ connection, client, endLater: (commit) => endLater(pooled, connection, commit) }, deadline)
-    })
+  const open = (onClose: () => void): Connection =>
+    openConnection(readLogin, { prepare: options.prepare, trust, pause, onClose })
+  const { withPooled, withConnection, end } = openPool(options.connections, open)
 
   const invocation = (job: InvokedJob, mode?: 'rehearsal'): (() => Promise<void>) => {
     const invoke = invocations.get(job)
@@ -294,7 +167,7 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
     }),
     sql: Object.assign(statement, { invoking }),
     besides: async (work) => {
-      const connection = openConnection(readLogin, { prepare: options.prepare, trust, pause, onClose: () => {} })
+      const connection = open(() => {})
       try {
         const client = await connection.ready(deadlineFromNow())
         return await work(<Row extends object>(text: TemplateStringsArray, ...values: readonly SqlValue[]) =>
@@ -304,8 +177,6 @@ export function connect(readLogin: ReadLogin, options: ConnectOptions, invocatio
         await connection.end()
       }
     },
-    close: async () => {
-      await Promise.all(pool.map(({ connection }) => connection.end()))
-    },
+    close: end,
   }
 }

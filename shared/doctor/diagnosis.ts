@@ -9,3 +9,12 @@ export interface Diagnosis {
   readonly fault: string
   readonly repair: string
 }
+
+const diagnose =
+  (severity: Diagnosis['severity']) =>
+  (check: string, object: string, what: string, repair: string): Diagnosis => {
+    return { severity, check, object, fault: what, repair }
+  }
+export const fault = diagnose('fault')
+export const warning = diagnose('warning')
+export const unseen = diagnose('unseen')

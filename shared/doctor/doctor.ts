@@ -2,20 +2,22 @@ import type postgres from 'postgres'
 import type { Diagnosis } from '#shared/doctor/diagnosis.ts'
 import {
   appliedMigrations,
-  databasePrivileges,
   deadLetteredJobs,
   grants,
   invalidObjects,
   isolation,
   partitions,
-  powerfulLogins,
   rolePermissions,
-  roleSettings,
   serverVersion,
+} from '#shared/doctor/examinations.ts'
+import {
+  databasePrivileges,
+  powerfulLogins,
+  roleSettings,
   revocationPower,
   serviceSetOption,
   serviceTimeouts,
-} from '#shared/doctor/examinations.ts'
+} from '#shared/doctor/role-examinations.ts'
 import { functionBodies } from '#shared/doctor/function-bodies.ts'
 import { functionComments } from '#shared/doctor/functions.ts'
 

@@ -1,4 +1,5 @@
-import { ACCOUNT_TABLES, type CatalogueCheck, type Finding, OPEN_POLICIES } from '#shared/doctor/catalogue.ts'
+import type { CatalogueCheck, Finding } from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES, OPEN_POLICIES } from '#shared/doctor/catalogue-objects.ts'
 import { FUNCTIONS } from '#shared/doctor/functions.ts'
 
 /** The tables whose migration calls app.enforce_tenant with more than the table. */
@@ -134,7 +135,7 @@ const REPAIRS: ByCheck = {
   'tenant-data-without-tenant-id': (object) =>
     `add tenant_id to ${parts(object).table}, reference (id, tenant_id), and call app.enforce_tenant`,
   'unique-across-tenants': (object, index) =>
-    `add tenant_id to ${index}, or list ${object} in shared/doctor/catalogue.ts`,
+    `add tenant_id to ${index}, or list ${object} in shared/doctor/catalogue-objects.ts`,
 }
 
 /** Returns what a finding means and how to repair it. */

@@ -62,3 +62,18 @@ it('keeps shared/ at 17 rooms and 47 arrows between them', async () => {
   expect(entries.length - loose.length).toBe(17)
   expect([...edges.values()].reduce((sum, { size }) => sum + size, 0)).toBe(47)
 })
+
+it('has no file of more than 300 lines that does not say why at its top', async () => {
+  const folders = ['functions', 'shared', 'infra', 'migrations', 'packages/guard/src']
+  const names = await Promise.all(
+    folders.map(async (folder) =>
+      (await readdir(new URL(folder, ROOT), { recursive: true })).map((name) => `${folder}/${name}`),
+    ),
+  )
+  const long: string[] = []
+  for (const file of names.flat().filter((name) => /\.(ts|sql)$/.test(name) && !name.includes('node_modules'))) {
+    const lines = (await readFile(new URL(file, ROOT), 'utf8')).trimEnd().split('\n')
+    if (lines.length > 300 && !lines.slice(0, 10).join('\n').includes('more than 300 lines')) long.push(file)
+  }
+  expect(long).toEqual([])
+})

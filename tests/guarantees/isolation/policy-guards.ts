@@ -1,4 +1,4 @@
-import { ACCOUNT_TABLES } from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES } from '#shared/doctor/catalogue-objects.ts'
 import { definersGuarantee } from './function-guarantees.ts'
 import { type Guard, NO_EVENT_TRIGGER, type Policy } from './guard.ts'
 import type { Guarantee } from './guarantee.ts'

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
-import { ACCOUNT_TABLES } from '#shared/doctor/catalogue.ts'
+import { ACCOUNT_TABLES } from '#shared/doctor/catalogue-objects.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
 
 /** A tenant table, found in the catalogue, so that new tables are covered. */
