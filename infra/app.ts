@@ -4,12 +4,12 @@ import * as v from 'valibot'
 import { Addresses, addressFaults } from './aws/addresses.ts'
 import { controlTowerRules } from './aws/control-tower.ts'
 import { Tenantry } from './aws/tenantry.ts'
-import { frontEnd, jobs, routeGroups } from './route-groups.ts'
+import { frontEnd, routeGroups, workers } from './route-groups.ts'
 import { STAGES } from './stages.ts'
 
 const app = new App()
 const addresses = v.parse(v.record(v.string(), Addresses), app.node.tryGetContext('tenantry'))
-const functions = { groups: await routeGroups(), jobs: await jobs(), frontEnd: await frontEnd() }
+const functions = { groups: await routeGroups(), workers: await workers(), frontEnd: await frontEnd() }
 for (const [stage, config] of Object.entries(STAGES)) {
   const stageAddresses = addresses[stage]
   if (stageAddresses === undefined) throw new Error(`cdk.json names no addresses for the stage ${stage}`)

@@ -14,8 +14,8 @@ export interface DeployedGroup {
 }
 
 /** A worker and the file of its Lambda. */
-export interface DeployedJob {
-  readonly job: Worker
+export interface DeployedWorker {
+  readonly worker: Worker
   readonly handlerFile: string
 }
 
@@ -36,8 +36,8 @@ export async function routeGroups(): Promise<DeployedGroup[]> {
 }
 
 /** Returns the worker of every folder of functions/workers/. */
-export async function jobs(): Promise<DeployedJob[]> {
-  return (await declarations('worker')).map(({ declaration, handlerFile }) => ({ job: declaration, handlerFile }))
+export async function workers(): Promise<DeployedWorker[]> {
+  return (await declarations('worker')).map(({ declaration, handlerFile }) => ({ worker: declaration, handlerFile }))
 }
 
 /** Returns the front end of functions/web. */

@@ -30,12 +30,12 @@ export interface Stage {
   readonly memoryMib: Readonly<Record<string, number>> & { readonly default: number }
   /**
    * Reserved Lambda concurrency, which also limits the function's database connections. `group` applies to each route
-   * group and `job` to each job that is not in `named`. Null reserves none: a new account has a quota of 10, too few to
+   * group and `worker` to each worker that is not in `named`. Null reserves none: a new account has a quota of 10, too few to
    * reserve any.
    */
   readonly concurrency: {
     readonly group: number
-    readonly job: number
+    readonly worker: number
     readonly named: Readonly<Record<string, number>>
   } | null
   /**
@@ -110,7 +110,7 @@ export const STAGES = {
     memoryMib,
     concurrency: {
       group: 20,
-      job: 1,
+      worker: 1,
       named: {
         auth: 60,
         authorize: 30,
@@ -151,7 +151,7 @@ export const STAGES = {
     memoryMib,
     concurrency: {
       group: 40,
-      job: 1,
+      worker: 1,
       named: {
         auth: 150,
         authorize: 150,
@@ -180,7 +180,7 @@ export const STAGES = {
 } as const satisfies Record<string, Stage>
 
 /** Returns how many instances a function reserves, or null when the stage reserves none. */
-export const reservedConcurrency = ({ concurrency }: Stage, kind: 'group' | 'job', name: string): number | null =>
+export const reservedConcurrency = ({ concurrency }: Stage, kind: 'group' | 'worker', name: string): number | null =>
   concurrency === null ? null : (concurrency.named[name] ?? concurrency[kind])
 
 /** The vendors' APIs, the same for every stage: a base URL for REST; for SOAP the services for product data and for pricing. */

@@ -5,7 +5,7 @@ import type { Api } from './api.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Events } from './events.ts'
-import type { Jobs } from './jobs.ts'
+import type { Workers } from './workers.ts'
 import type { Operations } from './operations.ts'
 import type { Release } from './release.ts'
 import type { Secrets } from './secrets.ts'
@@ -27,7 +27,7 @@ export function acknowledge(
     apis: readonly Api[]
     database: Database
     events: Events
-    jobs: Jobs
+    workers: Workers
     operations: Operations
     release: Release | undefined
     secrets: Secrets
@@ -37,7 +37,7 @@ export function acknowledge(
     restored: boolean
   },
 ): void {
-  const { apis, database, events, jobs, operations, release, secrets, groups, config, launched, restored } = made
+  const { apis, database, events, workers, operations, release, secrets, groups, config, launched, restored } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
@@ -119,7 +119,7 @@ export function acknowledge(
     "A new pepper or mail key would end every session and link; the cache's provider issues its token; the probe's user sets its password as every user does",
   )
   accept(
-    jobs,
+    workers,
     `${SOLUTIONS}-IAM5[Resource::arn:<AWS::Partition>:ses:<AWS::Region>:<AWS::AccountId>:identity/*]`,
     'SES also checks the identity of a verified recipient; a condition limits the sender to one address',
   )
@@ -137,18 +137,18 @@ export function acknowledge(
   if (release !== undefined)
     accept(release, `${SOLUTIONS}-IAM5[Resource::*]`, 'cloudwatch:DescribeAlarms does not support resource ARNs')
   accept(
-    jobs,
+    workers,
     `${SERVERLESS}-LambdaEventSourceMappingDestination`,
     'After five failures the queue passes a message to its dead-letter queue',
   )
   // The rule does not see that the bus uses it.
   accept(events.failed, `${SOLUTIONS}-SQS3`, 'It is itself the dead-letter queue')
-  for (const { failed } of [jobs, events]) {
+  for (const { failed } of [workers, events]) {
     accept(failed, `${SERVERLESS}-SQSRedrivePolicy`, 'It is itself the dead-letter queue')
     accept(failed, `${CONTROL_TOWER}sqs_dlq_check`, 'It is itself the dead-letter queue')
   }
 
-  for (const { function: lambda, live, node } of [...groups, ...jobs.functions]) {
+  for (const { function: lambda, live, node } of [...groups, ...workers.functions]) {
     const role = lambda.role
     if (role === undefined) continue
     accept(

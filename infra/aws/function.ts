@@ -60,7 +60,7 @@ export class TenantryFunction extends Construct {
     scope: Construct,
     context: FunctionContext,
     props: {
-      kind: 'group' | 'job'
+      kind: 'group' | 'worker'
       name: string
       needs: readonly Need[]
       /** The route groups whose functions it invokes, as API Gateway does. */

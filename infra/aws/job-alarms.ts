@@ -58,7 +58,7 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       periods: [1, 1],
       missing: 'normal',
       description:
-        'A run of a scheduled job failed. Its event is in the dead-letter queue, and the next scheduled run does the work.',
+        'A run of a scheduled worker failed. Its event is in the dead-letter queue, and the next scheduled run does the work.',
     },
     'dead-letters-lost': {
       metric: { sumOf: metrics.lostDeadLetters, label: 'lost events' },
@@ -66,7 +66,7 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       periods: [1, 1],
       missing: 'normal',
       description:
-        'A run of a scheduled job failed, and its event did not reach the dead-letter queue. The next scheduled run does the work.',
+        'A run of a scheduled worker failed, and its event did not reach the dead-letter queue. The next scheduled run does the work.',
     },
     'maintenance-missed': {
       metric: new MathExpression({
@@ -82,7 +82,7 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       periods: [3, 3],
       missing: 'failure',
       description:
-        'The job maintain has not succeeded for 3 hours. No audit partitions are created and expired rows stay.',
+        'The worker maintain has not succeeded for 3 hours. No audit partitions are created and expired rows stay.',
     },
     'partition-missing': {
       metric: own('AuditRowsWithoutPartition', { statistic: Stats.MAXIMUM }),

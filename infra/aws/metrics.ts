@@ -9,7 +9,7 @@ import { type Api, STAGE_NAME } from './api.ts'
 import type { Database } from './database.ts'
 import type { Events } from './events.ts'
 import type { TenantryFunction } from './function.ts'
-import type { Jobs } from './jobs.ts'
+import type { Workers } from './workers.ts'
 
 /** The parts of a stage that alarms and the dashboard watch. */
 export interface Watched {
@@ -18,7 +18,7 @@ export interface Watched {
   /** The API of the front end. */
   readonly webApi: Api
   readonly groups: readonly TenantryFunction[]
-  readonly jobs: Jobs
+  readonly workers: Workers
   readonly database: Database
   readonly events: Events
   /** RDS Proxy, when the stage has it. */
@@ -31,8 +31,8 @@ export interface Watched {
 }
 
 const SERVICE = 'tenantry'
-const AUTHORIZE_JOB = 'authorize'
-const OPEN_CREDENTIAL_JOB = 'open-credential'
+const AUTHORIZE_WORKER = 'authorize'
+const OPEN_CREDENTIAL_WORKER = 'open-credential'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
 export function stageMetrics({
@@ -40,7 +40,7 @@ export function stageMetrics({
   api,
   webApi,
   groups,
-  jobs,
+  workers,
   database,
   events,
   proxy,
@@ -56,8 +56,8 @@ export function stageMetrics({
       ...options,
     })
   // Other services invoke them for their requests, as API Gateway invokes the groups.
-  const authorize = jobs.named(AUTHORIZE_JOB)
-  const openCredential = jobs.named(OPEN_CREDENTIAL_JOB)
+  const authorize = workers.named(AUTHORIZE_WORKER)
+  const openCredential = workers.named(OPEN_CREDENTIAL_WORKER)
   /** One line for each value of the metric's own dimension. */
   const ownEach = (name: DividedMetric): IMetric => {
     const { by, unit } = METRICS[name]
@@ -143,11 +143,11 @@ export function stageMetrics({
     throttles: [...groups, authorize, openCredential].map(({ function: lambda, node }) =>
       lambda.metricThrottles({ label: node.id }),
     ),
-    failures: [...groups, ...jobs.functions].map(({ function: lambda, node }) =>
+    failures: [...groups, ...workers.functions].map(({ function: lambda, node }) =>
       lambda.metricErrors({ label: node.id }),
     ),
     /** The errors of `authorize` are in `failedDecisions`. */
-    liveFailures: [...groups, ...jobs.functions].filter((made) => made !== authorize).map(liveErrors),
+    liveFailures: [...groups, ...workers.functions].filter((made) => made !== authorize).map(liveErrors),
     /** Without the errors by which `authorize` has API Gateway respond with 401. */
     failedDecisions: failedBeside(liveErrors(authorize), 'Authorized', 'thrown'),
     /** Without the errors that the caller has to mend. By function: each caller has an alias of its own. */
@@ -159,20 +159,21 @@ export function stageMetrics({
     concurrency: [...groups, authorize, openCredential].map(({ function: lambda, node }) =>
       lambda.metric('ConcurrentExecutions', { statistic: Stats.MAXIMUM, label: node.id }),
     ),
-    invocationsOf: (job: string, period: Duration): Metric => jobs.named(job).function.metricInvocations({ period }),
-    failuresOf: (job: string, period: Duration): Metric => jobs.named(job).function.metricErrors({ period }),
+    invocationsOf: (worker: string, period: Duration): Metric =>
+      workers.named(worker).function.metricInvocations({ period }),
+    failuresOf: (worker: string, period: Duration): Metric => workers.named(worker).function.metricErrors({ period }),
     /** The events of failed runs that the dead-letter queue did not get. */
     lostDeadLetters: [
-      ...jobs.functions
+      ...workers.functions
         .filter(({ function: { deadLetterQueue } }) => deadLetterQueue !== undefined)
         .map(({ function: lambda, node }) =>
           lambda.metric('DeadLetterErrors', { statistic: Stats.SUM, label: node.id }),
         ),
-      jobs.schedules.metricFailedToBeSentToDLQ(undefined, { statistic: Stats.SUM, label: 'schedules' }),
+      workers.schedules.metricFailedToBeSentToDLQ(undefined, { statistic: Stats.SUM, label: 'schedules' }),
     ],
     /** Events that the bus could not encrypt or decrypt. */
     lostEvents: events.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
-    deadLetters: jobs.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
+    deadLetters: workers.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
     // Per configuration set, so that stages in one account stay separate. A fraction, not a percentage.
     // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html
     bounceRate: aws('SES', 'Reputation.BounceRate', { 'ses:configuration-set': configurationSetName }),

@@ -10,7 +10,7 @@ import { Dashboard } from './dashboard.ts'
 import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Events } from './events.ts'
-import type { Jobs } from './jobs.ts'
+import type { Workers } from './workers.ts'
 import type { Keys } from './keys.ts'
 import type { Mail } from './mail.ts'
 import type { Watched } from './metrics.ts'
@@ -34,7 +34,7 @@ export class Operations extends Construct {
       api: Api
       webApi: Api
       groups: readonly TenantryFunction[]
-      jobs: Jobs
+      workers: Workers
       /** Requires that its rotations exist already. */
       database: Database
       mail: Mail
@@ -42,13 +42,13 @@ export class Operations extends Construct {
     },
   ) {
     super(scope, id)
-    const { stage, config, probesPages, alarmEmail, keys, api, webApi, groups, jobs, database, mail, events } = props
+    const { stage, config, probesPages, alarmEmail, keys, api, webApi, groups, workers, database, mail, events } = props
     const watched: Watched = {
       stage,
       api,
       webApi,
       groups,
-      jobs,
+      workers,
       database,
       events,
       proxy: below(database, DatabaseProxy)[0] ?? null,
@@ -61,7 +61,7 @@ export class Operations extends Construct {
     new Dashboard(this, 'Dashboard', watched)
     new Queries(this, 'Queries', {
       stage,
-      functions: [...groups, ...jobs.functions].map(({ function: lambda }) => lambda.logGroup),
+      functions: [...groups, ...workers.functions].map(({ function: lambda }) => lambda.logGroup),
       access: [api, webApi].map(({ node }) => one(node.findChild('Access'), LogGroup)),
     })
   }

@@ -2,7 +2,7 @@ import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib'
 import { StringParameter } from 'aws-cdk-lib/aws-ssm'
 import type { Construct } from 'constructs'
 import { gatewayResponse, INTEGRATION_TIMEOUT_MS, pageResponse, COMPRESSION_FROM_BYTES } from '#infra/gateway.ts'
-import type { DeployedFrontEnd, DeployedGroup, DeployedJob } from '#infra/route-groups.ts'
+import type { DeployedFrontEnd, DeployedGroup, DeployedWorker } from '#infra/route-groups.ts'
 import { stageParameter } from '#infra/stage-parameters.ts'
 import type { Stage } from '#infra/stages.ts'
 import type { Addresses } from './addresses.ts'
@@ -12,7 +12,7 @@ import { Database } from './database.ts'
 import { Events } from './events.ts'
 import { Firewall, isAnyOf, isApiSignIn } from './firewall.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
-import { Jobs } from './jobs.ts'
+import { Workers } from './workers.ts'
 import { Keys } from './keys.ts'
 import { logGroup, type LogKeeping, logOtherFunctions } from './logs.ts'
 import { Mail } from './mail.ts'
@@ -22,9 +22,9 @@ import { Recovery } from './recovery.ts'
 import { Release } from './release.ts'
 import { Secrets } from './secrets.ts'
 
-const PROBE_JOB = 'probe-sign-in'
-const AUTHORIZE_JOB = 'authorize'
-const OPEN_CREDENTIAL_JOB = 'open-credential'
+const PROBE_WORKER = 'probe-sign-in'
+const AUTHORIZE_WORKER = 'authorize'
+const OPEN_CREDENTIAL_WORKER = 'open-credential'
 
 /** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
@@ -32,7 +32,7 @@ export interface TenantryProps extends StackProps {
   readonly config: Stage
   readonly addresses: Addresses
   readonly groups: readonly DeployedGroup[]
-  readonly jobs: readonly DeployedJob[]
+  readonly workers: readonly DeployedWorker[]
   readonly frontEnd: DeployedFrontEnd
   /** Any text. Another one starts new instances of all functions. */
   readonly restart?: string | undefined
@@ -86,22 +86,23 @@ export class Tenantry extends Stack {
       logs,
       settings,
     }
-    const jobs = new Jobs(this, 'Jobs', {
-      jobs: props.jobs,
+    // Its id stays: it is a part of logical ids, and CloudFormation would replace the functions under their own names.
+    const workers = new Workers(this, 'Jobs', {
+      workers: props.workers,
       context,
       key: keys.service,
       after: [database.writer, network],
     })
-    database.rotate(jobs.migrated, logs)
+    database.rotate(workers.migrated, logs)
     const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
     const groups = props.groups.map(({ group, handlerFile }) => {
       const made = new TenantryFunction(this, context, { kind: 'group', ...group, handlerFile, timeoutSeconds })
-      made.function.node.addDependency(jobs.migrated)
+      made.function.node.addDependency(workers.migrated)
       return { group, made }
     })
     const { pages, ...frontEnd } = props.frontEnd
     const web = new TenantryFunction(this, context, { kind: 'group', ...frontEnd, timeoutSeconds })
-    web.function.node.addDependency(jobs.migrated)
+    web.function.node.addDependency(workers.migrated)
     const name = `tenantry-${stage}`
     const { apiDomain = null, webDomain = null } = addresses
     const { throttle } = config
@@ -139,8 +140,8 @@ export class Tenantry extends Stack {
       resourceArn: stageArnOf(webApi),
       signIn: isAnyOf(openForms(pages)),
     })
-    const authorize = jobs.named(AUTHORIZE_JOB)
-    const openCredential = jobs.named(OPEN_CREDENTIAL_JOB)
+    const authorize = workers.named(AUTHORIZE_WORKER)
+    const openCredential = workers.named(OPEN_CREDENTIAL_WORKER)
     for (const [service, roleArn] of Object.entries(addresses.credentialCallers))
       openCredential.allowService(service, roleArn)
     for (const [name, stringValue] of [
@@ -151,7 +152,7 @@ export class Tenantry extends Stack {
     ] as const)
       new StringParameter(this, name, { parameterName: stageParameter(stage, name), stringValue })
     // The probe takes the way of every client: DNS, certificate, firewall, gateway.
-    const probe = jobs.named(PROBE_JOB)
+    const probe = workers.named(PROBE_WORKER)
     probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)
     if (webDomain !== null) probe.function.addEnvironment('PROBE_WEB_URL', `https://${webDomain.name}`)
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
@@ -178,14 +179,16 @@ export class Tenantry extends Stack {
       keys,
       api,
       webApi,
-      jobs,
+      workers,
       database,
       mail,
       events,
       groups: [...groups.map(({ made }) => made), web],
     })
     // Not `migrate`: a deployment invokes its version, before it moves any alias.
-    const released = [...groups.map(({ made }) => made), web, ...jobs.functions].filter((made) => made !== jobs.migrate)
+    const released = [...groups.map(({ made }) => made), web, ...workers.functions].filter(
+      (made) => made !== workers.migrate,
+    )
     const { stoppingReleases } = operations.alarms
     const release = config.canary
       ? new Release(this, 'Release', { functions: released, alarms: stoppingReleases })
@@ -195,7 +198,7 @@ export class Tenantry extends Stack {
       apis: [api, webApi],
       database,
       events,
-      jobs,
+      workers,
       operations,
       release,
       secrets,

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
-import { type DeployedFrontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
+import { type DeployedFrontEnd, routeGroups, workers } from '#infra/route-groups.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import type { Need } from '#shared/base/needs.ts'
@@ -11,7 +11,7 @@ import { type Instances, startInstances } from './gateway/instances.ts'
 import { secretsFor } from './secrets.ts'
 
 const MAX_GROUP_INSTANCES = 16
-const MAX_JOB_INSTANCES = 2
+const MAX_WORKER_INSTANCES = 2
 
 /** A function, and the file that it runs. */
 interface Deployable {
@@ -23,7 +23,7 @@ interface Deployable {
 /** Registers a part, which the stack closes when it stops. */
 export type Opened = <Part extends { close(): Promise<void> }>(part: Part) => Part
 
-/** Starts every job and route group, and the front end. Returns the integrations of the gateway, and how to invoke the front end. */
+/** Starts every worker and route group, and the front end. Returns the integrations of the gateway, and how to invoke the front end. */
 export async function startFunctions(options: {
   env: Readonly<Record<string, string>>
   site: DeployedFrontEnd
@@ -49,21 +49,21 @@ export async function startFunctions(options: {
     deployables.push({ name, handlerFile, instances })
     return instances
   }
-  const startJobs = (await jobs()).map(async ({ job, handlerFile }) => {
-    const { invoke } = await start<unknown, unknown>(job, handlerFile, MAX_JOB_INSTANCES)
-    lambda.serve(job.name, { job, invoke })
+  const startWorkers = (await workers()).map(async ({ worker, handlerFile }) => {
+    const { invoke } = await start<unknown, unknown>(worker, handlerFile, MAX_WORKER_INSTANCES)
+    lambda.serve(worker.name, { worker, invoke })
   })
   const startGroups = (await routeGroups()).map(async ({ group, handlerFile }) => {
     const most = MAX_GROUP_INSTANCES
     const { invoke } = await start<unknown, ProxyResult>(group, handlerFile, most)
-    lambda.serve(group.name, { job: { timeoutSeconds: INTEGRATION_TIMEOUT_MS / 1000 }, invoke })
+    lambda.serve(group.name, { worker: { timeoutSeconds: INTEGRATION_TIMEOUT_MS / 1000 }, invoke })
     return { group, invoke }
   })
   const startSite = start<unknown, ProxyResult>(site, site.handlerFile, MAX_GROUP_INSTANCES)
   const [integrations, { invoke: invokeWeb }] = await Promise.all([
     Promise.all(startGroups),
     startSite,
-    Promise.all(startJobs),
+    Promise.all(startWorkers),
   ])
   return { integrations, invokeWeb, deployables }
 }

@@ -130,7 +130,7 @@ export async function partitions(tx: Transaction): Promise<Diagnosis[]> {
      where c.relkind = 'r' and c.relispartition and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' order by 1`
   const noneAhead = 'no partition is for the next month'
   const late = parents.flatMap(({ name, ahead }) =>
-    ahead ? [] : [warning('partitions-ahead', name, noneAhead, 'find out why the job maintain does not run')],
+    ahead ? [] : [warning('partitions-ahead', name, noneAhead, 'find out why the worker maintain does not run')],
   )
   const check = 'default-partition'
   const what = 'the default partition contains rows, because no partition was for their time'

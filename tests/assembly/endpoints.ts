@@ -50,7 +50,7 @@ export async function startEndpoints(
       },
     }),
   ])
-  const run: Endpoints['run'] = (name, invoke) => lambda.serve(name, { job: { timeoutSeconds: 1 }, invoke })
+  const run: Endpoints['run'] = (name, invoke) => lambda.serve(name, { worker: { timeoutSeconds: 1 }, invoke })
   for (const name of functions.keys())
     run(name, async () => {
       invoked.push(name)

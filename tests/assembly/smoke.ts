@@ -135,14 +135,14 @@ async function vendors(service: Service): Promise<void> {
   if (rotated.done?.finished !== true) throw new Error(`operate: ${JSON.stringify(rotated)}`)
 }
 
-/** Creates a tenant as an operator, and runs the scheduled jobs. */
+/** Creates a tenant as an operator, and runs the scheduled workers. */
 async function work(service: Service): Promise<void> {
   people += 1
   const tenant = { slug: `smoke-${people}`, name: 'Smoke', owner: `smoke${people}@new.test` }
   const made = Object(await service.operate({ command: 'create-tenant', ...tenant }))
   if (made.done === undefined) throw new Error(`operate: ${JSON.stringify(made)}`)
   if (!service.invoked.slice(-2).includes('deliver-mail')) throw new Error('operate did not invoke deliver-mail')
-  for (const job of ['maintain', 'measure', 'audit-sign-ins']) await service.invoke(job, {})
+  for (const worker of ['maintain', 'measure', 'audit-sign-ins']) await service.invoke(worker, {})
 }
 
 /** Signs in on a page, and reads what the gateway itself answers. */

@@ -1,5 +1,5 @@
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
-import { worker as job } from '#functions/workers/authorize/worker.ts'
+import { worker } from '#functions/workers/authorize/worker.ts'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { parseConfig } from '#shared/base/config.ts'
 import { createRuntime } from '#shared/lambda/runtime.ts'
@@ -10,9 +10,9 @@ import type { ServiceOptions } from './service-process.ts'
 // The function `authorize` behind Lambda's Invoke. Asynchronous invocations of the other functions are accepted and do nothing.
 const { env, access } = givenOptions() as ServiceOptions
 const config = parseConfig(env)
-const runtime = createRuntime(job.needs, config, accessOf(access, job.needs))
+const runtime = createRuntime(worker.needs, config, accessOf(access, worker.needs))
 const lambda = await startLambda()
-lambda.serve('authorize', { job, invoke: authorizer({ config, open: async () => runtime }) })
+lambda.serve('authorize', { worker, invoke: authorizer({ config, open: async () => runtime }) })
 for (const name of ['deliver-mail', 'publish-events', 'sync-catalog'])
-  lambda.serve(name, { job: { timeoutSeconds: 1 }, invoke: async () => ({}) })
+  lambda.serve(name, { worker: { timeoutSeconds: 1 }, invoke: async () => ({}) })
 serveAt(lambda.url)

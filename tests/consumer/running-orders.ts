@@ -2,7 +2,7 @@ import { createGuard, type GuardOptions } from '@tenantry/guard'
 import postgres from 'postgres'
 import { expect } from 'vitest'
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
-import { worker as job } from '#functions/workers/authorize/worker.ts'
+import { worker } from '#functions/workers/authorize/worker.ts'
 import { liveArn, startLambda } from '#infra/local/aws/lambda.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
@@ -23,8 +23,8 @@ interface Asked {
 export async function startOrders({ database, runtime }: TestService) {
   const lambda = await startLambda()
   const authorize = authorizer({ config: runtime.config, open: async () => runtime })
-  lambda.serve('authorize', { job, invoke: authorize })
-  lambda.serve('hanging', { job, invoke: () => new Promise(() => {}) })
+  lambda.serve('authorize', { worker, invoke: authorize })
+  lambda.serve('hanging', { worker, invoke: () => new Promise(() => {}) })
   stubLambdaEnvironment(lambda.url)
   const url = await createOrdersSchema(database.admin, database.appUrl)
   const sql = postgres(url, { max: 4, onnotice: () => {} })

@@ -8,7 +8,7 @@ import { createFaults, type Faults } from '#infra/local/faults.ts'
 import { type Gateway, startGateway } from '#infra/local/gateway/gateway.ts'
 import { type Instances, startInstances } from '#infra/local/gateway/instances.ts'
 import { loginOf } from '#infra/local/postgres/database.ts'
-import { jobs, routeGroups } from '#infra/route-groups.ts'
+import { routeGroups, workers } from '#infra/route-groups.ts'
 import { databaseRole, type Need } from '#shared/base/needs.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { MAIL_KEY, PEPPER } from './settings.ts'
@@ -34,7 +34,7 @@ interface WholeStackOptions {
   /** Settings beside the stack's own, which they override. */
   readonly env?: Readonly<Record<string, string>>
   readonly vault?: TestVault
-  /** Whether functions can invoke jobs, and jobs run on their schedules. */
+  /** Whether functions can invoke workers, and workers run on their schedules. */
   readonly invokesJobs?: boolean
 }
 
@@ -110,10 +110,10 @@ export async function startWholeStack({
     )
   const wanted = (name: string): boolean => functions?.includes(name) ?? true
   const invokes = new Map<string, Instances<any, any>['invoke']>()
-  for (const { job, handlerFile } of (await jobs()).filter(({ job }) => wanted(job.name))) {
-    const { invoke } = await start(job, handlerFile)
-    invokes.set(job.name, invoke)
-    lambda?.serve(job.name, { job, invoke })
+  for (const { worker, handlerFile } of (await workers()).filter(({ worker }) => wanted(worker.name))) {
+    const { invoke } = await start(worker, handlerFile)
+    invokes.set(worker.name, invoke)
+    lambda?.serve(worker.name, { worker, invoke })
   }
   const integrations: Parameters<typeof startGateway>[0]['integrations'][number][] = []
   for (const { group, handlerFile } of (await routeGroups()).filter(({ group }) => wanted(group.name))) {

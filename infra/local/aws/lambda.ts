@@ -4,9 +4,9 @@ import { asking, AWS_ACCOUNT, AWS_REGION, AwsError, type Authorize, withAwsFailu
 import { LIVE_ALIAS } from '#shared/base/live-alias.ts'
 import { type HttpServer, json, startHttpServer } from '#infra/local/http-server.ts'
 
-/** The function of a job. */
+/** The function of a worker. */
 export interface Invokable {
-  readonly job: Pick<Worker, 'callers' | 'everySeconds' | 'timeoutSeconds' | 'receives'>
+  readonly worker: Pick<Worker, 'callers' | 'everySeconds' | 'timeoutSeconds' | 'receives'>
   readonly invoke: (event: unknown, timeoutMs: number, alias?: string) => Promise<unknown>
 }
 
@@ -19,8 +19,8 @@ export const functionArn = (name: string): string => `arn:aws:lambda:${AWS_REGIO
 /** Returns the ARN under which callers invoke a function. */
 export const liveArn = (name: string): string => `${functionArn(name)}:${LIVE_ALIAS}`
 
-const run = ({ job, invoke }: Invokable, event: unknown, alias = LIVE_ALIAS) =>
-  invoke(event, job.timeoutSeconds * 1000, alias)
+const run = ({ worker, invoke }: Invokable, event: unknown, alias = LIVE_ALIAS) =>
+  invoke(event, worker.timeoutSeconds * 1000, alias)
 
 export interface LocalLambda extends HttpServer {
   /** Registers a function under a name and starts its schedule. */
@@ -35,8 +35,8 @@ export const queueEvent = (...messages: readonly object[]) => ({
 })
 
 /**
- * Serves Lambda's Invoke of the alias for the unmodified SDK client, and runs the schedules of the jobs. Replies to an asynchronous
- * invocation immediately. Does not retry one that fails: the job's schedule runs it again.
+ * Serves Lambda's Invoke of the alias for the unmodified SDK client, and runs the schedules of the workers. Replies to an asynchronous
+ * invocation immediately. Does not retry one that fails: the worker's schedule runs it again.
  */
 export async function startLambda({ authorize }: { authorize?: Authorize } = {}): Promise<LocalLambda> {
   const functions = new Map<string, Invokable>()
@@ -51,7 +51,7 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
       )
       const invokable = functions.get(name)
       // Here any service may call: on AWS, cdk.json names them.
-      const exists = alias === LIVE_ALIAS || (alias !== null && invokable?.job.callers === 'named-services')
+      const exists = alias === LIVE_ALIAS || (alias !== null && invokable?.worker.callers === 'named-services')
       if (method !== 'POST' || invokable === undefined || !exists) {
         throw new AwsError('ResourceNotFoundException', `Function not found: ${name}`, 404)
       }
@@ -73,7 +73,7 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
   const timers: NodeJS.Timeout[] = []
   const serve = (name: string, invokable: Invokable) => {
     functions.set(name, invokable)
-    const { everySeconds } = invokable.job
+    const { everySeconds } = invokable.worker
     if (everySeconds === undefined) return
     timers.push(setInterval(() => void run(invokable, {}).catch(() => {}), everySeconds * 1000))
   }
@@ -82,7 +82,7 @@ export async function startLambda({ authorize }: { authorize?: Authorize } = {})
     serve,
     receive: (messages, message) => {
       for (const invokable of functions.values())
-        if (invokable.job.receives === messages) void run(invokable, queueEvent(message)).catch(() => {})
+        if (invokable.worker.receives === messages) void run(invokable, queueEvent(message)).catch(() => {})
     },
     close: async () => {
       for (const timer of timers) clearInterval(timer)

@@ -1,7 +1,7 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
-import { worker as job } from '#functions/workers/authorize/worker.ts'
+import { worker } from '#functions/workers/authorize/worker.ts'
 import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
 import { startPostgresWire } from '#infra/local/postgres/postgres-wire.ts'
 import { createFaults } from '#infra/local/faults.ts'
@@ -13,7 +13,7 @@ import { rawRequest } from '#tests/support/raw-http.ts'
 import { PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-type AuthorizeRuntime = RuntimeFor<(typeof job)['needs'][number]>
+type AuthorizeRuntime = RuntimeFor<(typeof worker)['needs'][number]>
 
 const service = useService()
 const ARN = 'arn:aws:execute-api:us-east-1:123456789012:a1b2c3/api'
@@ -22,7 +22,7 @@ let lambda: LocalLambda
 let client: LambdaClient
 beforeAll(async () => {
   lambda = await startLambda()
-  lambda.serve('authorize', { job, invoke: handlerOf(service.runtime) })
+  lambda.serve('authorize', { worker, invoke: handlerOf(service.runtime) })
   client = new LambdaClient({
     endpoint: lambda.url,
     region: 'us-east-1',
@@ -170,7 +170,7 @@ describe('authorize', () => {
       await wire.close()
     })
     const { sales } = await service.newTenant('sales')
-    lambda.serve('authorize-broken', { job, invoke: handlerOf(runtime) })
+    lambda.serve('authorize-broken', { worker, invoke: handlerOf(runtime) })
     for (const mode of ['refuse', 'hang'] as const) {
       await faults.set({ part: 'postgres', mode })
       const event = { authorization: [`Bearer ${sales.token}`], permission: null, request_id: 'request-of-a-test' }
@@ -224,5 +224,5 @@ function runtimeAt(port: number): AuthorizeRuntime {
   const config = parseConfig({ DATABASE_TLS: 'disable', DATABASE_CONNECTIONS: '1' })
   const logins = loginsOf(service.database.urls, port)
   const access = { logins, tokenSecrets: { pepper: PEPPER, mailKey: '' }, cache: { url: '', token: '' } }
-  return createRuntime(job.needs, config, accessOf(access, job.needs))
+  return createRuntime(worker.needs, config, accessOf(access, worker.needs))
 }

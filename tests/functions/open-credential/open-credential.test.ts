@@ -1,6 +1,6 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { worker as job } from '#functions/workers/open-credential/worker.ts'
+import { worker } from '#functions/workers/open-credential/worker.ts'
 import { opener } from '#functions/workers/open-credential/open-credential.ts'
 import { functionArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
@@ -27,7 +27,7 @@ let account: string
 beforeAll(async () => {
   database = connectTo(service.database.urls.opener, { connections: 4, prepare: true })
   lambda = await startLambda()
-  lambda.serve(job.name, { job, invoke: (event, _timeoutMs, alias = '') => handle(event, alias) })
+  lambda.serve(worker.name, { worker, invoke: (event, _timeoutMs, alias = '') => handle(event, alias) })
   client = new LambdaClient({
     endpoint: lambda.url,
     region: 'us-east-1',
@@ -48,7 +48,7 @@ const handle = (event: unknown, alias: string) =>
   opener(
     { config: service.runtime.config, open: async () => ({ config: service.runtime.config, database }) },
     decrypter(keyService(service.vault.kms, '')),
-  )(event, { invokedFunctionArn: `${functionArn(job.name)}:${alias}` })
+  )(event, { invokedFunctionArn: `${functionArn(worker.name)}:${alias}` })
 
 /** Connects an account with any secret, because its vendor is down. */
 async function connect(secret = SECRET, { admin: { token } } = tenant): Promise<string> {
@@ -70,7 +70,7 @@ const request = (changes: object = {}) => ({
 
 async function invoke(event: object, alias = 'catalog') {
   const { Payload, FunctionError } = await client.send(
-    new InvokeCommand({ FunctionName: `${functionArn(job.name)}:${alias}`, Payload: JSON.stringify(event) }),
+    new InvokeCommand({ FunctionName: `${functionArn(worker.name)}:${alias}`, Payload: JSON.stringify(event) }),
   )
   const body = JSON.parse(Payload?.transformToString() ?? '')
   return FunctionError === undefined ? body : { error: body.errorType, message: body.errorMessage }

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as v from 'valibot'
 import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
-import { frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
+import { frontEnd, routeGroups, workers } from '#infra/route-groups.ts'
 import { STAGES } from '#infra/stages.ts'
 
 interface Bundle {
@@ -30,7 +30,7 @@ beforeAll(async () => {
     config: STAGES.dev,
     addresses: v.parse(Addresses, context.tenantry.dev),
     groups: await routeGroups(),
-    jobs: await jobs(),
+    workers: await workers(),
     frontEnd: await frontEnd(),
   })
   const { template } = app.synth().getStackByName(stack.stackName)

@@ -10,7 +10,7 @@ import * as v from 'valibot'
 import { Addresses } from '#infra/aws/addresses.ts'
 import { controlTowerRules } from '#infra/aws/control-tower.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
-import { frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
+import { frontEnd, routeGroups, workers } from '#infra/route-groups.ts'
 import { STAGES } from '#infra/stages.ts'
 
 const RECOVERY = {
@@ -40,7 +40,7 @@ it('a stage with every setting of recovery has no finding that is not acknowledg
     config: STAGES.prod,
     addresses: v.parse(Addresses, { ...context.tenantry.prod, ...RECOVERY }),
     groups: await routeGroups(),
-    jobs: await jobs(),
+    workers: await workers(),
     frontEnd: await frontEnd(),
   })
   Tags.of(stack).add('stage', 'prod')

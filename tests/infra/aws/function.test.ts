@@ -135,7 +135,7 @@ describe('a function', () => {
     const reserved = [...functionsOf(prod, 'prod')].map(([name, { Properties }]) => {
       const instances: number = Properties.ReservedConcurrentExecutions
       // Other services invoke authorize for each of their requests.
-      if (declared.get(name)?.kind === 'job' && name !== 'authorize') expect(instances, name).toBeLessThanOrEqual(4)
+      if (declared.get(name)?.kind === 'worker' && name !== 'authorize') expect(instances, name).toBeLessThanOrEqual(4)
       return instances
     })
     expect(reserved.reduce((sum, instances) => sum + instances, 0)).toBeLessThanOrEqual(900)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Synthesized } from './synthesized.ts'
-import { aliased, deployedJobs, functionsOf, other, prod } from './two-stages.ts'
+import { aliased, deployedWorkers, functionsOf, other, prod } from './two-stages.ts'
 
 describe('a release', () => {
   const aliases = (stage: Synthesized) => [...stage.resources].filter(([, { Type }]) => Type === 'AWS::Lambda::Alias')
@@ -58,8 +58,8 @@ describe('a release', () => {
     expect(JSON.stringify(prod.one('AWS::ApiGateway::RestApi', 'ApiRest').Properties.Body)).toContain('Live')
   })
 
-  it('retries no failed run of a job, whose alias has settings of its own for asynchronous invocations', () => {
-    const scheduled = deployedJobs.filter(({ job }) => job.everySeconds !== undefined)
+  it('retries no failed run of a worker, whose alias has settings of its own for asynchronous invocations', () => {
+    const scheduled = deployedWorkers.filter(({ worker }) => worker.everySeconds !== undefined)
     const settings = prod.ofType('AWS::Lambda::EventInvokeConfig').map(({ Properties }) => Properties)
     expect(settings).toHaveLength(scheduled.length)
     for (const { Qualifier, MaximumRetryAttempts } of settings) {

@@ -4,7 +4,7 @@ import { Template } from 'aws-cdk-lib/assertions'
 import * as v from 'valibot'
 import { Addresses } from '#infra/aws/addresses.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
-import { type DeployedGroup, frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
+import { type DeployedGroup, frontEnd, routeGroups, workers } from '#infra/route-groups.ts'
 import { STAGES, type Stage } from '#infra/stages.ts'
 import type { Need } from '#shared/base/needs.ts'
 
@@ -37,7 +37,7 @@ export interface Synthesized {
 interface Change {
   readonly database?: Partial<Stage['database']>
   readonly addresses?: Partial<v.InferInput<typeof Addresses>>
-  /** More than the jobs name by themselves. */
+  /** More than the workers name by themselves. */
   readonly needs?: Readonly<Record<string, readonly Need[]>>
   readonly groups?: readonly DeployedGroup[]
 }
@@ -61,9 +61,9 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
     addresses: v.parse(Addresses, { ...context.tenantry[stage], ...change.addresses }),
     groups: change.groups ?? (await routeGroups()),
     frontEnd: await frontEnd(),
-    jobs: (await jobs()).map(({ job, handlerFile }) => ({
+    workers: (await workers()).map(({ worker, handlerFile }) => ({
       handlerFile,
-      job: { ...job, needs: [...new Set([...job.needs, ...(change.needs?.[job.name] ?? [])])] },
+      worker: { ...worker, needs: [...new Set([...worker.needs, ...(change.needs?.[worker.name] ?? [])])] },
     })),
   })
   const template = Template.fromStack(stack).toJSON()

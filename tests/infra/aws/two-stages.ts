@@ -1,18 +1,18 @@
-import { frontEnd, jobs, routeGroups } from '#infra/route-groups.ts'
+import { frontEnd, routeGroups, workers } from '#infra/route-groups.ts'
 import type { Need } from '#shared/base/needs.ts'
 import { type Synthesized, synthesized } from './synthesized.ts'
 
 export const groups = await routeGroups()
-export const deployedJobs = await jobs()
+export const deployedWorkers = await workers()
 export const site = await frontEnd()
 
 /** What every function declares that its template is derived from. */
-export const declared = new Map<string, { needs: readonly Need[]; scheduled: boolean; kind: 'group' | 'job' }>([
+export const declared = new Map<string, { needs: readonly Need[]; scheduled: boolean; kind: 'group' | 'worker' }>([
   ...groups.map(({ group: { name, needs } }) => [name, { needs, scheduled: false, kind: 'group' }] as const),
   [site.name, { needs: site.needs, scheduled: false, kind: 'group' }] as const,
-  ...deployedJobs.map(
-    ({ job: { name, needs, everySeconds } }) =>
-      [name, { needs, scheduled: everySeconds !== undefined, kind: 'job' }] as const,
+  ...deployedWorkers.map(
+    ({ worker: { name, needs, everySeconds } }) =>
+      [name, { needs, scheduled: everySeconds !== undefined, kind: 'worker' }] as const,
   ),
 ])
 

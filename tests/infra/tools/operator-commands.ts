@@ -6,7 +6,7 @@ import { afterAll, beforeAll, vi } from 'vitest'
 import { Command, isKeyCommand } from '#functions/workers/operate/commands.ts'
 import { examine } from '#functions/workers/operate/examine.ts'
 import { type Instruction, receive } from '#functions/workers/operate/instruction.ts'
-import { worker as job } from '#functions/workers/operate/worker.ts'
+import { worker as operating } from '#functions/workers/operate/worker.ts'
 import { look } from '#functions/workers/operate/look.ts'
 import { operate, operateKeys } from '#functions/workers/operate/operate.ts'
 import { liveArn, startLambda } from '#infra/local/aws/lambda.ts'
@@ -54,7 +54,7 @@ export function useOperator() {
     const sts = await startSts()
     vi.stubEnv('AWS_ENDPOINT_URL_STS', sts.url)
     const lambda = await startLambda()
-    lambda.serve('operate', { job, invoke })
+    lambda.serve('operate', { worker: operating, invoke })
     const stateDir = await mkdtemp(join(tmpdir(), 'tenantry-operate-'))
     await writeFile(join(stateDir, 'stack.json'), JSON.stringify({ lambda_url: lambda.url }))
     vi.stubEnv('STATE_DIR', stateDir)

@@ -23,7 +23,7 @@ import {
   vi,
 } from 'vitest'
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
-import { worker as job } from '#functions/workers/authorize/worker.ts'
+import { worker } from '#functions/workers/authorize/worker.ts'
 import { group } from '#functions/api/deals/group.ts'
 import { type AuthorizerFailure, type GatewayFailure, gatewayResponse } from '#infra/gateway.ts'
 import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
@@ -50,10 +50,10 @@ beforeAll(async () => {
     asked += 1
     return authorize(event)
   }
-  local.serve('authorize', { job, invoke })
-  local.serve('failing', { job, invoke: async () => Promise.reject(new Error('planted')) })
-  local.serve('odd', { job, invoke: async () => ({ outcome: 'allowed' }) })
-  local.serve('hanging', { job, invoke: () => new Promise(() => {}) })
+  local.serve('authorize', { worker, invoke })
+  local.serve('failing', { worker, invoke: async () => Promise.reject(new Error('planted')) })
+  local.serve('odd', { worker, invoke: async () => ({ outcome: 'allowed' }) })
+  local.serve('hanging', { worker, invoke: () => new Promise(() => {}) })
 })
 afterAll(() => local.close())
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { createGuard, Refusal } from '@tenantry/guard'
 import { expect, it, onTestFinished } from 'vitest'
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
-import { worker as job } from '#functions/workers/authorize/worker.ts'
+import { worker } from '#functions/workers/authorize/worker.ts'
 import { startLambda } from '#infra/local/aws/lambda.ts'
 import { quantile } from '#tests/bench/statistics.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
@@ -17,8 +17,8 @@ async function guardOf(name: string) {
   const local = await startLambda()
   const { runtime } = service
   const authorize = authorizer({ config: runtime.config, open: async () => runtime })
-  local.serve('authorize', { job, invoke: authorize })
-  local.serve('hanging', { job, invoke: () => new Promise(() => {}) })
+  local.serve('authorize', { worker, invoke: authorize })
+  local.serve('hanging', { worker, invoke: () => new Promise(() => {}) })
   onTestFinished(() => local.close())
   stubLambdaEnvironment(local.url)
   return createGuard({ functionName: `${name}:live` })

@@ -30,7 +30,7 @@ beforeAll(async () => {
 async function invoking(invoke = auth, timeoutMs = 5000) {
   const local = await startLambda()
   onTestFinished(() => local.close())
-  local.serve('tenantry-test-auth', { job: { timeoutSeconds: 10 }, invoke })
+  local.serve('tenantry-test-auth', { worker: { timeoutSeconds: 10 }, invoke })
   return through(local.url, timeoutMs)
 }
 

@@ -8,15 +8,15 @@ import { Subscription, SubscriptionProtocol } from 'aws-cdk-lib/aws-sns'
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs'
 import { Trigger } from 'aws-cdk-lib/triggers'
 import { Construct, type IConstruct } from 'constructs'
-import type { DeployedJob } from '#infra/route-groups.ts'
+import type { DeployedWorker } from '#infra/route-groups.ts'
 import { type FunctionContext, TenantryFunction } from './function.ts'
 
-const MIGRATION_JOB = 'migrate'
+const MIGRATION_WORKER = 'migrate'
 // Lambda's maximum. The function that invokes the migrations waits up to a minute for its permissions first.
 const PROVIDER_TIMEOUT = Duration.minutes(15)
 
-/** The jobs, their schedules, and the dead-letter queue for the events of failed runs. */
-export class Jobs extends Construct {
+/** The workers, their schedules, and the dead-letter queue for the events of failed runs. */
+export class Workers extends Construct {
   readonly functions: readonly TenantryFunction[]
   /** Runs the migrations when a deployment changes them. Resources that depend on it deploy only after they succeed. */
   readonly migrated: Trigger
@@ -28,21 +28,21 @@ export class Jobs extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { jobs: readonly DeployedJob[]; context: FunctionContext; key: IKey; after: readonly IConstruct[] },
+    props: { workers: readonly DeployedWorker[]; context: FunctionContext; key: IKey; after: readonly IConstruct[] },
   ) {
     super(scope, id)
-    const { jobs, context, key, after } = props
+    const { workers, context, key, after } = props
     const encrypted = { encryption: QueueEncryption.KMS, encryptionMasterKey: key, enforceSSL: true }
     this.failed = new Queue(this, 'Failed', { ...encrypted, retentionPeriod: Duration.days(14) })
     this.schedules = new ScheduleGroup(this, 'Schedules', {
       scheduleGroupName: `tenantry-${context.stage}`,
       removalPolicy: RemovalPolicy.DESTROY,
     })
-    this.functions = jobs.map(({ job, handlerFile }) => {
-      const { everySeconds, receives } = job
+    this.functions = workers.map(({ worker, handlerFile }) => {
+      const { everySeconds, receives } = worker
       const made = new TenantryFunction(this, context, {
-        kind: 'job',
-        ...job,
+        kind: 'worker',
+        ...worker,
         handlerFile,
         ...(everySeconds === undefined ? {} : { deadLetterQueue: this.failed }),
       })
@@ -65,7 +65,7 @@ export class Jobs extends Construct {
         const queue = new Queue(made, 'Queue', {
           ...encrypted,
           // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html: six times the function's timeout.
-          visibilityTimeout: Duration.seconds(6 * job.timeoutSeconds),
+          visibilityTimeout: Duration.seconds(6 * worker.timeoutSeconds),
           deadLetterQueue: { queue: this.failed, maxReceiveCount: 5 },
         })
         const topic = { 'mail-events': context.mail.events }[receives]
@@ -89,7 +89,7 @@ export class Jobs extends Construct {
       }
       return made
     })
-    const migrate = this.named(MIGRATION_JOB)
+    const migrate = this.named(MIGRATION_WORKER)
     this.migrate = migrate
     migrate.function.node.addDependency(...after)
     this.migrated = new Trigger(this, 'Migrated', {
@@ -103,14 +103,14 @@ export class Jobs extends Construct {
     for (const made of this.functions) if (made !== migrate) made.function.node.addDependency(this.migrated)
   }
 
-  /** Returns the function of a job. */
+  /** Returns the function of a worker. */
   named(name: string): TenantryFunction {
     const found = this.functions.find(({ node }) => node.id === name)
-    if (found === undefined) throw new Error(`no job is named ${name}`)
+    if (found === undefined) throw new Error(`no worker is named ${name}`)
     return found
   }
 
-  /** Creates the role of a job's schedule. Only schedules of this stage may assume it. */
+  /** Creates the role of a worker's schedule. Only schedules of this stage may assume it. */
   private scheduleRole(made: TenantryFunction): Role {
     const conditions = {
       StringEquals: {

@@ -2,24 +2,24 @@ import { describe, expect, it } from 'vitest'
 import { undeliverable } from '#tests/assembly/deliveries.ts'
 import { type Assembly, resolver } from '#tests/assembly/template.ts'
 import { listed, type Synthesized } from './synthesized.ts'
-import { aliased, deployedJobs, functionsOf, groups, other, prod, site } from './two-stages.ts'
+import { aliased, deployedWorkers, functionsOf, groups, other, prod, site } from './two-stages.ts'
 
-describe('a job', () => {
+describe('a worker', () => {
   it('runs by its schedule, and the dead-letter queue keeps the event of a failed run', () => {
     const schedules = prod.ofType('AWS::Scheduler::Schedule').map(({ Properties }) => Properties)
-    const scheduled = deployedJobs.filter(({ job }) => job.everySeconds !== undefined)
+    const scheduled = deployedWorkers.filter(({ worker }) => worker.everySeconds !== undefined)
     expect(schedules).toHaveLength(scheduled.length)
-    for (const { job } of scheduled) {
-      const lambda = functionsOf(prod, 'prod').get(job.name)
+    for (const { worker } of scheduled) {
+      const lambda = functionsOf(prod, 'prod').get(worker.name)
       const schedule = schedules.find(({ Target }) => aliased(prod, Target.Arn) === lambda)
       expect(schedule?.ScheduleExpression).toBe(
-        job.everySeconds === 3600
+        worker.everySeconds === 3600
           ? 'rate(1 hour)'
-          : `rate(${(job.everySeconds ?? 0) / 60} minute${job.everySeconds === 60 ? '' : 's'})`,
+          : `rate(${(worker.everySeconds ?? 0) / 60} minute${worker.everySeconds === 60 ? '' : 's'})`,
       )
       expect(prod.named(schedule?.Target.DeadLetterConfig.Arn)).toBe('JobsFailed')
       expect(prod.named(lambda?.Properties.DeadLetterConfig.TargetArn)).toBe('JobsFailed')
-      expect(lambda?.Properties.Timeout).toBe(job.timeoutSeconds)
+      expect(lambda?.Properties.Timeout).toBe(worker.timeoutSeconds)
     }
   })
 
