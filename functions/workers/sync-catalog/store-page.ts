@@ -140,7 +140,7 @@ async function storeVariants(
                       filter (where price is not null), '[]')::text as rows,
            coalesce(jsonb_agg(jsonb_build_object('id', id, 'sku', sku))
                       filter (where own_sku is distinct from sku), '[]')::text as missing,
-           coalesce(jsonb_agg(own_id) filter (where own_sku = sku and synced_at is distinct from ${syncedAt}::timestamptz),
+           coalesce(jsonb_agg(id) filter (where own_sku = sku and synced_at is distinct from ${syncedAt}::timestamptz),
                     '[]')::text as again,
            to_jsonb(array_remove(array_agg(other_id) || array_agg(case when own_sku <> sku then own_id end), null)) as stale,
            to_jsonb(array_remove(array_agg(distinct unresolved), null)) as unresolved
@@ -148,7 +148,7 @@ async function storeVariants(
   if (stored === undefined) throw new Error('an aggregate returned no row')
   if (stored.stale.length > 0) await removeSkus(sql, vendor, stored.stale)
   if (stored.missing !== '[]') await insertSkus(sql, { vendor, syncedAt, rows: stored.missing })
-  if (stored.again !== '[]') await markSkus(sql, syncedAt, stored.again)
+  if (stored.again !== '[]') await markSkus(sql, { vendor, syncedAt, rows: stored.again })
   await storePrices(sql, { vendor, syncedAt, rows: stored.rows })
   return stored.unresolved
 }
@@ -178,11 +178,21 @@ async function insertSkus(sql: TenantTransaction, { vendor, syncedAt, rows }: Ve
       from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, sku text), (select app.current_tenant() as id offset 0) as tenant`
 }
 
-/** Marks SKUs that are stored already as found by the run. */
-async function markSkus(sql: TenantTransaction, syncedAt: string, ids: string): Promise<void> {
+/**
+ * Marks the SKUs of these variants as found by the run. Finds them as storeVariants does, by the key of their index: Postgres would read
+ * all SKUs of the tenant for a list of ids. The lock on the catalog keeps their places.
+ */
+async function markSkus(sql: TenantTransaction, { vendor, syncedAt, rows }: VendorRows): Promise<void> {
   await sql`
     update app.variant_skus set synced_at = ${syncedAt}::timestamptz
-     where id = any (array(select jsonb_array_elements_text(${ids}::text::jsonb)::uuid))`
+     where ctid = any (array(
+       select own.ctid
+         from jsonb_array_elements_text(${rows}::text::jsonb) as r (id)
+        cross join lateral (
+          select k.ctid, k.vendor from app.variant_skus k
+           where tenant_id = (select app.current_tenant()) and variant_id = r.id::uuid
+          offset 0) as own
+        where own.vendor = ${vendor}))`
 }
 
 async function storePrices(sql: TenantTransaction, { vendor, syncedAt, rows }: VendorRows): Promise<void> {
