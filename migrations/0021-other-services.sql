@@ -5,18 +5,35 @@ set local role identity_owner;
 -- The tenants that a service may enter for its background work. Operators grant and revoke them one by one.
 create table app.service_tenants (
   role       name not null,
+  -- The role of that name at the time of the grant. A later role of the same name is another one.
+  role_oid   oid,
   tenant_id  uuid not null references app.tenants,
   granted_at timestamptz not null default now(),
   revoked_at timestamptz,
   primary key (tenant_id, role)
 );
 select app.enforce_tenant('app.service_tenants');
+
+-- Binds a grant to the role that has the name now.
+create function app.bind_grant() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  new.role_oid := (select r.oid from pg_roles r where r.rolname = new.role);
+  return new;
+end
+$$;
+comment on function app.bind_grant is 'callers: none';
+create trigger service_tenants_bind_grant before insert or update of granted_at, role_oid on app.service_tenants
+  for each row execute function app.bind_grant();
+
 grant select, insert (tenant_id, role), update (granted_at, revoked_at) on app.service_tenants to identity_operator;
 create policy gate on app.service_tenants to identity_gate using (true);
 comment on policy gate on app.service_tenants is 'reads the grants of a service';
 -- SELECT … FOR SHARE requires UPDATE on some column.
 grant select, update (granted_at) on app.service_tenants to identity_gate;
-comment on table app.service_tenants is 'tenant: role, tenant_id, granted_at, revoked_at';
+comment on table app.service_tenants is 'tenant: role, tenant_id, granted_at, revoked_at; platform: role_oid';
 
 -- Returns the proof of a session for another service, or null for a session without a tenant. A proof lasts a minute, longer than a
 -- request and the few seconds for which a service may keep what it was told.
@@ -80,7 +97,7 @@ comment on function app.enter is
 
 -- Enters a tenant for the background work of the login. Writes an audit entry, and a line of the server's log, which keeps it when the
 -- transaction rolls back. Raises TN403 unless an operator granted the
--- tenant to the login and it is open. It locks the grant before it reads the tenant, so that whoever revokes the grant or closes
+-- tenant to the login, which is the role of that time and not a later one of its name, and the tenant is open. It locks the grant before it reads the tenant, so that whoever revokes the grant or closes
 -- the tenant waits for the work, and later work finds the change.
 create function app.enter_as_service(p_tenant uuid) returns void
   language plpgsql security definer
@@ -88,7 +105,9 @@ create function app.enter_as_service(p_tenant uuid) returns void
   set client_min_messages = warning
   as $$
 begin
-  perform from app.service_tenants s where s.tenant_id = p_tenant and s.role = session_user and s.revoked_at is null for share;
+  perform from app.service_tenants s
+    where s.tenant_id = p_tenant and s.role = session_user and s.revoked_at is null
+      and s.role_oid = (select r.oid from pg_roles r where r.rolname = session_user) for share;
   if not found then
     raise exception 'no operator granted this tenant to the service' using errcode = 'TN403';
   end if;
@@ -106,4 +125,4 @@ comment on function app.enter_as_service is
   'owner: identity_gate; proof: grant; callers: tenant_bound; '
   'definer: checks the grant of a tenant before it is set, and seals the scope';
 
-select app.give('app.service_proof', 'app.enter', 'app.enter_as_service');
+select app.give('app.service_proof', 'app.enter', 'app.enter_as_service', 'app.bind_grant');

@@ -96,7 +96,8 @@ export async function isServiceLogin(sql: Sql, role: string): Promise<boolean> {
 export async function grantServiceTenant(sql: TenantTransaction, tenantId: string, role: string): Promise<boolean> {
   const granted = await sql`
     insert into app.service_tenants as s (tenant_id, role) values (${tenantId}, ${role})
-    on conflict (tenant_id, role) do update set granted_at = now(), revoked_at = null where s.revoked_at is not null
+    on conflict (tenant_id, role) do update set granted_at = now(), revoked_at = null
+      where s.revoked_at is not null or s.role_oid is distinct from excluded.role_oid
     returning role`
   return granted.length > 0
 }

@@ -89,6 +89,8 @@ describe('the memberships for a service', () => {
     const position = await service.sql.begin(async (sql) => {
       await sql`
         insert into app.audit_log (tenant_id, action, target_type, target_id) values (${id}, 'design.created', 'design', ${id})`
+      // A later one that has ended.
+      await service.sql`select pg_current_xact_id()`
       return (await list(`tenant_id=${id}`)).changes_after
     })
     await service.request(`PATCH /v1/members/${sales.membershipId}`, { token: owner.token, body: { role: 'viewer' } })

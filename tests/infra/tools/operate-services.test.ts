@@ -73,6 +73,45 @@ describe('grant-service-tenant and revoke-service-tenant', () => {
   })
 })
 
+describe('a grant of a tenant', () => {
+  const enter = async ({ url }: ServiceLogin, tenant: string): Promise<string> => {
+    const sql = postgres(url, { max: 1, fetch_types: false })
+    try {
+      await sql`select app.enter_as_service(${tenant})`
+      return 'entered'
+    } catch (error) {
+      return error instanceof postgres.PostgresError ? error.code : String(error)
+    } finally {
+      await sql.end()
+    }
+  }
+  const asLogin = ({ url }: ServiceLogin, role: string): ServiceLogin => ({
+    role,
+    url: url.replace(/service_\w+?:/, `${role}:`),
+  })
+
+  it('ends with its role: a later role of the name, by creation or by renaming, does not enter until it is granted', async () => {
+    const { admin } = service.database
+    const { id, slug } = await service.newTenant('owner')
+    const login = await createServiceLogin(admin, service.database.appUrl)
+    const { role } = login
+    expect((await command('grant-service-tenant', role, slug)).code).toBe(0)
+    expect(await enter(login, id)).toBe('entered')
+    await admin.unsafe(`drop role ${role}`)
+    await admin.unsafe(`create role ${role} login password 'service'; grant tenant_bound to ${role} with inherit true`)
+    expect(await enter(login, id), 'a role that was created again').toBe('TN403')
+    expect(JSON.parse((await command('grant-service-tenant', role, slug, '--json')).stdout).done.granted).toBe(true)
+    expect(await enter(login, id)).toBe('entered')
+    const other = await createServiceLogin(admin, service.database.appUrl)
+    await admin.unsafe(`alter role ${role} rename to ${role}_old; alter role ${other.role} rename to ${role}`)
+    // A new name would void a password that is hashed with the old one.
+    await admin.unsafe(`alter role ${role} password 'service'; alter role ${role}_old password 'service'`)
+    expect(await enter(login, id), 'another role that got the name').toBe('TN403')
+    expect(await enter(asLogin(login, `${role}_old`), id), 'the role under another name').toBe('TN403')
+    await admin.unsafe(`drop role ${role}, ${role}_old`)
+  })
+})
+
 describe('the commands on service keys', () => {
   const done = async (...words: string[]) => JSON.parse((await command(...words, '--json')).stdout).done
   const use = async (name: string, key: string) =>
