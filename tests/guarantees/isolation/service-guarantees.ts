@@ -124,7 +124,10 @@ export const serviceEntryGuarantee = ({ own, other }: TwoTenants): Guarantee => 
     const enter = (tenant: string) => attempt(sql, 'select app.enter_as_service($1)', [tenant], true)
     const change = (statement: string) => as(sql, 'none', () => sql.unsafe(statement))
     const grant = (role: string) =>
-      change(`insert into app.service_tenants (tenant_id, role) values ('${own}', ${role})`)
+      // Triggers are off here, and one of them binds a grant to the role of the name.
+      change(`
+        insert into app.service_tenants (tenant_id, role, role_oid)
+        values ('${own}', ${role}, (select oid from pg_roles where rolname = ${role}))`)
     const audited = () =>
       tenantsOf(sql, 'app.audit_log', `action = 'service.entered' and after->>'role' = session_user`, [])
     const before = (await audited()).length
