@@ -10,10 +10,11 @@ import { readOpenPolicies } from './open-policies.ts'
 import { MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
 import { migrate } from '#shared/db/migrate.ts'
+import { readDefinitions } from '#shared/doctor/definitions.ts'
 import { readFunctions } from '#shared/doctor/functions.ts'
 import { readGrants } from '#shared/doctor/grants.ts'
 
-// Migrates a new database and writes what it grants and the list of its functions. Review the diff of the files as you review the
+// Migrates a new database and writes what it grants, the list of its functions and a digest of each definition. Review the diff of the files as you review the
 // migration. `--check` only says whether they are up to date.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -35,6 +36,11 @@ try {
   const functions = await readFunctions(sql)
   await writeList('shared/doctor/grants.json', await readGrants(sql))
   await writeList('shared/doctor/functions.json', functions)
+  const definitions = await sql.begin(async (tx) => {
+    await tx`select set_config('search_path', 'pg_catalog, pg_temp', true)`
+    return readDefinitions(tx)
+  })
+  await writeList('shared/doctor/definitions.json', definitions)
   await writeGenerated(
     `${ROOT}migrations/functions.md`,
     functionsPage(functions, await readOpenPolicies(sql)),

@@ -18,8 +18,10 @@ import {
   serviceSetOption,
   serviceTimeouts,
 } from '#shared/doctor/role-examinations.ts'
-import { functionBodies } from '#shared/doctor/function-bodies.ts'
+import { changedDefinitions } from '#shared/doctor/definitions.ts'
 import { functionComments } from '#shared/doctor/functions.ts'
+import { closedFunctions, guardSettings, weakSeal } from '#shared/doctor/server.ts'
+import { serviceStatistics } from '#shared/doctor/service-statistics.ts'
 
 /** The database has a fault and must not serve. `diagnoses` includes warnings and unseen checks. */
 export class UnhealthyDatabase extends Error {
@@ -75,14 +77,18 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
   // The newer release may grant and set more. This one cannot judge it.
   if (!ahead) {
     found.push(
-      ...(await functionBodies(tx, migrations)),
+      ...(await changedDefinitions(tx)),
       ...(await functionComments(tx)),
       ...(await grants(tx)),
       ...(await roleSettings(tx)),
       ...(await databasePrivileges(tx)),
+      ...(await guardSettings(tx)),
+      ...(await closedFunctions(tx)),
+      ...(await weakSeal(tx)),
       ...(await powerfulLogins(tx)),
       ...(await serviceTimeouts(tx)),
       ...(await serviceSetOption(tx)),
+      ...(await serviceStatistics(tx)),
       ...(await revocationPower(tx)),
       ...(await invalidObjects(tx)),
       ...(await partitions(tx)),

@@ -424,6 +424,7 @@ describe('the doctor as a login that may only read the catalogue', () => {
     expect(faultsOf(asOutsider)).toEqual(faultsOf(asAdmin))
     expect(named(asOutsider.filter(({ severity }) => severity === 'unseen'))).toEqual([
       'migrations: migrations.applied',
+      'seal-weak: app.seal',
       'default-partition: app.audit_log_default',
       'role-permissions: app.roles',
       'dead-lettered-jobs: app.jobs',
