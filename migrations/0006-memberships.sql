@@ -162,8 +162,7 @@ create trigger memberships_keep_an_owner after update or delete on app.membershi
   for each row execute function app.keep_an_owner();
 
 -- Returns people of a ticket's tenant, oldest first: members, former members, and who has an open invitation. An invited
--- person has no user here: a tenant must not learn whether there is one. Of a former member it has the address alone: what became of the
--- person since is none of the tenant's business. p_pattern searches the address and the name.
+-- person has no user here: a tenant must not learn whether there is one. p_pattern searches the address and the name.
 -- A query of a tenant's role would prove for each user that they are a member. Here the join with the memberships is the proof.
 -- It sets no tenant: nothing else runs in its transaction. Times are text, because the service sends them as text.
 create function app.list_members(
@@ -192,9 +191,7 @@ begin
   return query
     select l.id, l.user_id, l.email, l.full_name, l.avatar_url, l.disabled, l.role_id, l.code, l.label, l.rank, l.invited_by,
            l.accepted_at::text, l.revoked_at::text, l.created_at::text
-      from ((select m.id, u.id as user_id, u.email::text, case when m.revoked_at is null then u.full_name::text end as full_name,
-                    case when m.revoked_at is null then u.avatar_url end as avatar_url,
-                    u.disabled_at is not null and m.revoked_at is null as disabled,
+      from ((select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null as disabled,
                     r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at
                from app.memberships m
                join app.users u on u.id = m.user_id
@@ -202,7 +199,7 @@ begin
               where m.tenant_id = v_tenant and m.accepted_at is not null
                 and case when m.revoked_at is null then p_active else p_revoked end
                 and (m.created_at, m.id) > (p_after, p_after_id)
-                and (p_pattern is null or lower(u.email collate "C") like p_pattern or m.revoked_at is null and lower(u.full_name) like p_pattern)
+                and (p_pattern is null or lower(u.email collate "C") like p_pattern or lower(u.full_name) like p_pattern)
               order by m.created_at, m.id
               limit p_most)
             union all

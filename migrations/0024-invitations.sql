@@ -1,5 +1,5 @@
 -- Invitations: whose they are, issuing, finding and accepting one. They are rows of app.tokens (0009). The functions run as
--- identity_gate. A ticket or the hash of a token is the proof.
+-- identity_gate. A ticket or the hash of a token is the proof. It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 -- An address has at most one open invitation to a tenant. Inviting it again replaces the hash in the same row.

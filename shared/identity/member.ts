@@ -8,8 +8,7 @@ import { User } from '#shared/identity/user.ts'
 
 /**
  * A membership with its user and role, as the API shows it. `accepted_at` is null for an invited person: then `id` is the
- * invitation's, and of the user only the address is shown, whether or not it has an account. Of a former member only id and address
- * are shown.
+ * invitation's, and of the user only the address is shown, whether or not it has an account.
  */
 export const Member = v.pipe(
   v.object({

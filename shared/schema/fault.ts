@@ -40,6 +40,7 @@ const WANTED: Readonly<Record<string, string>> = {
   integer: 'an integer',
   safe_integer: 'an integer',
   array: 'an array',
+  boolean: 'true or false',
 }
 
 /** The fault of a value beyond a limit of valibot, where it has no message. */

@@ -65,9 +65,8 @@ const memberOf = (row: MemberRow): Member => ({
 export async function findMember(sql: TenantTransaction, id: string): Promise<Member | null> {
   const [member] = await sql<Member>`
     select m.id,
-           json_build_object('id', u.id, 'email', u.email, 'full_name', case when m.revoked_at is null then u.full_name end,
-                              'avatar_url', case when m.revoked_at is null then u.avatar_url end,
-                              'disabled', u.disabled_at is not null and m.revoked_at is null) as user,
+           json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
+                              'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
            m.invited_by, m.accepted_at, m.revoked_at, m.created_at
       from app.memberships m

@@ -48,11 +48,11 @@ async function lockReadRun(sql: TenantTransaction, id: string): Promise<{ readon
 async function countGone(sql: TenantTransaction, { vendor, started_at: syncedAt }: Run) {
   const [counts] = await sql<{ skus: number; found: number; gone: number }>`
     select count(*)::integer as skus, (count(*) filter (where is_found))::integer as found,
-           (count(*) filter (where not is_found or p.synced_at <> ${syncedAt}::timestamptz))::integer as gone
-      from (select tenant_id, variant_id, vendor, synced_at is not distinct from ${syncedAt}::timestamptz as is_found
-              from app.variant_skus
-             where tenant_id = (select app.current_tenant()) and vendor = ${vendor}) as sku
-      left join app.vendor_prices p using (tenant_id, variant_id, vendor)`
+           (count(*) filter (where is_found is not true or priced <> ${syncedAt}::timestamptz))::integer as gone
+      from (select k.synced_at = ${syncedAt}::timestamptz or p.synced_at = ${syncedAt}::timestamptz as is_found, p.synced_at as priced
+              from app.variant_skus k
+              left join app.vendor_prices p using (tenant_id, variant_id, vendor)
+             where tenant_id = (select app.current_tenant()) and vendor = ${vendor}) as sku`
   return counts ?? { skus: 0, found: 0, gone: 0 }
 }
 
@@ -61,9 +61,11 @@ async function withdraw(sql: TenantTransaction, { vendor, started_at: syncedAt }
     delete from app.vendor_prices
      where tenant_id = (select app.current_tenant()) and vendor = ${vendor} and synced_at <> ${syncedAt}::timestamptz`
   await sql`
-    delete from app.variant_skus
+    delete from app.variant_skus k
      where tenant_id = (select app.current_tenant()) and vendor = ${vendor}
-       and synced_at is distinct from ${syncedAt}::timestamptz`
+       and synced_at is distinct from ${syncedAt}::timestamptz
+       and not exists (select from app.vendor_prices p
+                        where (p.tenant_id, p.variant_id, p.vendor) = (k.tenant_id, k.variant_id, k.vendor))`
   await sql`
     update app.styles
        set vendors = array_remove(vendors, ${vendor}), listed = listed - ${vendor}::text,

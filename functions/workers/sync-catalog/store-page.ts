@@ -140,8 +140,8 @@ async function storeVariants(
                       filter (where price is not null), '[]')::text as rows,
            coalesce(jsonb_agg(jsonb_build_object('id', id, 'sku', sku))
                       filter (where own_sku is distinct from sku), '[]')::text as missing,
-           coalesce(jsonb_agg(id) filter (where own_sku = sku and synced_at is distinct from ${syncedAt}::timestamptz),
-                    '[]')::text as again,
+           coalesce(jsonb_agg(id) filter (where own_sku = sku and synced_at is distinct from ${syncedAt}::timestamptz
+                                             and (price is null or round(price::numeric, 4) >= 1e10)), '[]')::text as again,
            to_jsonb(array_remove(array_agg(other_id) || array_agg(case when own_sku <> sku then own_id end), null)) as stale,
            to_jsonb(array_remove(array_agg(distinct unresolved), null)) as unresolved
       from placed`
@@ -179,7 +179,7 @@ async function insertSkus(sql: TenantTransaction, { vendor, syncedAt, rows }: Ve
 }
 
 /**
- * Marks the SKUs of these variants as found by the run. Finds them as storeVariants does, by the key of their index: Postgres would read
+ * Marks the SKUs of these variants as found by the run, for those whose price does not say so. Finds them as storeVariants does, by the key of their index: Postgres would read
  * all SKUs of the tenant for a list of ids. The lock on the catalog keeps their places.
  */
 async function markSkus(sql: TenantTransaction, { vendor, syncedAt, rows }: VendorRows): Promise<void> {

@@ -218,7 +218,8 @@ describe('two active peppers', () => {
     expect(await count()).toEqual(before)
     await ask(CHANGED, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
     const during = await count()
-    expect(during).toHaveLength(before.length * 2)
+    // The database counts guesses for an address under a key of its own.
+    expect(during).toHaveLength(before.length * 2 - 1)
     await ask(AFTER, 'POST /v1/auth/login', { body: { email, password: 'wrong wrong wrong' } })
     expect(await count()).toEqual(during)
   })

@@ -199,7 +199,7 @@ describe('a query', () => {
       const answer = await call(route, `limit=${limit}`)
       expect(answer.status, limit).toBe(200)
       expect(answer.body.data.length).toBeLessThanOrEqual(Number(limit))
-      expect(Object.keys(answer.body)).toEqual(['data', 'next_cursor'])
+      expect(Object.keys(answer.body)).toEqual(expect.arrayContaining(['data', 'next_cursor']))
     }
     for (const limit of ['2', '99']) expect(refusedOf(route, { limit })).toEqual([])
     const wrong = [

@@ -123,10 +123,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       'app.memberships worker_read',
       'create policy worker_read on app.memberships for select to identity_worker using (revoked_at < now())',
     ],
-    [
-      'app.jobs worker_queue',
-      'alter policy worker_queue on app.jobs to identity_app using (completed_at is null) with check (completed_at is null)',
-    ],
+    ['app.jobs worker_queue', 'alter policy worker_queue on app.jobs to identity_app using (completed_at is null)'],
   ],
   'policy-admits-other-tenants': [
     [

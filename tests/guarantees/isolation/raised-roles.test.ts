@@ -147,8 +147,8 @@ it('waits for a permission that the actor is losing, and then gives nothing', as
     const manager = await role('manager', 'member.manage', 'vendor.manage')
     const vendors = await role('vendors', 'vendor.manage')
     await admin`update app.memberships set role_id = ${manager} where user_id = ${me} and tenant_id = ${tenant}`
+    const ticket = await ticketOf(admin, session?.id ?? '')
     const enter = async () => {
-      const ticket = await ticketOf(admin, session?.id ?? '')
       await other`begin`
       await other`select app.enter_to_write(${ticket}, 'member.manage', false)`
     }
@@ -173,12 +173,11 @@ it('waits for a permission that the actor is losing, and then gives nothing', as
     ).rejects.toMatchObject({ code: '55P03' })
     await other`rollback`
 
-    // While it is being lost, it cannot be given.
-    await enter()
+    // While it is being lost, nobody who has it enters.
     let giving: ReturnType<typeof give> | undefined
     await admin.begin(async (tx) => {
       await lose(tx)
-      giving = give()
+      giving = enter().then(give)
       await vi.waitUntil(
         async () =>
           (await tx`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
