@@ -94,6 +94,11 @@ describe('password resets', () => {
   }
   const reset = (token: string, password: string): Promise<Answer> =>
     service.request('POST /v1/auth/password/reset', { body: { token, password } })
+  /** As a client does after a 503: a reset that holds the others up for a second, on a slow machine, is ended. */
+  const resetAgain = async (token: string, password: string): Promise<Answer> => {
+    const answer = await reset(token, password)
+    return answer.status === 503 ? resetAgain(token, password) : answer
+  }
   const logIn = (email: string, password: string): Promise<Answer> =>
     service.request('POST /v1/auth/login', { body: { email, password } })
 
@@ -104,7 +109,7 @@ describe('password resets', () => {
       const old = await mintSession(service.sql, { email })
       const token = await forgot(email)
       const passwords = Array.from({ length: 50 }, (_, index) => `a sentence with the number ${index} of ${round}`)
-      const answers = await Promise.all(passwords.map((password) => reset(token, password)))
+      const answers = await Promise.all(passwords.map((password) => resetAgain(token, password)))
       expect(new Set(statuses(answers))).toEqual(new Set([204]))
       const logins = await Promise.all(passwords.map((password) => logIn(email, password)))
       expect(statuses(logins).toSorted(ascending)).toEqual([200, ...Array.from({ length: 49 }, () => 401)])
