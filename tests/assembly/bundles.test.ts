@@ -16,7 +16,7 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   maintain: 350,
   measure: 350,
   members: 640,
-  migrate: 390,
+  migrate: 410,
   'not-found': 370,
   openapi: 600,
   operate: 615,
@@ -34,7 +34,7 @@ const DEFAULT_MAX_START_KILOBYTES = 160
 const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
   auth: 172,
   'vendor-accounts': 180,
-  web: 200,
+  web: 220,
 }
 
 /** CPU time that a start may take besides that of a function that does nothing. */

@@ -8,6 +8,8 @@ import { PAGES } from '#web/http/pages.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { SECRET_FIELDS } from '#web/view/form.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
+import { routes } from '#tests/support/routes.ts'
+import { sampleBody } from '#tests/support/samples.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { type Browser, type PageAnswer, startWeb, type TestWeb } from '#tests/support/web.ts'
 
@@ -300,8 +302,15 @@ async function furnished() {
     account_number: VENDOR?.account_number,
     secret: VENDOR?.secret,
   })
+  for (const route of routes) if (isShown(route.name)) await send(route.name, sampleBody(route) ?? {})
   return { slug, email, colleague, elsewhere }
 }
+
+/** Whether this route makes what a form below `/s/{slug}/NAME/{id}` changes, and nothing above has made one. */
+const isShown = (route: string): boolean =>
+  forms.some(({ path }) => route === `POST /v1/${/^\/s\/\{slug\}\/([a-z-]+)\/\{/.exec(path)?.[1]}`) &&
+  !['POST /v1/roles', 'POST /v1/vendor-accounts'].includes(route)
+
 type World = Awaited<ReturnType<typeof furnished>>
 
 function browserOf(token: string): Browser {

@@ -135,6 +135,18 @@ export const tokenGuarantee = ({ own, other, users }: TwoTenants): Guarantee => 
         insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
         values (${expired}, 'invite', ${own}, 'expired@shops.test', 7, now())`,
     )
+    const reset = randomBytes(32)
+    await as(
+      sql,
+      'none',
+      () => sql`
+        insert into app.tokens (token_hash, purpose, user_id, expires_at)
+        values (${reset}, 'password_reset', ${users[0]?.id ?? ''}, now() + interval '1 hour')`,
+    )
+    assert.equal(
+      (await sql`select from app.find_verification(${reset}, null) as found where found is not null`).length,
+      0,
+    )
     const tokens = await as(
       sql,
       'none',

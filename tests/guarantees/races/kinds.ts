@@ -209,8 +209,10 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   'signs a session out once':
     async (world, { member }) =>
     async () => {
-      const signOut = () => revoke(world, send(world, 'DELETE /v1/auth/session', member.token), 204, 401)
-      expect(sorted(await many(3, signOut))).toEqual([204, 401, 401])
+      // Under a held transaction, one that keeps the others waiting for a second may be ended.
+      const refusals = world.held ? [401, 503] : [401]
+      const signOut = () => revoke(world, send(world, 'DELETE /v1/auth/session', member.token), 204, ...refusals)
+      expect((await many(3, signOut)).filter((status) => status === 204)).toHaveLength(1)
       return async () => expect(await send(world, 'GET /v1/auth/session', member.token)).toBe(401)
     },
   'leaves no session in a tenant that its user is removed from while they select it': async (world, person) => {

@@ -25,8 +25,9 @@ export const createTag = page({
   access: { permission: 'tag.write' },
   form: v.object({ name: v.string() }),
   fieldOf: { 'role-exists': 'name' },
-  async handle({ params, form, call }) {
-    await call('POST /v1/tags', { body: form })
+  creates: true,
+  async handle({ params, form, call, idempotencyKey }) {
+    await call('POST /v1/tags', { body: form, idempotencyKey })
     return redirect(shopPath(params.slug, '/tags'), { notice: 'tag-created' })
   },
   again: async (context) => tagsView(context, await context.call('GET /v1/tags')),
@@ -35,6 +36,7 @@ export const createTag = page({
 export const deleteTag = page({
   route: 'POST /s/{slug}/tags/{id}/delete',
   access: { permission: 'tag.write' },
+  formAt: '/s/{slug}/tags',
   async handle({ params, call }) {
     await call('DELETE /v1/tags/{id}', { params: { id: params.id } })
     return redirect(shopPath(params.slug, '/tags'), { notice: 'tag-deleted' })
