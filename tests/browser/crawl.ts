@@ -3,9 +3,9 @@ import { addressPattern } from '#web/http/addresses.ts'
 import { PAGES } from '#web/http/pages.ts'
 
 /** The pages that a person can open, as patterns of their addresses. */
-export const VIEWS = PAGES.filter(({ method, path }) => method === 'GET' && !/\.(css|svg)$|^\/healthz$/.test(path)).map(
-  ({ path }) => ({ path, pattern: addressPattern(path) }),
-)
+export const VIEWS = PAGES.filter(
+  ({ method, path }) => method === 'GET' && !/\.(css|svg|ico|txt)$|^\/(healthz$|\.well-known\/)/.test(path),
+).map(({ path }) => ({ path, pattern: addressPattern(path) }))
 
 /** Returns the page that an address belongs to. */
 export const viewOf = (pathname: string): string | undefined =>

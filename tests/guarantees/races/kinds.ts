@@ -209,10 +209,12 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   'signs a session out once':
     async (world, { member }) =>
     async () => {
-      // Under a held transaction, one that keeps the others waiting for a second may be ended.
+      // Under a held transaction, one that keeps the others waiting for a second may be ended, also after its commit.
       const refusals = world.held ? [401, 503] : [401]
       const signOut = () => revoke(world, send(world, 'DELETE /v1/auth/session', member.token), 204, ...refusals)
-      expect((await many(3, signOut)).filter((status) => status === 204)).toHaveLength(1)
+      const done = (await many(3, signOut)).filter((status) => status === 204).length
+      expect(done).toBeLessThanOrEqual(1)
+      if (!world.held) expect(done).toBe(1)
       return async () => expect(await send(world, 'GET /v1/auth/session', member.token)).toBe(401)
     },
   'leaves no session in a tenant that its user is removed from while they select it': async (world, person) => {
