@@ -6,6 +6,7 @@ import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
+import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton, field, form } from '#web/view/form.ts'
 import { empty, paging, table } from '#web/view/parts.ts'
 
@@ -38,7 +39,7 @@ export const deleteTag = page({
   access: { permission: 'tag.write' },
   formAt: '/s/{slug}/tags',
   async handle({ params, call }) {
-    await call('DELETE /v1/tags/{id}', { params: { id: params.id } })
+    await unlessGone(call('DELETE /v1/tags/{id}', { params: { id: params.id } }))
     return redirect(shopPath(params.slug, '/tags'), { notice: 'tag-deleted' })
   },
 })
