@@ -11,7 +11,7 @@ export const DesignName = text({ max: 120, example: 'Team shirt, front' })
 // A path, or a name of a folder, in the NFKC form too.
 const NO_FILE_NAME = /[/\\\u2044\u2215]|^\.{1,2}$/u
 
-/** The name of a file, without its folder: whoever saves it under this name stays in the folder of their choice. */
+/** The name of a file, without a folder: a program that saves the file under this name writes to no other folder. */
 const FileName = v.pipe(
   text({ max: 255, example: 'front.svg' }),
   v.check((name) => !NO_FILE_NAME.test(name.normalize('NFKC')), fault({ code: 'not-a-file-name' })),
