@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 /** The only style sheet. Light and dark, system fonts, from 320 px. */
 export const STYLE = `:root{color-scheme:light dark;--ground:#f6f7f9;--card:#fff;--ink:#1b1f27;--quiet:#56606f;--line:#cfd5de;--main:#2346a8;--main-ink:#fff;--bad:#a8231f;--bad-ground:#fdf0ef;--good:#1a6135;--good-ground:#eaf6ee;--warn:#7a4a00;--warn-ground:#fdf3e1;--focus:#2346a8}
-@media (prefers-color-scheme:dark){:root{--ground:#12151b;--card:#1b1f27;--ink:#eceff4;--quiet:#a7b0be;--line:#3b4350;--main:#8fb0ff;--main-ink:#0d1526;--bad:#ff9f98;--bad-ground:#351a1a;--good:#86d6a3;--good-ground:#142a1d;--warn:#f2c078;--warn-ground:#2f2412;--focus:#ffd166}}
+@media screen and (prefers-color-scheme:dark){:root{--ground:#12151b;--card:#1b1f27;--ink:#eceff4;--quiet:#a7b0be;--line:#3b4350;--main:#8fb0ff;--main-ink:#0d1526;--bad:#ff9f98;--bad-ground:#351a1a;--good:#86d6a3;--good-ground:#142a1d;--warn:#f2c078;--warn-ground:#2f2412;--focus:#ffd166}}
 *,::before,::after{box-sizing:border-box}
 html{font:100%/1.5 system-ui,sans-serif;background:var(--ground);color:var(--ink);-webkit-text-size-adjust:100%}
 body{margin:0;min-height:100vh;display:flex;flex-direction:column;overflow-wrap:anywhere}
@@ -86,7 +86,7 @@ thead th{color:var(--quiet);font-weight:600;border-top:0}
 thead th,td{overflow-wrap:break-word}
 tbody th{font-weight:600;min-width:10rem}
 tbody th .quiet{display:block;font-weight:400}
-time .quiet{display:block;font-weight:400;white-space:nowrap}
+.paper{display:none}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
 @media (max-width:40rem){
 table,tbody,tr,th,td,caption{display:block}
@@ -102,7 +102,7 @@ dl{grid-template-columns:1fr;gap:0}
 dd{margin-bottom:.5rem}
 }
 @media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}
-@media print{.top,.bottom,button{display:none}}
+@media print{:root{color-scheme:light;--ground:#fff}.top,.bottom,.filters,.paging,.screen,button,.button{display:none}.paper{display:inline}p.paper{display:block}h2{break-after:avoid}li,tr{break-inside:avoid}}
 `
 
 /** The icon of the front end. */

@@ -1,6 +1,10 @@
+import type { Language } from '#shared/schema/language.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { kept } from '#web/view/kept.ts'
 import type { Ui } from '#web/view/ui.ts'
+
+/** The platform serves shops of the United States. Intl alone would write Spanish as in Spain: "0:20 GMT-5". */
+const LOCALES: Readonly<Record<Language, string>> = { en: 'en-US', es: 'es-US' }
 
 const STEPS = [
   ['year', 365 * 86_400],
@@ -28,26 +32,40 @@ export function duration(language: string, seconds: number): string {
   )
 }
 
-const inZone = kept(
-  (language, timeZone) =>
-    new Intl.DateTimeFormat(language, {
-      year: 'numeric',
-      month: 'short',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: '2-digit',
-      timeZoneName: 'short',
-      timeZone,
-    }),
+const DATE = { year: 'numeric', month: 'short', day: 'numeric' } as const
+const CLOCK = { hour: 'numeric', minute: '2-digit', timeZoneName: 'short' } as const
+const SHAPES = { full: { ...DATE, ...CLOCK }, date: DATE, clock: CLOCK, day: { dateStyle: 'full' } } as const
+type Shape = keyof typeof SHAPES
+type Place = Pick<Ui, 'language' | 'session'>
+
+const formatOf = kept(
+  (language: Language, timeZone: string, shape: Shape) =>
+    new Intl.DateTimeFormat(LOCALES[language], { ...SHAPES[shape], timeZone }),
 )
 
-/** Returns a time with its day, in the time zone of the shop, which it names. Without a shop it is UTC. */
-export const absolute = ({ language, session }: Pick<Ui, 'language' | 'session'>, time: string): string =>
-  inZone(language, session?.tenant?.timezone ?? 'UTC').format(new Date(time))
+/** Returns the time zone of the shop. Without a shop it is UTC. */
+const zoneOf = ({ session }: Place): string => session?.tenant?.timezone ?? 'UTC'
 
-/** A time of the API: relative, and absolute in the time zone of the shop. */
-export const when = (ui: Ui, time: string): Html =>
-  html`<time datetime="${time}">${relative(ui.language, (Date.parse(time) - Date.now()) / 1000)} <span class="quiet">${absolute(ui, time)}</span></time>`
+const inZone = (place: Place, time: string, shape: Shape): string =>
+  formatOf(place.language, zoneOf(place), shape).format(new Date(time))
+
+/** Returns a time with its day, in the time zone of the shop, which it names. */
+export const absolute = (place: Place, time: string): string => inZone(place, time, 'full')
+
+/** Returns the day of a time in the time zone of the shop, in words: "Friday, November 27, 2026". */
+export const dayIn = (place: Place, time: string): string => inZone(place, time, 'day')
+
+/**
+ * A time of the API: relative within a day, else the date. The other one is its title, and on paper it is absolute. `underDay`: the day
+ * stands above it, so the clock replaces the date.
+ */
+export function when(ui: Ui, time: string, { underDay = false } = {}): Html {
+  const seconds = (Date.parse(time) - Date.now()) / 1000
+  const [full, distance] = [absolute(ui, time), relative(ui.language, seconds)]
+  const near = Math.abs(seconds) < DAY_MS / 1000
+  const shown = near ? distance : inZone(ui, time, underDay ? 'clock' : 'date')
+  return html`<time datetime="${time}" title="${near ? full : `${full}, ${distance}`}"><span class="screen">${shown}</span><span class="paper">${full}</span></time>`
+}
 
 const DAY_MS = 86_400_000
 // No zone is further from UTC.
@@ -58,10 +76,12 @@ const dayOf = kept((timeZone) => new Intl.DateTimeFormat('sv-SE', { timeZone, da
 /** The days that a filter takes. Entries are younger, and Intl writes each of these with four digits of the year. */
 export const DAYS = { min: '2000-01-01', max: '2999-12-31' } as const
 
-const dayInWords = kept((language) => new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' }))
+const dayInWords = kept(
+  (language: Language) => new Intl.DateTimeFormat(LOCALES[language], { dateStyle: 'long', timeZone: 'UTC' }),
+)
 
 /** Returns a day (yyyy-mm-dd) in words: "January 1, 2000". */
-export const dayName = (language: string, day: string): string => dayInWords(language).format(Date.parse(day))
+export const dayName = (language: Language, day: string): string => dayInWords(language).format(Date.parse(day))
 
 /** Whether a text is a day of the calendar (yyyy-mm-dd) that a filter takes. */
 export function isDay(text: string): boolean {
