@@ -3,6 +3,11 @@ export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
 }
 
+/** The connection was lost before COMMIT was sent. The server rolled the transaction back, so it may be run again. */
+export class NothingCommitted extends DatabaseUnavailable {
+  override name = 'NothingCommitted'
+}
+
 const text = (error: object, key: string): string => {
   const value: unknown = Reflect.get(error, key)
   return typeof value === 'string' ? value : ''

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import { type Connection, deadlineFromNow, responseTo } from '#shared/db/connection.ts'
-import { DatabaseUnavailable } from '#shared/db/failure.ts'
+import { DatabaseUnavailable, isUnavailable, NothingCommitted } from '#shared/db/failure.ts'
 import type { Run, SqlValue } from '#shared/db/run.ts'
 import { describeError, log } from '#shared/base/log.ts'
 
@@ -34,13 +34,17 @@ export async function confirmEnd(connection: Connection, commit: PromiseLike<Com
   }
 }
 
-/** Runs `work` in a transaction of this connection. */
+/**
+ * Runs `work` in a transaction of this connection. Throws NothingCommitted when the connection was lost before COMMIT was
+ * sent, and DatabaseUnavailable when it was lost before the server had confirmed it.
+ */
 export async function runIn<T>(
   { connection, client, endLater }: Lent,
   { mode, deadline }: { mode: TransactionMode; deadline: number },
   work: (run: Run) => Promise<T>,
 ): Promise<T> {
   let refusal: unknown = null
+  let isCommitting = false
   const attempt = async <Result>(query: () => PromiseLike<Result>, until: number): Promise<Result> => {
     if (connection.isLost()) refusal ??= new DatabaseUnavailable('the connection was lost')
     if (refusal !== null) throw refusal
@@ -63,12 +67,18 @@ export async function runIn<T>(
       endLater(commit())
       return result
     }
+    isCommitting = true
     const [done] = await attempt(commit, deadlineFromNow())
     if (done?.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back')
     return result
   } catch (error) {
-    if (!connection.isLost())
-      await responseTo(connection, client.unsafe(`rollback; ${CLEAN}`), deadlineFromNow()).catch(connection.discard)
+    if (connection.isLost()) {
+      if (!isUnavailable(error)) throw error
+      throw isCommitting
+        ? new DatabaseUnavailable('the commit was not confirmed', { cause: error })
+        : new NothingCommitted('the connection was lost before the commit', { cause: error })
+    }
+    await responseTo(connection, client.unsafe(`rollback; ${CLEAN}`), deadlineFromNow()).catch(connection.discard)
     throw error
   } finally {
     refusal ??= new Error('a statement was run after the end of its transaction')

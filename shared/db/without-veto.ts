@@ -1,17 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '#shared/db/connect.ts'
+import { NothingCommitted } from '#shared/db/failure.ts'
 import { describeError, log } from '#shared/base/log.ts'
 import { countMetric } from '#shared/base/metrics.ts'
 
 // Revocations are answered within 2 s. Writes in progress have this long to end by themselves.
 const PATIENCE_MS = 700
 const AGAIN_MS = 100
+// Another revocation may end this one, if it waited for it for a second. A new try is then done before the 2 s are over.
+const LAST_TRY_MS = 1500
 
 /**
  * Runs a revocation. If it takes long, ends the connections that block it, from a second connection, until it is done
- * (app.end_blockers). Rejects as `revoke` does.
+ * (app.end_blockers). If it was ended itself before it committed anything, runs it again. Rejects as `revoke` does.
  */
 export async function withoutVeto<T>(database: Pick<Database, 'besides'>, revoke: () => Promise<T>): Promise<T> {
+  const lastTry = performance.now() + LAST_TRY_MS
   const done = new AbortController()
   const watch = watching(database, done.signal).catch((error: unknown) => {
     if (!done.signal.aborted)
@@ -20,7 +24,13 @@ export async function withoutVeto<T>(database: Pick<Database, 'besides'>, revoke
       })
   })
   try {
-    return await revoke()
+    for (;;) {
+      try {
+        return await revoke()
+      } catch (error) {
+        if (!(error instanceof NothingCommitted) || performance.now() > lastTry) throw error
+      }
+    }
   } finally {
     done.abort()
     void watch

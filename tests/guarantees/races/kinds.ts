@@ -51,8 +51,16 @@ const whileTheyWrite =
     }
   }
 
+const setRole = (
+  world: World,
+  { membershipId }: { membershipId: string },
+  role: string,
+  by: { token: string },
+  ...refusals: number[]
+) => revoke(world, () => send(world, `PATCH /v1/members/${membershipId}`, by.token, { role }), 200, ...refusals)
+
 const remove = (world: World, { owner, member }: Person) =>
-  revoke(world, send(world, `DELETE /v1/members/${member.membershipId}`, owner.token), 200)
+  revoke(world, () => send(world, `DELETE /v1/members/${member.membershipId}`, owner.token), 200)
 
 /** Creates a role of the tenant that adds a permission to those of viewers. Returns its id and code. */
 async function newRole({ service }: World, { owner }: Person, add: readonly string[]) {
@@ -105,7 +113,9 @@ const resets =
     return async () => {
       const passwords = tokens.map((_, index) => `${NEW_PASSWORD}, number ${index}`)
       const answers = await Promise.all(
-        tokens.map((token, index) => revoke(world, reset(world, made[token] ?? '', passwords[index] ?? ''), 204, 400)),
+        tokens.map((token, index) =>
+          revoke(world, () => reset(world, made[token] ?? '', passwords[index] ?? ''), 204, 400),
+        ),
       )
       expect(answers).toContain(204)
       return async () => {
@@ -120,18 +130,18 @@ const resets =
 export const KINDS: Readonly<Record<string, Kind>> = {
   'commits no write after the answer that a member is removed': whileTheyWrite(remove, 401),
   'commits no write after the answer that a role is changed': whileTheyWrite(
-    (world, { owner, member }) =>
-      revoke(world, send(world, `PATCH /v1/members/${member.membershipId}`, owner.token, { role: 'viewer' }), 200),
+    (world, { owner, member }) => setRole(world, member, 'viewer', owner),
     403,
   ),
   'commits no write after the answer that a role lost the permission': async (world, person) => {
     const role = await newRole(world, person, ['deal.write'])
     await world.service.sql`update app.memberships set role_id = ${role.id} where id = ${person.member.membershipId}`
-    const lose = () => revoke(world, send(world, `PATCH /v1/roles/${role.id}`, person.owner.token, { add: [] }), 200)
+    const lose = () =>
+      revoke(world, () => send(world, `PATCH /v1/roles/${role.id}`, person.owner.token, { add: [] }), 200)
     return whileTheyWrite(lose, 403)(world, person)
   },
   'commits no write after the answer that a session is signed out': whileTheyWrite(
-    (world, { member }) => revoke(world, send(world, 'DELETE /v1/auth/session', member.token), 204),
+    (world, { member }) => revoke(world, () => send(world, 'DELETE /v1/auth/session', member.token), 204),
     401,
   ),
   'leaves no holder of a role that is deleted while it is given and offered': async (world, person) => {
@@ -141,12 +151,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     return async () => {
       await Promise.all([
         send(world, `DELETE /v1/roles/${role.id}`, owner.token),
-        revoke(
-          world,
-          send(world, `PATCH /v1/members/${member.membershipId}`, owner.token, { role: role.code }),
-          200,
-          422,
-        ),
+        setRole(world, member, role.code, owner, 422),
         send(world, 'POST /v1/members/invite', owner.token, body),
       ])
       return async () => {
@@ -186,8 +191,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     const invited = await invitation(world, inviter)
     return async () => {
       const accepting = accept(world, invited.token)
-      const demote = send(world, `PATCH /v1/members/${inviter.membershipId}`, owner.token, { role: 'viewer' })
-      await revoke(world, demote, 200)
+      await setRole(world, inviter, 'viewer', owner)
       const members = await membershipsOf(world, invited.email)
       return async () => {
         const status = await accepting
@@ -197,12 +201,12 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     }
   },
   'creates no session by the old password after the answer to a reset': whileTheySignIn(
-    (world, _person, token) => revoke(world, reset(world, token, NEW_PASSWORD), 204),
+    (world, _person, token) => revoke(world, () => reset(world, token, NEW_PASSWORD), 204),
     0,
   ),
   'creates no session by the old password after the answer to a change': whileTheySignIn((world, { other }) => {
     const body = { current_password: PASSWORD, new_password: NEW_PASSWORD }
-    return revoke(world, send(world, 'POST /v1/auth/password/change', other.token, body), 204)
+    return revoke(world, () => send(world, 'POST /v1/auth/password/change', other.token, body), 204)
   }, 1),
   'sets one of three passwords by one token': resets([0, 0, 0]),
   'sets one of two passwords by two tokens': resets([0, 1]),
@@ -211,7 +215,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     async () => {
       // Under a held transaction, one that keeps the others waiting for a second may be ended, also after its commit.
       const refusals = world.held ? [401, 503] : [401]
-      const signOut = () => revoke(world, send(world, 'DELETE /v1/auth/session', member.token), 204, ...refusals)
+      const signOut = () => revoke(world, () => send(world, 'DELETE /v1/auth/session', member.token), 204, ...refusals)
       const done = (await many(3, signOut)).filter((status) => status === 204).length
       expect(done).toBeLessThanOrEqual(1)
       if (!world.held) expect(done).toBe(1)
@@ -243,15 +247,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
       update app.memberships set role_id = 7
        where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
     return async () => {
-      const demote = (actor: typeof owner, other: typeof owner) =>
-        revoke(
-          world,
-          send(world, `PATCH /v1/members/${other.membershipId}`, actor.token, { role: 'viewer' }),
-          200,
-          401,
-          403,
-          409,
-        )
+      const demote = (actor: typeof owner, other: typeof owner) => setRole(world, other, 'viewer', actor, 401, 403, 409)
       const answers = await Promise.all([demote(owner, second), demote(second, owner)])
       expect(answers.filter((status) => status === 200)).toHaveLength(1)
       return async () => {
@@ -279,7 +275,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     return async () => {
       const selecting = send(world, `POST /v1/auth/tenants/${tenantId}/select`, other.token)
       await soon()
-      await revoke(world, world.command({ command: 'set-status', slug, status: 'suspended' }), true)
+      await revoke(world, () => world.command({ command: 'set-status', slug, status: 'suspended' }), true)
       const live = () => count(world, 'select from app.sessions where tenant_id = $1 and revoked_at is null', tenantId)
       expect(await live()).toBe(0)
       return async () => {
@@ -291,7 +287,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   'creates no session of a user after the answer that they are disabled': async (world, person) => async () => {
     const signingIn = many(5, () => logIn(world, person))
     await soon()
-    await revoke(world, world.command({ command: 'disable-user', email: person.email }), true)
+    await revoke(world, () => world.command({ command: 'disable-user', email: person.email }), true)
     expect(await liveSessions(world, person)).toBe(0)
     return async () => {
       await signingIn
