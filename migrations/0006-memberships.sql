@@ -16,6 +16,8 @@ create table app.memberships (
   accepted_at timestamptz,
   revoked_at  timestamptz,
   created_at  timestamptz not null default now(),
+  -- When the user selected the tenant last.
+  selected_at timestamptz,
   -- The open invitation of a user who has never accepted one. Deleting the invitation deletes such a membership, and only
   -- such a one: see the foreign key in 0024 and the check below.
   invitation_id uuid,
@@ -45,7 +47,7 @@ grant select on app.memberships to identity_resolver;
 create policy gate on app.memberships to identity_gate using (true);
 comment on policy gate on app.memberships is 'checks the membership of a session';
 grant select, insert (tenant_id, user_id, role_id, source, invited_by, accepted_at, invitation_id),
-  update (role_id, source, invited_by, accepted_at, revoked_at, invitation_id, created_at) on app.memberships to identity_gate;
+  update (role_id, source, invited_by, accepted_at, revoked_at, invitation_id, created_at, selected_at) on app.memberships to identity_gate;
 
 -- A tenant sees its members and former members. It sees nobody who was only invited: it must not learn whether there is a user.
 -- The guard of app.memberships limits the subquery to the transaction's tenant.
@@ -223,6 +225,6 @@ comment on function app.list_members is
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
-  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at';
+  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at';
 
 select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.list_members');

@@ -227,8 +227,8 @@ comment on function app.authenticate is
   'owner: identity_gate; proof: token hash; callers: identity_auth, identity_app; '
   'definer: reads sessions of all tenants before one is known, and seals a ticket';
 
--- Selects a tenant for the session of a ticket and returns the session. Audits it, unless the session has selected that tenant
--- already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
+-- Selects a tenant for the session of a ticket and returns the session. Audits it, and writes its time into the membership, unless the
+-- session has selected that tenant already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
 -- is no longer live.
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
@@ -270,6 +270,10 @@ begin
       (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
     values (p_tenant, v_user, 'session.tenant_selected', 'session', v_session, p_source.request_id, p_source.client_request_id,
             app.tenant_ip_hash(p_source.ip_hash, p_tenant));
+    -- A write in progress of the user shares the lock of the row. The time is not worth a wait for it.
+    update app.memberships m set selected_at = now()
+     where m.id = (select o.id from app.memberships o where o.tenant_id = p_tenant and o.user_id = v_user
+                      for no key update skip locked);
   end if;
   return query select * from app.live_session(v_session);
 end
@@ -281,10 +285,10 @@ comment on function app.select_tenant is
 -- The functions below run as identity_resolver and read across tenants. They act for the session of a ticket. Those that return
 -- rows return none unless that session is live.
 
--- Returns the live memberships of the session's user: the tenants to select from.
+-- Returns the memberships of the session's user in open tenants, which the session may select, and in suspended ones.
 create function app.tenants_of_session(p_ticket bytea)
   returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
-                 role_code text, role_label text, role_rank integer)
+                 role_code text, role_label text, role_rank integer, selected_at text)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -294,12 +298,12 @@ create function app.tenants_of_session(p_ticket bytea)
 #variable_conflict use_column
 begin
   return query
-    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank
+    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank, m.selected_at::text
       from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null
       join app.memberships m on m.user_id = s.user_id and m.accepted_at is not null and m.revoked_at is null
-      join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
+      join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and (app.is_open(t.status) or t.status = 'suspended')
       join app.roles r on r.id = m.role_id
      where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
      order by t.legal_name, t.id;

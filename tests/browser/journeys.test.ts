@@ -23,9 +23,8 @@ async function window(options: { ip?: string } = {}): Promise<Page> {
 
 const choose = (page: Page, shop: string) =>
   page
-    .getByRole('listitem')
-    .filter({ hasText: shop })
-    .getByRole('button', { name: /Work in this shop/ })
+    .getByRole('main')
+    .getByRole('button', { name: new RegExp(shop) })
     .click()
 
 interface Focused {

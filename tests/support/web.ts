@@ -199,7 +199,7 @@ export class Browser {
 
   /** Returns the hidden fields of the shown page's form that is sent to `to`: the first whose fields are not others. */
   hidden(to: string, fields: Readonly<Record<string, string>> = {}): Record<string, string> {
-    const forms = [...this.page.body.matchAll(/<form[^>]* action="([^"]*)"[^>]*>(.*?)<\/form>/gs)]
+    const forms = [...this.page.body.matchAll(/<form[^>]* method="post" action="([^"]*)"[^>]*>(.*?)<\/form>/gs)]
     for (const [, action, content = ''] of forms) {
       const hidden = Object.fromEntries(
         [...content.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name, value]) => [

@@ -64,7 +64,7 @@ export async function signIn(call: Pick<Call, 'committing'>, given: SignIn): Pro
   return { outcome: 'succeeded', session: sessionOf(row), user: userOf(row), committed }
 }
 
-/** A tenant that the user may select. */
+/** A tenant of the user. A suspended one cannot be selected. */
 export interface TenantOption {
   readonly membership_id: string
   readonly tenant_id: string
@@ -74,6 +74,7 @@ export interface TenantOption {
   readonly role_code: string
   readonly role_label: string
   readonly role_rank: number
+  readonly selected_at: string | null
 }
 
 export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>

@@ -1,5 +1,5 @@
 import { type Html, html } from '#web/http/html.ts'
-import { errorsOf, idOf } from '#web/view/form.ts'
+import { errorsOf, hiddenFields, idOf } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 interface FilterParts {
@@ -13,9 +13,15 @@ export type Filter =
   | (FilterParts & { readonly type: 'date'; readonly min: string; readonly max: string })
   | (FilterParts & { readonly options: readonly { readonly value: string; readonly label: string }[] })
 
-/** The filters of a list: a form that opens the same page with them in its query. */
-export const filters = (ui: Ui, label: string, fields: readonly Filter[]): Html =>
+/** The filters of a list: a form that opens the same page with them, and the hidden fields, in its query. */
+export const filters = (
+  ui: Ui,
+  label: string,
+  fields: readonly Filter[],
+  hidden: Readonly<Record<string, string>> = {},
+): Html =>
   html`<form class="filters" method="get" action="${ui.path}" aria-label="${label}">
+${hiddenFields(hidden)}
 ${fields.map((filter) => labelled(ui, filter))}
 <button type="submit" class="plain">${ui.t.common.filter}</button>
 </form>`

@@ -59,6 +59,10 @@ export const actionButton = (
   return html`<form class="action" method="post" action="${to}">${hiddenFields({ ...ui.bound(to), ...hidden })}<button type="submit" class="${style}">${label}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</button></form>`
 }
 
+/** An action whose button is as large as what it is about: one target for a row of a list. */
+export const pressable = (ui: Ui, { to, hidden = {}, label }: FormParts & { readonly label: Content }): Html =>
+  html`<form method="post" action="${to}">${hiddenFields({ ...ui.bound(to), ...hidden })}<button type="submit" class="choice">${label}</button></form>`
+
 /** A choice, as the form sends it and as people read it. */
 export interface Option {
   readonly value: string

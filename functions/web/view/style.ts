@@ -42,6 +42,11 @@ main{flex:1;padding-block:2rem 3rem}
 .cards{list-style:none;padding:0;margin:0;display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(16rem,100%),1fr))}
 .cards .card{margin:0}
 .cards h2,.cards h3{margin:0 0 .25rem}
+.choices{list-style:none;padding:0;margin:0 0 1.5rem;display:grid;gap:.5rem}
+button.choice,a.choice{display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:center;width:100%;min-height:3.25rem;padding:.5rem 1rem;text-align:left;font-weight:400;color:var(--ink);background:var(--card);border:1px solid var(--line);border-radius:.5rem;text-decoration:none}
+.choice strong{flex:1 1 12rem}
+.choices .choice:hover{border-color:var(--main);text-decoration:none}
+.choices .choice:hover strong{text-decoration:underline}
 .form{max-width:30rem;margin-bottom:1.5rem}
 .field{margin:0 0 1.25rem}
 .field.invalid{border-left:4px solid var(--bad);padding-left:.75rem}

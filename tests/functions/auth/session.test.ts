@@ -313,13 +313,13 @@ describe('GET /v1/auth/tenants', () => {
     expect(await list()).toMatchObject({ status: 200, cost: { statements: 2, roundTrips: 2 } })
   })
 
-  it('lists exactly the user’s live memberships in open tenants', async () => {
-    const unlisted = ['suspended', 'cancelled', 'deleted', 'revoked', 'accepted'].map((what) => `not-${what}`)
-    const slugs = ['listed-b', 'listed-a', ...unlisted]
+  it('lists exactly the user’s live memberships in open and suspended tenants', async () => {
+    const unlisted = ['cancelled', 'deleted', 'revoked', 'accepted'].map((what) => `not-${what}`)
+    const slugs = ['listed-b', 'listed-a', 'listed-c', ...unlisted]
     for (const slug of slugs) await createTenant(service.sql, slug)
     await createUser(service.sql, { email: 'chooser@session.test', role: 'designer', slugs })
     await service.sql`update app.tenants set status = 'trial' where slug = 'listed-a'`
-    await service.sql`update app.tenants set status = 'suspended' where slug = 'not-suspended'`
+    await service.sql`update app.tenants set status = 'suspended' where slug = 'listed-c'`
     await service.sql`update app.tenants set status = 'cancelled' where slug = 'not-cancelled'`
     await service.sql`update app.tenants set deleted_at = now() where slug = 'not-deleted'`
     await service.sql`update app.memberships set revoked_at = now()
@@ -335,20 +335,42 @@ describe('GET /v1/auth/tenants', () => {
         select t.slug, m.id from app.memberships m
           join app.tenants t on t.id = m.tenant_id
           join app.users u on u.id = m.user_id and u.email = 'chooser@session.test'
-         where t.slug in ('listed-a', 'listed-b')`
+         where t.slug in ('listed-a', 'listed-b', 'listed-c')`
       expect(body.data).toEqual(
         await Promise.all(
           [
             { slug: 'listed-a', status: 'trial' },
             { slug: 'listed-b', status: 'active' },
+            { slug: 'listed-c', status: 'suspended' },
           ].map(async ({ slug, status }) => ({
             membership_id: memberships.find((membership) => membership.slug === slug)?.id,
             tenant: { id: await tenantId(service.sql, slug), slug, legal_name: `Shop ${slug}`, status },
             role: { code: 'designer', label: 'Designer', rank: 50 },
+            selected_at: null,
           })),
         ),
       )
     }
+  })
+
+  it('says when the user selected each tenant last, and refuses the selection of a suspended one', async () => {
+    for (const slug of ['used-a', 'used-b']) await createTenant(service.sql, slug)
+    await createUser(service.sql, { email: 'switcher@session.test', slugs: ['used-a', 'used-b'] })
+    const { token } = await mintSession(service.sql, { email: 'switcher@session.test' })
+    const select = async (slug: string) =>
+      service.request(`POST /v1/auth/tenants/${await tenantId(service.sql, slug)}/select`, { token })
+    const times = async () => {
+      const { body } = await service.request('GET /v1/auth/tenants', { token })
+      return body.data.map((each: { selected_at: string | null }) => each.selected_at)
+    }
+    expect(await times()).toEqual([null, null])
+    expect((await select('used-b')).status).toBe(200)
+    const [, first] = await times()
+    expect(await times()).toEqual([null, expect.stringMatching(/Z$/)])
+    await select('used-a')
+    expect(await times()).toEqual([expect.stringMatching(/Z$/), first])
+    await service.sql`update app.tenants set status = 'suspended' where slug = 'used-b'`
+    expect((await select('used-b')).status).toBe(404)
   })
 
   it('lists no tenants for a user without memberships', async () => {

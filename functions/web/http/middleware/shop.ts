@@ -13,7 +13,7 @@ export class OtherShop extends Error {
   }
 }
 
-/** The session is in no shop yet. The choice of one is shown instead of the page. */
+/** The session is in no shop yet, or the shop is suspended. The choice of one is shown instead of the page, and says so. */
 export class NoShop extends Error {
   override name = 'NoShop'
 }
@@ -31,6 +31,7 @@ export const shop = (): WebMiddleware => ({
       const own = data.find((option) => option.tenant.slug.toLowerCase() === slug)
       // The same for a shop of others and for one that does not exist.
       if (own === undefined) throw notFound('the person is in no shop of this name')
+      if (own.tenant.status === 'suspended') throw new NoShop()
       throw new OtherShop(own.tenant)
     }
     const { permission } = page.access
