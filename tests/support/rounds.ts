@@ -18,3 +18,7 @@ export function* rounds(many: number, enough = () => true, most = many): Generat
 
 /** Returns all variants in `npm run test:slow`, and the first in `npm test`. */
 export const variants = <T>(all: readonly T[]): readonly T[] => (inject('thorough') ? all : all.slice(0, 1))
+
+/** Returns all cases in `npm run test:slow`, and one of each `size` in `npm test`. */
+export const oneOf = <T>(size: number, all: readonly T[]): readonly T[] =>
+  inject('thorough') ? all : all.filter((_, at) => at % size === 0)

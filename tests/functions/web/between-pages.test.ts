@@ -8,6 +8,7 @@ import { PAGES } from '#web/http/pages.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { SECRET_FIELDS } from '#web/view/form.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
+import { oneOf } from '#tests/support/rounds.ts'
 import { routes } from '#tests/support/routes.ts'
 import { sampleBody } from '#tests/support/samples.ts'
 import { PASSWORD } from '#tests/support/service.ts'
@@ -363,7 +364,7 @@ const expectTyped = (browser: Browser, typed: readonly string[], route: string) 
   expect(browser.page.body).not.toContain(VENDOR?.secret)
 }
 
-describe.each(ofSession)('%s', (route, page) => {
+describe.each(oneOf(3, ofSession))('%s', (route, page) => {
   let world: World
   beforeAll(async () => {
     world = await furnished()
@@ -475,28 +476,31 @@ const WRONG = [
 ]
 
 const withFields = ofSession.filter(([, page]) => page.form !== null)
-it.each(withFields)('%s refuses each wrong value in words of its own, in each language', async (route, page) => {
-  const world = await furnished()
-  const { token } = await mintSession(web.service.sql, { email: world.email, slug: world.slug })
-  const browser = browserOf(token)
-  const { at, to } = await findForm(browser, world, page)
-  const shown = browser.page
-  const { fields } = fill(browser, to)
-  const visible = Object.keys(fields).filter((name) => shown.body.includes(`id="field-${name}"`))
-  for (const lang of ['en', 'es'] as const) {
-    browser.cookies.set(COOKIES.lang.name, lang)
-    for (const name of visible)
-      for (const wrong of WRONG) {
-        const answer = await browser.post(to, { ...fields, [name]: wrong })
-        expect([303, 422, 429], `${route} ${name} ${wrong}`).toContain(answer.status)
-        const { fieldErrors, problems, failures } = TEXTS[lang]
-        for (const fallback of [fieldErrors.invalid, problems.other, failures.refused.text])
-          expect(answer.body, `${route} ${name} ${wrong.slice(0, 20)}`).not.toContain(fallback)
-        if (answer.status === 422) expect(answer.body).toContain(`<a href="#field-`)
-        if (answer.status === 303) {
-          await browser.open(at)
-          Object.assign(fields, browser.hidden(to))
+it.each(oneOf(3, withFields))(
+  '%s refuses each wrong value in words of its own, in each language',
+  async (route, page) => {
+    const world = await furnished()
+    const { token } = await mintSession(web.service.sql, { email: world.email, slug: world.slug })
+    const browser = browserOf(token)
+    const { at, to } = await findForm(browser, world, page)
+    const shown = browser.page
+    const { fields } = fill(browser, to)
+    const visible = Object.keys(fields).filter((name) => shown.body.includes(`id="field-${name}"`))
+    for (const lang of ['en', 'es'] as const) {
+      browser.cookies.set(COOKIES.lang.name, lang)
+      for (const name of visible)
+        for (const wrong of WRONG) {
+          const answer = await browser.post(to, { ...fields, [name]: wrong })
+          expect([303, 422, 429], `${route} ${name} ${wrong}`).toContain(answer.status)
+          const { fieldErrors, problems, failures } = TEXTS[lang]
+          for (const fallback of [fieldErrors.invalid, problems.other, failures.refused.text])
+            expect(answer.body, `${route} ${name} ${wrong.slice(0, 20)}`).not.toContain(fallback)
+          if (answer.status === 422) expect(answer.body).toContain(`<a href="#field-`)
+          if (answer.status === 303) {
+            await browser.open(at)
+            Object.assign(fields, browser.hidden(to))
+          }
         }
-      }
-  }
-})
+    }
+  },
+)
