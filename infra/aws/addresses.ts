@@ -12,6 +12,18 @@ export const Addresses = v.strictObject({
   problemBaseUrl: v.optional(v.pipe(v.string(), v.url())),
   /** Where people report a vulnerability, for `security.txt`: an `https:` or `mailto:` address. */
   securityContact: v.optional(v.pipe(v.string(), v.url())),
+  /** How people know the platform. Default of the name: Tenantry; of the others: none. infra/README.md says what each setting takes. */
+  platform: v.optional(
+    v.strictObject({
+      name: v.optional(v.string()),
+      logoUrl: v.optional(v.string()),
+      supportUrl: v.optional(v.string()),
+      privacyUrl: v.optional(v.string()),
+      accessibilityUrl: v.optional(v.string()),
+      links: v.optional(v.array(v.strictObject({ name: v.string(), url: v.string() }))),
+    }),
+    {},
+  ),
   /**
    * Receives the alarms once the address has confirmed its subscription. A stage that keeps its data requires it. Without it,
    * subscribe to the topic by hand.
@@ -67,6 +79,16 @@ export const Addresses = v.strictObject({
 })
 
 export type Addresses = v.InferOutput<typeof Addresses>
+
+/** Returns the settings of the functions that say how people know the platform. */
+export const platformSettings = ({ platform }: Addresses): Readonly<Record<string, string>> => ({
+  ...(platform.name === undefined ? {} : { PLATFORM_NAME: platform.name }),
+  PLATFORM_LOGO_URL: platform.logoUrl ?? '',
+  SUPPORT_URL: platform.supportUrl ?? '',
+  PRIVACY_URL: platform.privacyUrl ?? '',
+  ACCESSIBILITY_URL: platform.accessibilityUrl ?? '',
+  PLATFORM_LINKS: platform.links === undefined ? '' : JSON.stringify(platform.links),
+})
 
 // https://www.rfc-editor.org/rfc/rfc2606 and https://www.rfc-editor.org/rfc/rfc6761: nobody can own these.
 const RESERVED = /(^|[.@])(example|test|invalid|localhost|example\.(com|net|org))$/i

@@ -15,18 +15,17 @@ import { Construct } from 'constructs'
 
 /** The sending domain, and the topic for bounces and complaints. */
 export class Mail extends Construct {
+  /** The address of the sender. */
   readonly from: string
   /** Receives SES's events for bounces, complaints and rejects. */
   readonly events: Topic
   /** The records that the domain's DNS needs, as `NAME TYPE VALUE`: DKIM, MAIL FROM (MX and SPF) and DMARC. */
   readonly records: readonly string[]
-  private readonly address: string
   private readonly configurationSetArn: string
 
   constructor(scope: Construct, id: string, { domain, key }: { domain: string; key: IKey }) {
     super(scope, id)
-    this.address = `no-reply@${domain}`
-    this.from = `Tenantry <${this.address}>`
+    this.from = `no-reply@${domain}`
     this.events = new Topic(this, 'Events', { masterKey: key, enforceSSL: true })
     const mailFromDomain = `bounce.${domain}`
     const configurationSet = new ConfigurationSet(this, 'ConfigurationSet', {
@@ -68,7 +67,7 @@ export class Mail extends Construct {
       new PolicyStatement({
         actions: ['ses:SendEmail'],
         resources: [`arn:${Aws.PARTITION}:ses:${Aws.REGION}:${Aws.ACCOUNT_ID}:identity/*`, this.configurationSetArn],
-        conditions: { StringEquals: { 'ses:FromAddress': this.address } },
+        conditions: { StringEquals: { 'ses:FromAddress': this.from } },
       }),
     )
     // The account's rate and quota. The action does not support resources.

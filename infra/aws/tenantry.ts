@@ -5,7 +5,8 @@ import { gatewayResponse, INTEGRATION_TIMEOUT_MS, pageResponse, COMPRESSION_FROM
 import type { DeployedFrontEnd, DeployedGroup, DeployedWorker } from '#infra/route-groups.ts'
 import { stageParameter } from '#infra/stage-parameters.ts'
 import type { Stage } from '#infra/stages.ts'
-import type { Addresses } from './addresses.ts'
+import { parseConfig } from '#shared/base/config.ts'
+import { type Addresses, platformSettings } from './addresses.ts'
 import { acknowledge } from './acknowledged.ts'
 import { Api, groupRoutes, openForms, pageRoutes } from './api.ts'
 import { Database } from './database.ts'
@@ -69,11 +70,14 @@ export class Tenantry extends Stack {
       ...(props.restart === undefined ? {} : { RESTART: props.restart }),
       WEB_BASE_URL: addresses.webBaseUrl,
       SECURITY_CONTACT: addresses.securityContact ?? '',
+      ...platformSettings(addresses),
       PROBLEM_BASE_URL: problemBaseUrl,
       PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
       SESSION_SLIDE_STEP_SECONDS: String(config.slideStepSeconds),
       TRUSTED_PROXIES: addresses.trustedProxies.join(),
     }
+    // A setting that does not parse stops the synthesis, and not the functions of a deployed stage.
+    parseConfig(settings)
     const context: FunctionContext = {
       stage,
       config,

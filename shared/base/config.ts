@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { addressWith, PlatformLinks, PlatformLogo, PlatformName } from '#shared/schema/platform.ts'
 import { TrustedProxiesSetting } from '#shared/schema/trusted-proxies.ts'
 import { VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
 
@@ -67,6 +68,18 @@ const url = (name: string, fallback: string, description: string) => ({
     v.check((value) => (value === '' && fallback === '') || URL.canParse(value), 'must be an absolute URL'),
   ),
 })
+
+/** An address that people are led to, or none. */
+const optionalAddress = (name: string, schemes: readonly [string, ...string[]], description: string) => {
+  const type = `${schemes.join(' or ')} address, or empty`
+  return {
+    name,
+    type,
+    fallback: '',
+    description,
+    schema: v.union([v.literal(''), addressWith(schemes, `must be an ${type}`)], `must be an ${type}`),
+  }
+}
 
 const baseUrl = (name: string, fallback: string, description: string): Setting<string> =>
   mapped(url(name, fallback, description), (value) => value.replace(/\/+$/, ''))
@@ -158,8 +171,8 @@ export const SETTINGS = {
     from: {
       name: 'MAIL_FROM',
       type: 'email address, with or without a name',
-      fallback: 'Tenantry <no-reply@tenantry.example>',
-      description: 'sender of mails',
+      fallback: 'no-reply@tenantry.example',
+      description: 'sender of mails; without a name of its own it has that of the platform',
       schema: v.pipe(
         v.string(),
         v.maxLength(320, 'must be an address'),
@@ -185,11 +198,45 @@ export const SETTINGS = {
     description: 'proxies whose `X-Forwarded-For` names the client; empty: none',
     schema: TrustedProxiesSetting,
   },
-  securityContact: url(
+  securityContact: optionalAddress(
     'SECURITY_CONTACT',
-    '',
-    'where to report a vulnerability, https: or mailto:; empty: there is no security.txt',
+    ['https:', 'mailto:'],
+    'where to report a vulnerability; empty: there is no security.txt',
   ),
+  platform: {
+    name: {
+      name: 'PLATFORM_NAME',
+      type: 'one line of 1 to 60 characters',
+      fallback: 'Tenantry',
+      description: 'name of the platform on pages, in mails and as their sender',
+      schema: PlatformName,
+    },
+    logoUrl: {
+      name: 'PLATFORM_LOGO_URL',
+      type: 'path or URL of the front end, or empty',
+      fallback: '',
+      description: 'image beside the name on pages',
+      schema: PlatformLogo,
+    },
+    supportUrl: optionalAddress(
+      'SUPPORT_URL',
+      ['https:', 'http:', 'mailto:'],
+      'where people get help; a mailto: address also receives the replies to mails',
+    ),
+    privacyUrl: optionalAddress('PRIVACY_URL', ['https:', 'http:'], 'privacy notice, linked on pages and in mails'),
+    accessibilityUrl: optionalAddress(
+      'ACCESSIBILITY_URL',
+      ['https:', 'http:'],
+      'accessibility statement, linked on pages',
+    ),
+    links: {
+      name: 'PLATFORM_LINKS',
+      type: 'JSON list of `{"name", "url"}`, or empty',
+      fallback: '',
+      description: 'other applications of the platform, for people whose role has no page here',
+      schema: PlatformLinks,
+    },
+  },
   problemBaseUrl: baseUrl('PROBLEM_BASE_URL', 'https://tenantry.example/problems', 'problem types start with it'),
 } as const
 
@@ -227,8 +274,15 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     Object.fromEntries(
       Object.entries(table).map(([key, entry]) => [key, isSetting(entry) ? parse(entry) : valuesOf(entry)]),
     )
-  const config = valuesOf(SETTINGS)
-  if (faults.length > 0) throw new ConfigError(`Settings that do not parse: ${faults.join('; ')}`)
   // `valuesOf` does to the table what the type `Values` says.
-  return config as Config
+  const config = valuesOf(SETTINGS) as Config
+  if (faults.length === 0) faults.push(...foreignLogo(config))
+  if (faults.length > 0) throw new ConfigError(`Settings that do not parse: ${faults.join('; ')}`)
+  return config
 }
+
+/** The pages show images of their own origin alone. */
+const foreignLogo = ({ platform: { logoUrl }, mail: { webBaseUrl } }: Config): readonly string[] =>
+  new URL(logoUrl, webBaseUrl).origin === new URL(webBaseUrl).origin
+    ? []
+    : ['PLATFORM_LOGO_URL must have the origin of WEB_BASE_URL']

@@ -21,6 +21,7 @@ const TEXTS = new Set([
   'MIGRATIONS_FOLDER',
   'VAULT_KEY_ID',
   'EVENT_BUS_NAME',
+  'PLATFORM_NAME',
 ])
 const CANARY = 'canary-4d1e'
 
@@ -121,9 +122,41 @@ describe('parseConfig', () => {
     ['DATABASE_PREPARE', 'yes'],
     ['DATABASE_TLS', 'require'],
     ['PWNED_PASSWORDS_URL', 'api.example'],
+    ['PLATFORM_NAME', ''],
+    ['PLATFORM_NAME', '\u2800'],
+    ['PLATFORM_NAME', 'a'.repeat(61)],
+    ['PLATFORM_NAME', 'Print\r\nBcc: x@evil.test'],
+    ['PLATFORM_LOGO_URL', '//evil.test/logo.png'],
+    ['PLATFORM_LOGO_URL', '/\\evil.test/logo.png'],
+    ['PLATFORM_LOGO_URL', 'https://evil.test/logo.png'],
+    ['PLATFORM_LOGO_URL', 'data:image/svg+xml,x'],
+    ['SUPPORT_URL', 'javascript:alert(1)'],
+    ['SUPPORT_URL', 'help@shop.test'],
+    ['PRIVACY_URL', 'mailto:privacy@shop.test'],
+    ['ACCESSIBILITY_URL', '/accessibility'],
+    ['SECURITY_CONTACT', 'javascript:alert(1)'],
+    ['SECURITY_CONTACT', 'http://shop.test/security'],
+    ['PLATFORM_LINKS', 'https://quotes.test'],
+    ['PLATFORM_LINKS', '{"name": "Quotes", "url": "https://quotes.test"}'],
+    ['PLATFORM_LINKS', '[{"name": "Quotes"}]'],
+    ['PLATFORM_LINKS', '[{"name": "Quotes", "url": "javascript:alert(1)"}]'],
+    ['PLATFORM_LINKS', '[{"name": "", "url": "https://quotes.test"}]'],
+    ['PLATFORM_LINKS', '[{"name": "Quotes", "url": "https://quotes.test", "icon": "x"}]'],
+    ['PLATFORM_LINKS', 'null'],
   ])('rejects the setting %s=%s', (name, value) => {
     const message = failure({ [name]: value })
     expect(message).toContain(name)
+  })
+
+  it('is named Tenantry, with no logo and no links, where the platform sets nothing', () => {
+    const { platform } = parseConfig({})
+    const none = { logoUrl: '', supportUrl: '', privacyUrl: '', accessibilityUrl: '', links: [] }
+    expect(platform).toEqual({ name: 'Tenantry', ...none })
+  })
+
+  it.each(['/logo.svg', 'https://app.shop.test/logo.svg'])('takes a logo of the front end: %s', (logo) => {
+    const env = { WEB_BASE_URL: 'https://app.shop.test/office', PLATFORM_LOGO_URL: logo }
+    expect(parseConfig(env).platform.logoUrl).toBe(logo)
   })
 
   it('removes trailing slashes from the base URL of problem types', () => {

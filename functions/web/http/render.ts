@@ -1,3 +1,4 @@
+import type { Config } from '#shared/base/config.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { setCookie } from '#web/http/cookies.ts'
 import { boundFields } from '#web/http/bound-fields.ts'
@@ -29,7 +30,7 @@ function here(state: WebState): string {
 }
 
 /** Returns the two functions for these pages. */
-export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Render } {
+export function renderer(pages: readonly Page[], platform: Config['platform']): { makeUi: MakeUi; render: Render } {
   const fields = boundFields(pages)
   const own = ownAddress(pages)
   const destinations = destinationsOf(pages)
@@ -38,6 +39,7 @@ export function renderer(pages: readonly Page[]): { makeUi: MakeUi; render: Rend
     t: TEXTS[state.language],
     path: state.path,
     session: state.session,
+    platform,
     destinations,
     bound: (to) => fields(state, to),
     ownAddress: own,

@@ -1,8 +1,16 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
-import { html } from '#web/http/html.ts'
+import { type Html, html } from '#web/http/html.ts'
 import { linksFor } from '#web/http/navigation.ts'
 import { page } from '#web/http/page.ts'
 import { view } from '#web/http/reply.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+/** Where a person works whose role has no page here: in the other applications of the platform. */
+const elsewhere = ({ t, platform }: Ui): Html =>
+  platform.links.length === 0
+    ? html`<p>${t.start.nothing}</p>`
+    : html`<p>${t.start.elsewhere(platform.name)}</p>
+<ul class="cards">${platform.links.map(({ name, url }) => html`<li class="card"><h3><a href="${url}">${name}</a></h3></li>`)}</ul>`
 
 /** The start page of a shop: the shop, the role of the person, and what the role may do. */
 export const start = page({
@@ -20,7 +28,7 @@ export const start = page({
 <h2>${t.start.mayDo}</h2>
 ${
   links.length === 0
-    ? html`<p>${t.start.nothing}</p>`
+    ? elsewhere(context)
     : html`<ul class="cards">${links.map(
         ({ name, to }) =>
           html`<li class="card"><h3><a href="${to}">${t[name].navigation.label}</a></h3><p>${t[name].navigation.purpose}</p></li>`,

@@ -5,6 +5,7 @@ const en = {
   timezone: 'Time zone',
   mayDo: 'What you can do',
   nothing: 'Your role has no pages here yet.',
+  elsewhere: (platform: string) => `Your role works in the other applications of ${platform}:`,
   navigation: { label: 'Overview', purpose: 'Your shop and your role.' },
 }
 
@@ -15,6 +16,7 @@ const es: typeof en = {
   timezone: 'Zona horaria',
   mayDo: 'Lo que puede hacer',
   nothing: 'Su rol todavía no tiene páginas aquí.',
+  elsewhere: (platform) => `Su rol trabaja en las otras aplicaciones de ${platform}:`,
   navigation: { label: 'Resumen', purpose: 'Su tienda y su rol.' },
 }
 

@@ -9,21 +9,19 @@ import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
 import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
 
-const PRODUCT = 'Tenantry'
-
 /** Returns the whole page. `notice` is the code in its address; `here` is its address with the query. */
 export function layout(
   ui: Ui,
   { status, title, content, about }: View,
   { notice, here }: { readonly notice: Notice | null; readonly here: string },
 ): string {
-  const { t, language, session } = ui
+  const { t, language, session, platform } = ui
   const shop = session?.tenant?.legal_name
   const said = notice === null ? null : noticeText(t.notices[notice], about ?? placeOf(session))
   const heading = [
     status === 422 || status === 429 || ui.refusal !== null ? `${t.common.errorPrefix} ${title}` : title,
     shop === title ? undefined : shop,
-    PRODUCT,
+    platform.name,
   ]
   return `<!doctype html>\n${html`<html lang="${language}">
 <head>
@@ -37,7 +35,7 @@ export function layout(
 <body>
 <a class="skip" href="#main">${t.common.skip}</a>
 <header class="top"><div class="bar">
-<a class="brand" href="/">${PRODUCT}</a>
+<a class="brand" href="/">${platform.logoUrl !== '' && html`<img src="${platform.logoUrl}" alt="" height="32"> `}${platform.name}</a>
 ${session !== null && account(ui, session)}
 </div>
 ${session?.tenant !== null && session?.tenant !== undefined && navigation(ui, session.tenant.slug, session.permissions)}
@@ -48,7 +46,7 @@ ${errorSummary(ui)}
 <h1>${title}</h1>
 ${content}
 </main>
-<footer class="bottom">
+<footer class="bottom"><div class="foot">
 <form class="languages" method="post" action="/language" aria-label="${t.common.language}">
 ${hiddenFields({ ...ui.bound('/language'), next: here })}
 ${Object.entries(LANGUAGES).map(
@@ -56,9 +54,20 @@ ${Object.entries(LANGUAGES).map(
     html`<button type="submit" class="link" name="lang" value="${code}" lang="${code}"${code === language && html` aria-current="true"`}>${name}</button>`,
 )}
 </form>
-</footer>
+${aboutPlatform(ui)}
+</div></footer>
 </body>
 </html>`.toString()}\n`
+}
+
+/** Where the operator of the platform leads people. */
+function aboutPlatform({ platform, t }: Ui): Html {
+  const links = [
+    [platform.supportUrl, t.common.support],
+    [platform.privacyUrl, t.common.privacy],
+    [platform.accessibilityUrl, t.common.accessibility],
+  ] as const
+  return html`<ul class="about"><li>${platform.name}</li>${links.map(([to, label]) => to !== '' && html`<li><a href="${to}">${label}</a></li>`)}</ul>`
 }
 
 const account = (ui: Ui, { user, tenant }: NonNullable<Ui['session']>): Html =>

@@ -18,8 +18,9 @@ main:focus,.summary:focus{outline:none}
 .unseen{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .quiet,.hint{color:var(--quiet)}
 .top{background:var(--card);border-bottom:1px solid var(--line)}
-.bar,.tabs ul,main,.languages{max-width:60rem;width:100%;margin:0 auto;padding-inline:1rem}
+.bar,.tabs ul,main,.foot{max-width:60rem;width:100%;margin:0 auto;padding-inline:1rem}
 .bar{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:center;justify-content:space-between;min-height:3.5rem;padding-block:.5rem}
+.brand img{height:2rem;width:auto;vertical-align:middle;margin-right:.35rem}
 .brand{font-weight:700;font-size:1.15rem;color:var(--ink);text-decoration:none}
 .who{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center}
 .shop{font-weight:600}
@@ -28,7 +29,9 @@ main:focus,.summary:focus{outline:none}
 .tabs a[aria-current]{font-weight:600;border-bottom:3px solid currentcolor}
 main{flex:1;padding-block:2rem 3rem}
 .bottom{border-top:1px solid var(--line)}
-.languages{padding-block:1rem 1.5rem;display:flex;gap:.25rem 1rem;flex-wrap:wrap}
+.foot{padding-block:1rem 1.5rem;display:flex;flex-wrap:wrap;gap:.25rem 2rem;justify-content:space-between;align-items:center}
+.languages,.about{display:flex;gap:.25rem 1rem;flex-wrap:wrap;align-items:center}
+.about{list-style:none;margin:0;padding:0;color:var(--quiet)}
 .notice,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
 .notice{border-left:.35rem solid var(--good);background:var(--good-ground)}
 .summary{border:2px solid var(--bad);background:var(--bad-ground)}

@@ -1,3 +1,4 @@
+import type { Config } from '#shared/base/config.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Permission } from '#shared/identity/permissions.ts'
 import type { Me } from '#web/http/me.ts'
@@ -17,6 +18,8 @@ export interface Ui {
   /** The address of the page, without its query. */
   readonly path: string
   readonly session: Me | null
+  /** The name of the platform, and where its operator leads people. An empty address is none. */
+  readonly platform: Config['platform']
   /** The pages that the navigation of a shop leads to, for every permission. */
   readonly destinations: readonly Destination[]
   /** Returns the hidden fields that bind a form to its session or browser, its person and its link. Throws when no form may be sent there. */

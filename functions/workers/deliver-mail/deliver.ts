@@ -3,6 +3,7 @@ import { SendEmailCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 import { log } from '#shared/base/log.ts'
 import { MAIL_TAG } from '#shared/mail/mail-tag.ts'
 import { oneLine, renderHtml, renderText } from '#shared/mail/email-message.ts'
+import { replyTo, sender } from '#shared/mail/sender.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
@@ -75,11 +76,13 @@ async function deliver(
   await ses.send(
     new SendEmailCommand({
       EmailTags: [{ Name: MAIL_TAG, Value: job.id }],
-      FromEmailAddress: runtime.config.mail.from,
+      FromEmailAddress: sender(runtime.config),
+      ReplyToAddresses: replyTo(runtime.config),
       Destination: { ToAddresses: [email.to] },
       Content: {
         Simple: {
-          // So that no program answers it (RFC 3834, 5).
+          // So that no program answers it (RFC 3834, 5). `List-Unsubscribe` (RFC 8058) is for lists that people subscribe to. Each of these
+          // emails follows an action of its recipient, or tells them of their own account: https://support.google.com/a/answer/81126
           Headers: [{ Name: 'Auto-Submitted', Value: 'auto-generated' }],
           Subject: { Data: oneLine(email.subject), Charset: 'UTF-8' },
           Body: {

@@ -19,6 +19,7 @@ const Addresses = v.optional(v.array(v.string()), [])
 const SendEmailInput = v.object({
   EmailTags: v.optional(v.array(v.object({ Name: v.string(), Value: v.string() })), []),
   FromEmailAddress: v.pipe(v.string(), v.nonEmpty()),
+  ReplyToAddresses: Addresses,
   Destination: v.object({ ToAddresses: Addresses, CcAddresses: Addresses, BccAddresses: Addresses }),
   Content: v.object({
     Simple: v.object({
@@ -162,7 +163,7 @@ function parseSendEmail(input: unknown): SendEmail {
   throw new AwsError('BadRequestException', `${v.getDotPath(issue) ?? 'input'}: ${issue.message}`)
 }
 
-function emailOf({ FromEmailAddress, Destination, Content: { Simple } }: SendEmail): EmailMessage {
+function emailOf({ FromEmailAddress, ReplyToAddresses, Destination, Content: { Simple } }: SendEmail): EmailMessage {
   const { ToAddresses, CcAddresses, BccAddresses } = Destination
   const copies = [...CcAddresses, ...BccAddresses]
   if (ToAddresses.length + copies.length === 0) {
@@ -173,7 +174,10 @@ function emailOf({ FromEmailAddress, Destination, Content: { Simple } }: SendEma
     from: FromEmailAddress,
     copies: copies.join(', '),
     subject: Simple.Subject.Data,
-    headers: Simple.Headers.map(({ Name, Value }) => `${Name}: ${Value}`),
+    headers: [
+      ...Simple.Headers.map(({ Name, Value }) => `${Name}: ${Value}`),
+      ...(ReplyToAddresses.length === 0 ? [] : [`Reply-To: ${ReplyToAddresses.join(', ')}`]),
+    ],
     text: Simple.Body.Text?.Data ?? null,
     html: Simple.Body.Html?.Data ?? null,
   }

@@ -69,7 +69,11 @@ export async function startMailbox(options: { readonly stateDir: string; readonl
 }
 
 // The documented fields. JSON leaves out what is undefined.
-const published = (message: Message) => ({ ...message, copies: undefined })
+const published = (message: Message) => ({
+  ...message,
+  headers: Object.fromEntries(message.headers.map((line) => line.split(': ', 2))),
+  copies: undefined,
+})
 
 const page = (status: number, html: string, policy: string = PAGE_POLICY) => ({
   status,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { addressFaults } from '#infra/aws/addresses.ts'
-import { prod } from './two-stages.ts'
+import { synthesized } from './synthesized.ts'
+import { functionsOf, other, prod } from './two-stages.ts'
 
 describe('the addresses of a stage', () => {
   const filled = {
@@ -42,6 +43,26 @@ describe('the addresses of a stage', () => {
       expect(addressFaults({ ...filled, ...change })).toEqual(faults)
     },
   )
+})
+
+describe('the name of the platform and its addresses', () => {
+  it('are settings of the functions, which have the defaults where cdk.json names none', () => {
+    const variables = (stage: typeof prod, name: string) =>
+      functionsOf(stage, name).get('deliver-mail')?.Properties.Environment.Variables
+    expect(variables(other, 'dev')).toMatchObject({
+      PLATFORM_NAME: 'Prints',
+      SUPPORT_URL: 'mailto:help@prints.test',
+      PRIVACY_URL: '',
+      PLATFORM_LINKS: '[{"name":"Quotes","url":"https://quotes.prints.test"}]',
+    })
+    expect(variables(prod, 'prod')).toMatchObject({ PLATFORM_LINKS: '', SUPPORT_URL: '' })
+    expect(variables(prod, 'prod')).not.toHaveProperty('PLATFORM_NAME')
+  })
+
+  it('stop the synthesis where one does not parse, and name it', async () => {
+    const addresses = { platform: { supportUrl: 'help@prints.test' } }
+    await expect(synthesized('dev', { addresses })).rejects.toThrow('SUPPORT_URL must be an https: or http: or mailto:')
+  })
 })
 
 describe('the mail domain', () => {

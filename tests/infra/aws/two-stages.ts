@@ -31,6 +31,11 @@ export const other = await synthesized('dev', {
     webDomain: { ...OWN_DOMAIN, name: 'app.shop.test' },
     vaultKeys: [ANOTHER_KEY],
     trustedProxies: ['203.0.113.0/24'],
+    platform: {
+      name: 'Prints',
+      supportUrl: 'mailto:help@prints.test',
+      links: [{ name: 'Quotes', url: 'https://quotes.prints.test' }],
+    },
     zones: ['us-east-1b', 'us-east-1d'],
     recovery: { region: 'us-west-2', backupVaults: [COPY_VAULT] },
     restoreFrom: SNAPSHOT,

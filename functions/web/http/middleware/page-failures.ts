@@ -51,7 +51,7 @@ function failed(render: Render, state: WebState, problem: Problem) {
   if (problem.status === 401) return render(state, signedOut(state))
   return state.runtime === null
     ? bareFailure(state.language, problem, state.requestId)
-    : render(state, failurePage(state, problem))
+    : render(state, (ui) => failurePage(ui, state, problem))
 }
 
 function record(state: WebState, problem: Problem): void {

@@ -49,7 +49,7 @@ describe('local SES and mailbox', () => {
           subject: 'Welcome',
           text: 'Hello\nhttps://web.test/reset?a=1&b=2',
           html: '<p>Hello</p>',
-          headers: [],
+          headers: {},
           received_at: expect.stringMatching(/^\d{4}-.*Z$/),
         },
       ],
