@@ -3,7 +3,6 @@ import { SendEmailCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 import { log } from '#shared/base/log.ts'
 import { MAIL_TAG } from '#shared/mail/mail-tag.ts'
 import { oneLine, renderHtml, renderText } from '#shared/mail/email-message.ts'
-import { replyTo, sender } from '#shared/mail/sender.ts'
 import { drain } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
@@ -11,6 +10,7 @@ import { type Account, readAccount } from './account.ts'
 import { compose, Expired } from './compose.ts'
 import type { Runtime } from './worker.ts'
 import { reserveSend } from './queries.ts'
+import { replyTo, sender } from './sender.ts'
 
 const CONCURRENCY = 10
 const SEND_TIMEOUT_MS = 5000

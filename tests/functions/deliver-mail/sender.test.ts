@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '#shared/base/config.ts'
-import { replyTo, sender } from '#shared/mail/sender.ts'
+import { replyTo, sender } from '#functions/workers/deliver-mail/sender.ts'
 import { useService } from '#tests/support/test.ts'
 
 const from = (env: Record<string, string>) => sender(parseConfig({ MAIL_FROM: 'no-reply@prints.test', ...env }))

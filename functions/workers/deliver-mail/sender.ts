@@ -16,11 +16,11 @@ function phrase(name: string): string {
 }
 
 /** Returns the sender of every email. An address without a name of its own has the name of the platform. */
-export const sender = ({ mail: { from }, platform }: Config): string =>
+export const sender = ({ mail: { from }, platform }: Pick<Config, 'mail' | 'platform'>): string =>
   from.includes('<') ? from : `${phrase(platform.name)} <${from}>`
 
 /** Returns who receives the replies to every email: the one address of a `mailto:` of SUPPORT_URL, or nobody. */
-export function replyTo({ platform: { supportUrl } }: Config): string[] {
+export function replyTo({ platform: { supportUrl } }: Pick<Config, 'platform'>): string[] {
   const [, address] = /^mailto:([!-?A-~]+@[A-Za-z0-9.-]+)(?:[?]|$)/.exec(supportUrl) ?? []
   return address === undefined || /[,%<>]/.test(address) ? [] : [address]
 }
