@@ -13,6 +13,9 @@ create table app.tenants (
   created_at   timestamptz not null default now(),
   updated_at   timestamptz not null default now(),
   deleted_at   timestamptz,
+  -- Since when the tenant may invite nobody, because too much of its mail came back (0019), and the first mail that counts.
+  invitations_stopped_at   timestamptz,
+  invitations_counted_from timestamptz not null default '-infinity',
   -- A deal refers to the currency of its tenant, which therefore cannot change after the first deal.
   unique (id, currency),
   constraint tenants_slug_is_url_safe check (slug collate "C" ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$')
@@ -34,8 +37,9 @@ grant select (id, status) on app.tenants to identity_worker;
 -- Operators see every tenant. To reach any other row of a tenant, they set it first, as every other role does.
 create policy operator_read on app.tenants for select to identity_operator using (true);
 comment on policy operator_read on app.tenants is 'finds a tenant by its slug';
-grant select (id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at),
-  insert (id, slug, legal_name, timezone, currency), update (status, suspended_at, updated_at) on app.tenants to identity_operator;
+grant select (id, slug, legal_name, status, timezone, currency, suspended_at, created_at, deleted_at, invitations_stopped_at),
+  insert (id, slug, legal_name, timezone, currency),
+  update (status, suspended_at, updated_at, invitations_stopped_at, invitations_counted_from) on app.tenants to identity_operator;
 
 create policy resolver_read on app.tenants for select to identity_resolver using (true);
 comment on policy resolver_read on app.tenants is 'lists the tenants to select from';
@@ -45,7 +49,7 @@ grant select on app.tenants to identity_resolver;
 -- app.accept_invitation (0024) take such locks.
 create policy gate on app.tenants to identity_gate using (true);
 comment on policy gate on app.tenants is 'checks the tenant of a session';
-grant select, update (settings) on app.tenants to identity_gate;
+grant select, update (settings, invitations_stopped_at) on app.tenants to identity_gate;
 
 -- Returns whether members may work in a tenant of this status. No other place lists the open statuses. Postgres inlines
 -- this function, so a condition with it has the same cost and indexes as the list itself.
@@ -56,6 +60,7 @@ comment on function app.is_open is 'callers: identity_app, identity_worker, iden
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tenants is
-  'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, updated_at, deleted_at';
+  'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, updated_at, deleted_at, '
+  'invitations_stopped_at, invitations_counted_from';
 
 select app.give('app.is_open');

@@ -24,6 +24,9 @@ create table app.jobs (
   dead_at         timestamptz,
   last_error      app.job_error,
   created_at      timestamptz not null default now(),
+  -- Of the mail of an invitation: a hash of the address that the mailer got, and when the mail came back (0019).
+  mailed_to       app.hash,
+  bounced_at      timestamptz,
   unique nulls not distinct (tenant_id, kind, idempotency_key)
 ) with (fillfactor = 70);
 create index jobs_due on app.jobs (kind, run_at) where completed_at is null and dead_at is null;
@@ -37,7 +40,8 @@ comment on policy worker_queue on app.jobs is 'counts the jobs of all tenants';
 grant select (id, kind, run_at, attempts, leased_until, completed_at, dead_at, last_error, created_at) on app.jobs to identity_worker;
 create policy gate on app.jobs to identity_gate using (true);
 comment on policy gate on app.jobs is 'leases jobs of all tenants';
-grant select, update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error), delete
+grant select,
+  update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, mailed_to, bounced_at), delete
   on app.jobs to identity_gate;
 
 -- Adds a job for the transaction's tenant, or for the platform when none is set, and returns its id. When the idempotency key
@@ -253,8 +257,8 @@ comment on function app.delete_old_jobs is
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.jobs is
-  'personal: payload; linked: idempotency_key; tenant: tenant_id; '
-  'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at';
+  'personal: payload; linked: idempotency_key, mailed_to; tenant: tenant_id; '
+  'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at, bounced_at';
 
 select app.give(
   'app.enqueue', 'app.rehearse_enqueue', 'app.lease_jobs', 'app.claimant_of', 'app.claim_jobs', 'app.renew_lease',

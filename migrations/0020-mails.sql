@@ -24,8 +24,8 @@ $$;
 comment on function app.leased_mail is 'proof: lease; callers: identity_gate';
 
 -- Returns the open invitation of a leased mail, with the place of its token in p_token_hashes. Returns no row when it was
--- accepted, cancelled or renewed, when its address is a disabled user's, or when an open
--- invitation to the address, of any tenant, or mail to its user bounced, which it records.
+-- accepted, cancelled or renewed, when its address is a disabled user's, when the invitations of its tenant are stopped, or when an
+-- open invitation to the address, of any tenant, or mail to its user bounced, which it records. The platform may always invite.
 -- The inviter is null when the platform invites, or when their address is not verified. The language is the one of the user of the
 -- address, else of the inviter.
 create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
@@ -51,7 +51,8 @@ begin
     left join app.users n on n.id = i.invited_by
     left join app.users invited on invited.email = i.email
    where j.payload ->> 'template' = 'invitation' and i.purpose = 'invite' and i.consumed_at is null
-     and i.token_hash = any (p_token_hashes) and invited.disabled_at is null;
+     and i.token_hash = any (p_token_hashes) and invited.disabled_at is null
+     and (t.invitations_stopped_at is null or i.invited_by is null);
   if not found then
     return;
   elsif v_bounced and not expired then
@@ -59,6 +60,7 @@ begin
     perform app.record_bounce(p_job, email, 'suppressed');
     return;
   end if;
+  update app.jobs j set mailed_to = app.recipient_hash(p_job, email) where j.id = p_job and not expired;
   return next;
 end
 $$;

@@ -119,6 +119,7 @@ begin
                   when role_id is null then 'no-role'
                   when not app.may_give(p_tenant, p_actor, role_id) then 'role-beyond'
                   when coalesce(v_open_role <> role_id, false) and not app.may_give(p_tenant, p_actor, v_open_role) then 'invitation-beyond'
+                  when exists (select from app.tenants t where t.id = p_tenant and t.invitations_stopped_at is not null) then 'stopped'
                   when p_role is not null and v_is_member then 'already-member'
                   when wait_seconds > 0 then 'too-soon' end;
 end

@@ -190,6 +190,12 @@ export const ALARMS = {
     felt: 'Nothing yet. SES may stop all mail.',
     first: sql('bounces'),
   },
+  'invitations-stopped': {
+    page: 'jobs',
+    severity: 'morning',
+    felt: 'One tenant can invite nobody.',
+    first: sql('tenants'),
+  },
   'events-delayed': {
     page: 'jobs',
     severity: 'morning',

@@ -21,6 +21,14 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       description:
         'An email has waited for more than half an hour: SES fails, sending is paused, or a quota is used up.',
     },
+    'invitations-stopped': {
+      metric: own('InvitationsStopped'),
+      over: 0,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'Too many invitations of a tenant came back or were marked as spam. It may invite nobody until an operator allows it.',
+    },
     'events-delayed': {
       metric: metrics.ageOf('event'),
       over: 900,

@@ -29,6 +29,7 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
                                  if a tenant would have no owner who can sign in, and names the tenants
   enable-user EMAIL              let a disabled user sign in again
   resend-invite SLUG EMAIL       send an open invitation again; the previous link stops working
+  allow-invitations SLUG         let a tenant invite people again, after too many of its invitations came back
   unsuppress EMAIL               let an address get mail again after a bounce or a complaint, once its owner asks for it
   renew-seal                     replace the keys with which the database seals tickets. Requests in progress fail. Run it
                                  after a restore of a backup, or when somebody may have read the table app.seal
@@ -96,6 +97,7 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'disable-user': { words: ['email'], takes: ['force'] },
   'enable-user': { words: ['email'] },
   'resend-invite': { words: ['slug', 'email'] },
+  'allow-invitations': { words: ['slug'] },
   unsuppress: { words: ['email'] },
   'renew-seal': { words: [] },
   'grant-service-tenant': { words: ['role', 'slug'] },

@@ -56,6 +56,8 @@ export const AUDIT_ACTIONS = {
   'sync_run.created': { target: 'sync_run', event: ['vendor', 'vendor_account_id'] },
   'tenant.changed': { target: 'tenant', event: ['timezone', 'currency', 'changed_settings'] },
   'tenant.created': { target: 'tenant', event: ['slug', 'status'] },
+  'tenant.invitations_allowed': { target: 'tenant', event: null },
+  'tenant.invitations_stopped': { target: 'tenant', event: null },
   'tenant.status_changed': { target: 'tenant', event: ['status'] },
   'user.bounce_cleared': { target: 'user', event: null },
   'user.bounced': { target: 'user', event: null },
@@ -249,6 +251,17 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
   'tenant.created': {
     en: ['Shop created', ({ who }) => `${who} created the shop.`],
     es: ['Tienda creada', ({ who }) => `${who} creó la tienda.`],
+  },
+  'tenant.invitations_allowed': {
+    en: ['Invitations allowed again', ({ who }) => `${who} allowed the shop to invite people again.`],
+    es: ['Invitaciones permitidas de nuevo', ({ who }) => `${who} volvió a permitir que la tienda invite a personas.`],
+  },
+  'tenant.invitations_stopped': {
+    en: ['Invitations stopped', () => 'Too many invitations came back, so the shop may invite nobody for now.'],
+    es: [
+      'Invitaciones detenidas',
+      () => 'Se devolvieron demasiadas invitaciones, así que la tienda no puede invitar a nadie por ahora.',
+    ],
   },
   'tenant.status_changed': {
     en: [

@@ -54,6 +54,8 @@ export const METRICS = {
   JobFailed: { unit: 'Count', by: 'kind' },
   /** A job was dead-lettered. */
   JobDead: { unit: 'Count', by: 'kind' },
+  /** Too many invitations of a tenant came back, so it may invite nobody. */
+  InvitationsStopped: { unit: 'Count', by: null },
   /** Jobs that are due and not leased. */
   QueueWaiting: { unit: 'Count', by: 'kind' },
   /** How long the oldest of them has been due. */

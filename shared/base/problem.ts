@@ -33,6 +33,7 @@ export const PROBLEMS = {
   'token-invalid': { status: 400, title: 'Invalid or expired link' },
   'tenant-not-selected': { status: 403, title: 'No tenant selected' },
   'already-member': { status: 409, title: 'Existing member' },
+  'invitations-stopped': { status: 409, title: 'Invitations stopped' },
   'role-exists': { status: 409, title: 'Existing role' },
   'role-in-use': { status: 409, title: 'Role in use' },
   'role-limit': { status: 409, title: 'Too many roles' },
@@ -63,6 +64,8 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'token-invalid': 'The link of a mail was meant for something else, was cancelled or has expired. Ask for a new one.',
   'tenant-not-selected': 'The session has selected no tenant, or another one. Select one and send the request again.',
   'already-member': 'The person is a member of the tenant already. Change their role instead of inviting them.',
+  'invitations-stopped':
+    'Too many invitations of the tenant came back or were marked as spam. Check the addresses, then ask the operator of the service to allow invitations again.',
   'role-exists': 'The tenant has a role of this code already. Choose another code.',
   'role-in-use': 'Members or open invitations have the role. Give them another role first.',
   'role-limit': 'The tenant has as many roles of its own as it may have. Delete one that nobody needs.',

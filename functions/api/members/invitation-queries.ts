@@ -46,6 +46,7 @@ export type InvitationRefusal =
   | 'no-role'
   | 'role-beyond'
   | 'invitation-beyond'
+  | 'stopped'
   | 'already-member'
   | 'too-soon'
 

@@ -15,7 +15,7 @@ export const inviteMember = endpoint({
   needs: ['mail-key', 'invoke:deliver-mail'],
   body: v.object({ email: Email, role: RoleCode }),
   reply: Invitation,
-  problems: ['already-member'],
+  problems: ['already-member', 'invitations-stopped'],
   limits: (input) => [tenantLimit(input)],
   async handle(context) {
     return ok(await invite(context, context.body))

@@ -77,6 +77,8 @@ function problemOf(
       return forbidden('the principal may not give the role of the invitation')
     case 'invitation-beyond':
       return forbidden('the principal may not give the role of the open invitation')
+    case 'stopped':
+      return new Problem('invitations-stopped', { detail: 'Too many invitations of the tenant came back.' })
     case 'already-member':
       return new Problem('already-member', { detail: 'This person is already a member of the tenant.' })
     case 'too-soon':

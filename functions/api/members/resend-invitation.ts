@@ -13,6 +13,7 @@ export const resendInvitation = endpoint({
   summary: 'Resend an open invitation with a new link',
   needs: ['mail-key', 'invoke:deliver-mail'],
   reply: Invitation,
+  problems: ['invitations-stopped'],
   limits: (input) => [tenantLimit(input)],
   async handle(context) {
     const found = await context.sql.read((sql) => findInvitation(sql, context.params.id))

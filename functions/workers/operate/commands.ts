@@ -81,6 +81,7 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('enable-user'), email: Email }),
     v.strictObject({ command: v.literal('invite-owner'), slug: Slug, email: Email }),
     v.strictObject({ command: v.literal('resend-invite'), slug: Slug, email: Email }),
+    v.strictObject({ command: v.literal('allow-invitations'), slug: Slug }),
     v.strictObject({ command: v.literal('unsuppress'), email: Email }),
     v.strictObject({ command: v.literal('renew-seal') }),
     v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),

@@ -85,15 +85,16 @@ export const NAMED_QUERIES = {
         from pg_stat_database where datname = current_database()`,
   },
   tenants: {
-    shows: 'tenants with their status and how many owners can sign in, those without one first',
+    shows:
+      'tenants with their status, when their invitations were stopped, and how many owners can sign in, those without one first',
     run: (sql, tenant) => sql`
-      select t.slug as tenant, t.status, count(u.id)::int as owners
+      select t.slug as tenant, t.status, t.invitations_stopped_at, count(u.id)::int as owners
         from app.tenants t
         left join app.memberships m on m.tenant_id = t.id and m.role_id = ${OWNER_ROLE_ID}::integer
                                     and m.accepted_at is not null and m.revoked_at is null
         left join app.users u on u.id = m.user_id and u.disabled_at is null
        where t.deleted_at is null and (${tenant}::uuid is null or t.id = ${tenant}::uuid)
-       group by t.id, t.slug, t.status order by owners, t.slug limit 200`,
+       group by t.id, t.slug, t.status, t.invitations_stopped_at order by owners, t.slug limit 200`,
   },
 } as const satisfies Readonly<Record<string, NamedQuery>>
 

@@ -101,6 +101,8 @@ async function runCommand(
       return inviteOwner(runtime, sql, command, { audit, enter })
     case 'resend-invite':
       return resendInvite(runtime, sql, command, { audit, enter })
+    case 'allow-invitations':
+      return allowInvitations(sql, command, { audit, enter })
     case 'unsuppress':
       return clearBounces(sql, command, { audit, enter })
     case 'renew-seal':
@@ -115,6 +117,14 @@ async function runCommand(
     case 'list-service-keys':
       return operateServiceKeys(runtime, sql, command, instruction)
   }
+}
+
+/** Lets a tenant invite people again, after too many of its invitations came back. Those no longer count. */
+async function allowInvitations(sql: Sql, { slug }: Of<'allow-invitations'>, { audit, enter }: Acts) {
+  const { tenant, scoped } = await lockTenant(sql, slug, enter)
+  const allowed = await queries.allowInvitations(scoped, tenant.id)
+  if (allowed) await audit(tenant.id, { action: 'tenant.invitations_allowed', targetId: tenant.id })
+  return { tenant_id: tenant.id, slug: tenant.slug, allowed }
 }
 
 /** Lets an address get mail again. Requires that SES has it no longer on its list. */

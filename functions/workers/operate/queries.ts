@@ -197,6 +197,15 @@ export async function clearBounces(sql: Sql, email: string): Promise<ClearedBoun
     select tenant_id as "tenantId", target_type as type, target_id as id from app.clear_bounces(${email})`
 }
 
+/** Returns false if the invitations of the tenant are not stopped. */
+export async function allowInvitations(sql: TenantTransaction, tenantId: string): Promise<boolean> {
+  const allowed = await sql`
+    update app.tenants set invitations_stopped_at = null, invitations_counted_from = now()
+     where id = ${tenantId} and invitations_stopped_at is not null
+    returning id`
+  return allowed.length > 0
+}
+
 interface RenewedToken {
   readonly email: string
   readonly tokenHash: Buffer

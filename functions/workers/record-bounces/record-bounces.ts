@@ -1,6 +1,7 @@
 import type { SQSBatchResponse, SQSRecord } from 'aws-lambda'
 import * as v from 'valibot'
 import { describeError, log } from '#shared/base/log.ts'
+import { countMetric } from '#shared/base/metrics.ts'
 import { MAIL_TAG } from '#shared/mail/mail-tag.ts'
 import { type BounceCause, recordBounce } from '#shared/mail/bounces.ts'
 import type { Runtime } from './worker.ts'
@@ -41,7 +42,9 @@ export async function recordBounces(
       continue
     }
     try {
-      for (const address of report.addresses) await recordBounce(database.sql, { ...report, address })
+      for (const address of report.addresses) {
+        if (await recordBounce(database.sql, { ...report, address })) noteStop(report.jobId)
+      }
     } catch (error) {
       log.error('could not record a bounce; the queue delivers it again', {
         message_id: messageId,
@@ -51,6 +54,13 @@ export async function recordBounces(
     }
   }
   return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) }
+}
+
+function noteStop(jobId: string): void {
+  countMetric('InvitationsStopped')
+  log.error('too many invitations of a tenant came back; it may invite nobody until an operator allows it', {
+    job_id: jobId,
+  })
 }
 
 interface Report {

@@ -57,13 +57,16 @@ it.each(codes)(
   },
 )
 
-it.each(['token-invalid', 'already-member', 'precondition-failed', 'deal-locked', 'malformed-json'] as const)(
-  'shows the text of the problem %s above the form in each language',
-  async (kind) => {
-    for (const lang of ['en', 'es'] as const)
-      expect(await refused(lang, kind, {})).toContain(TEXTS[lang].problems[kind])
-  },
-)
+it.each([
+  'token-invalid',
+  'already-member',
+  'invitations-stopped',
+  'precondition-failed',
+  'deal-locked',
+  'malformed-json',
+] as const)('shows the text of the problem %s above the form in each language', async (kind) => {
+  for (const lang of ['en', 'es'] as const) expect(await refused(lang, kind, {})).toContain(TEXTS[lang].problems[kind])
+})
 
 it('treats a code and a kind of a later version of the API as any other refusal', async () => {
   for (const code of ['canary-1f9b7c', 'constructor', 'toString'])

@@ -50,8 +50,10 @@ export const bounceGuarantee = ({ users }: TwoTenants, name: string): Guarantee 
       await enterTenant(sql, null)
       const report = (to: string, of = job) =>
         as(sql, 'identity_worker', async () => {
-          const [row] = await sql<{ news: boolean }[]>`select app.record_bounce(${of}, ${to}, 'bounce') as news`
-          return row?.news
+          const [row] = await sql<
+            { recorded: boolean }[]
+          >`select recorded from app.record_bounce(${of}, ${to}, 'bounce')`
+          return row?.recorded
         })
       const entries = () => tenantsOf(sql, 'app.audit_log', `action = 'user.bounced' and target_id = $1`, [id])
       assert.equal(await report('another@of.test'), false, `${what}, another address`)

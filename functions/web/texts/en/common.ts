@@ -108,6 +108,8 @@ export const problems: ProblemTexts = {
   'malformed-json': 'This was not done. Reload the page and try again.',
   'token-invalid': 'This link is invalid or has expired.',
   'already-member': 'This person is a member of the shop already.',
+  'invitations-stopped':
+    'Too many invitations of the shop came back or were marked as spam, so nobody can be invited for now. Check the addresses, then write to our support.',
   'role-exists': 'The shop has a role of this code already.',
   'role-in-use': 'Members or invitations use this role.',
   'role-limit': 'The shop has as many roles as it may have.',

@@ -108,6 +108,8 @@ export const problems: typeof en.problems = {
   'malformed-json': 'No se hizo. Recargue la página e inténtelo de nuevo.',
   'token-invalid': 'Este enlace no es válido o ha caducado.',
   'already-member': 'Esta persona ya es miembro de la tienda.',
+  'invitations-stopped':
+    'Demasiadas invitaciones de la tienda se devolvieron o se marcaron como correo no deseado, así que por ahora no se puede invitar a nadie. Revise las direcciones y escriba a nuestro servicio de asistencia.',
   'role-exists': 'La tienda ya tiene un rol con este nombre.',
   'role-in-use': 'Hay miembros o invitaciones que usan este rol.',
   'role-limit': 'La tienda ya tiene el máximo de roles.',

@@ -6,6 +6,7 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'token-invalid': 'Enlace no válido o caducado',
   'tenant-not-selected': 'Ninguna tienda seleccionada',
   'already-member': 'Ya es miembro',
+  'invitations-stopped': 'Invitaciones detenidas',
   'role-exists': 'El rol ya existe',
   'role-in-use': 'Rol en uso',
   'role-limit': 'Demasiados roles',
@@ -31,6 +32,8 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'tenant-not-selected':
     'La sesión no ha seleccionado ninguna tienda, o ha seleccionado otra. Seleccione una y envíe la solicitud de nuevo.',
   'already-member': 'La persona ya es miembro de la tienda. Cambie su rol en lugar de invitarla.',
+  'invitations-stopped':
+    'Demasiadas invitaciones de la tienda se devolvieron o se marcaron como correo no deseado. Revise las direcciones y pida al operador del servicio que permita de nuevo las invitaciones.',
   'role-exists': 'La tienda ya tiene un rol con este código. Elija otro código.',
   'role-in-use': 'Hay miembros o invitaciones abiertas con este rol. Deles antes otro rol.',
   'role-limit': 'La tienda tiene tantos roles propios como puede tener. Elimine uno que nadie necesite.',

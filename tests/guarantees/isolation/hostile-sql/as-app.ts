@@ -189,6 +189,9 @@ export const AS_APP: readonly Attack[] = [
       `insert into app.audit_log (tenant_id, action, target_type) values ('{B}', 'a.b', 'c')`,
       `update app.memberships set role_id = 7 where user_id = '{person}'`,
       `update app.tenants set settings = '{"x":1}' where id = '{B}'`,
+      'update app.tenants set invitations_stopped_at = null',
+      `update app.tenants set invitations_counted_from = 'infinity'`,
+      `select app.stop_invitations('{B}')`,
     ],
     [
       'revives a session',

@@ -67,6 +67,9 @@ export const AS_MAILER: readonly Attack[] = [
       `select app.enqueue('mail', '{"template":"password-reset","email":"{email}"}')`,
       'update app.jobs set run_at = now()',
       'delete from app.jobs',
+      'update app.jobs set mailed_to = null, bounced_at = null',
+      'update app.tenants set invitations_stopped_at = null',
+      `select app.stop_invitations('{B}')`,
       `insert into app.audit_log (tenant_id, action, target_type) values ('{B}', 'a.b', 'c')`,
     ],
     [
